@@ -23,8 +23,10 @@ from index.errors import LibraryError
 from index.redact import redact_values
 from index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow
 from index.store.database import Tables, is_local, space_tables
+from index.store.ensure_table import ensure_table
 from index.store.filters import Filter, all_of, chunked, equal, one_of
-from index.store.schema import STAGE_TABLES, vectors_schema, vectors_table
+from index.store.late_tables import LATE_TABLES, present
+from index.store.schema import SENTENCES_PREFIX, STAGE_TABLES, VECTORS_PREFIX, vectors_schema, vectors_table
 from index.videos.visibility import VisibilityCache, checked_stage
 
 
@@ -200,12 +202,18 @@ class Additions:
         for ids in chunked(sorted(video_ids)):
             videos = one_of("video_id", ids)
             self._tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
-            self._tables.delete(table, videos if not of_model else videos & of_model[0])
+            for name in present(self._tables, [table]):
+                self._tables.delete(name, videos if not of_model else videos & of_model[0])
 
     def discard_leftovers(self, stage: str, model: str) -> int:
-        """Delete the rows of interrupted runs and return of how many videos. Call it when no other run is at work."""
+        """Delete the rows of interrupted runs and return of how many videos. Call it when no other run is at work.
+
+        The first run of a stage makes its table here.
+        """
         self._check_not_own(stage, model)
         table, of_model = stage_rows(self._tables, stage, model)
+        if table in LATE_TABLES:
+            ensure_table(self._tables, table)
         found = self._tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
         complete = self._visible.models(stage)
         leftovers = [video_id for video_id in found if model not in complete.get(video_id, ())]
@@ -262,7 +270,7 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
     """Count the rows of a stage and model that each video has, complete or not."""
     table, of_model = stage_rows(tables, stage, model)
     held: Counter[str] = Counter()
-    for ids in chunked(sorted(video_ids)):
+    for ids in chunked(sorted(video_ids) if present(tables, [table]) else ()):
         rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
         held.update(rows["video_id"].to_pylist())
     return held
@@ -270,11 +278,13 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
 
 def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter]]:
     """Find the table that holds a stage's rows, and the filter for those of one model."""
-    if checked_stage(stage) != "vectors":
+    if checked_stage(stage) in STAGE_TABLES:
         return STAGE_TABLES[stage], [equal("model", model)]
-    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables).items()}
+    prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
+    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables, prefix).items()}
     if model not in spaces:
-        raise LibraryError(f"got space {model}, which {tables.uri} does not hold ({', '.join(spaces)}); add it first")
+        held = ", ".join(spaces) or "none"
+        raise LibraryError(f"got space {model} of {stage}, which {tables.uri} does not hold ({held}); add it first")
     return spaces[model], []
 
 

@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
-
 from index.errors import LibraryBusy
 from index.rows import AddedFacts, ClipRow
 from index.store.database import Tables, storage_errors
+from index.store.ensure_table import ensure_table
 from index.store.filters import Filter, equal, one_of
 from index.store.indexes import AFTER_RUN, join_fragments, small_fragments
 from index.store.leases import DEFAULT_LEASE, Lease
-from index.store.schema import CLIPS, CLIPS_TABLE
 from index.videos.visibility import VisibilityCache
 
+CLIPS_TABLE = "clips"
 KEYS = ["video_id", "model", "part"]
 LEASE, OWNER = "clips", "an agent that keeps captions"
 COLUMNS = [*ClipRow.__slots__]
 MANY_FRAGMENTS = 64
 """Each write of captions is one."""
-CREATION_TIMEOUT_S = 60.0
-"""Longest wait for another process that creates the table."""
 
 
 class ClipCaptions:
@@ -53,7 +50,7 @@ class ClipCaptions:
         held = self._visible.videos({row.video_id for row in rows})
         parts = {(row.video_id, row.model, row.part): row for row in rows if row.video_id in held}
         if parts:
-            self._create_table()
+            ensure_table(self._tables, CLIPS_TABLE)
             self._tables.insert(CLIPS_TABLE, KEYS, [asdict(row) | {"part": row.part} for row in parts.values()])
             self._tidy()
         gone = held.keys() - self._visible.videos(held)
@@ -85,19 +82,3 @@ class ClipCaptions:
                 join_fragments(self._tables, CLIPS_TABLE, MANY_FRAGMENTS, AFTER_RUN)
         except LibraryBusy:
             return  # the holder of the lease joins them
-
-    def _create_table(self) -> None:
-        """Create the table in one process at a time, as all tables are (see `index.library`)."""
-        tables = self._tables
-        retry = Retrying(
-            retry=retry_if_exception_type(LibraryBusy),
-            wait=wait_random(0.05, 0.2),
-            stop=stop_after_delay(CREATION_TIMEOUT_S),
-            reraise=True,
-        )
-        for attempt in retry:
-            with attempt:
-                if not tables.has(CLIPS_TABLE):
-                    with Lease(tables, LEASE, OWNER, DEFAULT_LEASE):
-                        if not tables.has(CLIPS_TABLE):
-                            tables.create(CLIPS_TABLE, CLIPS)

@@ -14,7 +14,8 @@ import pyarrow as pa
 from index.library import Library
 from index.store.database import space_tables
 from index.store.filters import Filter, all_of, equal, fits_one_filter, one_of
-from index.store.schema import STAGE_TABLES, STAGES
+from index.store.late_tables import present
+from index.store.schema import SENTENCES_PREFIX, STAGE_TABLES, STAGES, VECTORS_PREFIX
 from index.videos.visibility import complete_videos
 
 Key = tuple[str, str]
@@ -80,18 +81,21 @@ def _held(library: Library, stage: str, chosen: Sequence[Filter]) -> Counter[Key
     """Count the rows of a stage's tables, by video and model."""
     tables = library.tables
     held: Counter[Key] = Counter()
-    if stage == "vectors":
-        others = {name: space.digest for name, space in space_tables(tables).items() if name != library.vectors_table}
+    if stage not in STAGE_TABLES:
+        prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
+        spaces = space_tables(tables, prefix)
+        others = {name: space.digest for name, space in spaces.items() if name != library.vectors_table}
         for name, digest in others.items():
             for batch in tables.batches(name, all_of(chosen), ["video_id"]):
                 counts = batch.column("video_id").value_counts().to_pylist()
                 held.update({(each["values"], digest): each["counts"] for each in counts})
         return held
-    for batch in tables.batches(STAGE_TABLES[stage], all_of(chosen), ["video_id", "model"]):
-        counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
-        for row in counts.to_pylist():
-            if row["model"] is not None:  # subtitles have none
-                held[row["video_id"], row["model"]] += row["count_all"]
+    for name in present(tables, [STAGE_TABLES[stage]]):
+        for batch in tables.batches(name, all_of(chosen), ["video_id", "model"]):
+            counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
+            for row in counts.to_pylist():
+                if row["model"] is not None:  # subtitles have none
+                    held[row["video_id"], row["model"]] += row["count_all"]
     return held
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from index.annotations.clip_captions import CLIPS_TABLE
 from index.library import Library
 from index.maintenance.active_leases import INGEST, addition_lease
 from index.store.database import Tables
 from index.store.filters import chunked, equal, one_of
 from index.store.leases import DEFAULT_LEASE, Lease
-from index.store.schema import CLIPS_TABLE
 
 OWNER = "kinodex remove"
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from index.annotations.clip_captions import CLIPS_TABLE
 from index.library import Library
 from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.maintenance.pictures import damaged_pictures
 from index.store.database import Tables
 from index.store.filters import all_of, chunked, equal, fits_one_filter, one_of
-from index.store.schema import CLIPS_TABLE
 from index.videos.row_counts import (
     Counts,
     counts_of,

@@ -29,7 +29,7 @@ from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
 from index.store.memory import free_memory_bytes, index_cache_bytes
 from index.store.quiet_lance import Session, lance
-from index.store.schema import SPACE_KEY, VECTORS_PREFIX
+from index.store.schema import SENTENCES_PREFIX, SPACE_KEY, VECTORS_PREFIX
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "videos",
+    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
 )  # fmt: skip
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -359,11 +359,11 @@ def _is_conflict(error: BaseException) -> bool:
     return isinstance(error, (OSError, RuntimeError, ValueError)) and Meaning.CONFLICT in meanings_of(error)
 
 
-def space_tables(tables: Tables) -> dict[str, Fingerprint]:
-    """List every table of vectors by name, with the space that it holds."""
+def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fingerprint]:
+    """List every table of vectors by name, with the space that it holds: of frames, or of sentences by their prefix."""
     found = {}
     for name in tables.names():
-        if name.startswith(VECTORS_PREFIX) and tables.has(name):
+        if name.startswith(prefix) and tables.has(name):
             found[name] = Fingerprint(**json.loads(tables[name].schema.metadata[SPACE_KEY]))
     return found
 

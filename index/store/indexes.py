@@ -12,13 +12,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from index.store.database import Tables, retry_on_conflict, space_tables, storage_errors
-from index.store.schema import CLIPS_TABLE
+from index.store.late_tables import present
+from index.store.schema import SENTENCES_PREFIX
 from index.store.vector_index import COLUMN, build_index, count_parts, read_state
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.lance.indices import IndexDescription
 
+OF_VIDEOS = ("clips", "screen_text", "scenes")
+"""Those of the late tables that hold rows of videos."""
+WORDED = ("transcript", "captions", "screen_text", "scenes")
+"""Tables that are searched by words."""
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are queried for the rows of a video."""
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
@@ -85,21 +90,23 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
     Writers and readers need not stop. `when` is AFTER_RUN at the end of a run, DURING_RUN now and then in a long one.
     """
     spaces = list(space_tables(tables))
-    clips = [CLIPS_TABLE] if tables.has(CLIPS_TABLE) else []
+    sentences = list(space_tables(tables, SENTENCES_PREFIX))
+    late = present(tables, OF_VIDEOS)
+    written = present(tables, WORDED)
     with storage_errors(tables.uri):
         join_fragments(tables, "frames", when.picture_fragments, when)
-        for name in (*SMALL, *clips):
+        for name in (*SMALL, *late):
             join_fragments(tables, name, when.fragments, when)
-        for name in spaces:
+        for name in (*spaces, *sentences):
             join_fragments(tables, name, when.vector_fragments, when)
-        for name in (*BY_VIDEO, *clips, *spaces):
+        for name in (*BY_VIDEO, *late, *spaces, *sentences):
             _index_values(tables, name, "video_id", when)
         _index_values(tables, "frames", "frame_key", when)
         _index_values(tables, "sources", "uri", when)
         _index_values(tables, "detections", "label", when)
-        for name in (*spaces, "captions"):
+        for name in (*spaces, *sentences, "captions"):
             _index_vectors(tables, name, when)
-        for name in ("transcript", "captions"):
+        for name in written:
             if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
             elif _is_stale(tables[name], "text", when.stale_lines, when.stale_share):

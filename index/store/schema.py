@@ -1,6 +1,6 @@
 """Tables of a library: their columns and metadata.
 
-`clips` is only there once an agent has stored a caption (see `index.annotations.clip_captions`).
+Further tables are there once something needs them (see `index.store.late_tables`).
 
 Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
 copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
@@ -21,17 +21,24 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.errors import NewerLibrary, NotALibrary, OlderLibrary
+from index.store.columns import key, required
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 VECTORS_PREFIX = "vectors_"
+SENTENCES_PREFIX = "sentences_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
-CLIPS_TABLE = "clips"
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
-STAGE_TABLES = {"captions": "captions", "detections": "detections", "speech": "transcript"}
-"""Tables of the optional stages. Vectors have a table for each space instead."""
-STAGES = (*STAGE_TABLES, "vectors")
+STAGE_TABLES = {
+    "captions": "captions",
+    "detections": "detections",
+    "speech": "transcript",
+    "text": "screen_text",
+    "summaries": "scenes",
+}
+"""Tables of the optional stages. Vectors, and those of sentences, have a table for each space instead."""
+STAGES = (*STAGE_TABLES, "vectors", "sentences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +120,10 @@ def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
     return pa.schema(
         [
-            _required("video_id", pa.string()),
-            _required("frame_no", pa.int32()),
-            _required("time_s", pa.float64()),
-            _required("vector", pa.list_(pa.float16(), fingerprint.dim)),
+            required("video_id", pa.string()),
+            required("frame_no", pa.int32()),
+            required("time_s", pa.float64()),
+            required("vector", pa.list_(pa.float16(), fingerprint.dim)),
         ],
         metadata={SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)},
     )
@@ -126,156 +133,130 @@ def _captions(dim: int) -> pa.Schema:
     """Make the schema of captions, which are searched by word and, in the library's own space, by meaning."""
     return pa.schema(
         [
-            _required("video_id", pa.string()),
-            _required("segment_no", pa.int32()),
-            _required("start_s", pa.float64()),
-            _required("end_s", pa.float64()),
-            _required("text", pa.string()),
+            required("video_id", pa.string()),
+            required("segment_no", pa.int32()),
+            required("start_s", pa.float64()),
+            required("end_s", pa.float64()),
+            required("text", pa.string()),
             pa.field("confidence", pa.float32()),
-            _required("model", pa.string()),
+            required("model", pa.string()),
             pa.field("vector", pa.list_(pa.float16(), dim)),
         ]
     )
 
 
-def _required(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
-
-
-def _key(name: str, position: int) -> pa.Field:
-    """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
-    marks = {
-        "lance-schema:unenforced-primary-key": "true",
-        "lance-schema:unenforced-primary-key:position": str(position),
-    }
-    return pa.field(name, pa.string(), nullable=False, metadata=marks)
-
-
 VIDEOS = pa.schema(
     [
-        _key("video_id", 1),
-        _required("uri", pa.string()),
-        _required("title", pa.string()),
-        _required("start_s", pa.float64()),
-        _required("duration_s", pa.float64()),
+        key("video_id", 1),
+        required("uri", pa.string()),
+        required("title", pa.string()),
+        required("start_s", pa.float64()),
+        required("duration_s", pa.float64()),
         pa.field("fps", pa.float64()),
-        _required("width_px", pa.int32()),
-        _required("height_px", pa.int32()),
-        _required("codec", pa.string()),
-        _required("frames", pa.int32()),
-        _required("segments", pa.int32()),
-        _required("transcript_lines", pa.int32()),
-        _required("decode_errors", pa.int32()),
-        _required("sample_fps", pa.float64()),
-        _required("space", pa.string()),
-        _required("state", pa.string()),
-        _required("ingested_at", pa.timestamp("us", tz="UTC")),
+        required("width_px", pa.int32()),
+        required("height_px", pa.int32()),
+        required("codec", pa.string()),
+        required("frames", pa.int32()),
+        required("segments", pa.int32()),
+        required("transcript_lines", pa.int32()),
+        required("decode_errors", pa.int32()),
+        required("sample_fps", pa.float64()),
+        required("space", pa.string()),
+        required("state", pa.string()),
+        required("ingested_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 
 FAILURES = pa.schema(
     [
-        _key("uri", 1),
-        _key("stage", 2),
-        _required("error_class", pa.string()),
-        _required("message", pa.string()),
-        _required("attempts", pa.int32()),
-        _required("failed_at", pa.timestamp("us", tz="UTC")),
+        key("uri", 1),
+        key("stage", 2),
+        required("error_class", pa.string()),
+        required("message", pa.string()),
+        required("attempts", pa.int32()),
+        required("failed_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 
 SOURCES = pa.schema(
     [
-        _key("uri", 1),
-        _required("video_id", pa.string()),
+        key("uri", 1),
+        required("video_id", pa.string()),
         pa.field("size_bytes", pa.int64()),
-        _required("stamp", pa.string()),
-        _required("seen_at", pa.timestamp("us", tz="UTC")),
+        required("stamp", pa.string()),
+        required("seen_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 
 RUNS = pa.schema(
     [
-        _key("run_id", 1),
-        _required("kind", pa.string()),
-        _required("state", pa.string()),
-        _required("started_at", pa.timestamp("us", tz="UTC")),
+        key("run_id", 1),
+        required("kind", pa.string()),
+        required("state", pa.string()),
+        required("started_at", pa.timestamp("us", tz="UTC")),
         pa.field("ended_at", pa.timestamp("us", tz="UTC")),
-        _required("report", pa.string()),  # JSON
+        required("report", pa.string()),  # JSON
     ]
 )
 
 LEASES = pa.schema(
     [
-        _key("name", 1),
-        _required("token", pa.string()),  # empty: nobody holds it
-        _required("owner", pa.string()),
-        _required("host", pa.string()),
-        _required("boot", pa.string()),  # empty: the holder's process cannot be looked up
-        _required("pid", pa.int64()),
-        _required("process_start", pa.int64()),
-        _required("since", pa.timestamp("us", tz="UTC")),
-        _required("beat", pa.int64()),
-        _required("beat_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
-
-CLIPS = pa.schema(
-    [
-        _key("video_id", 1),
-        _key("model", 2),
-        _key("part", 3),  # start_s and end_s as a text, since a key of floats never matches
-        _required("start_s", pa.float64()),
-        _required("end_s", pa.float64()),
-        _required("text", pa.string()),
-        pa.field("confidence", pa.float64()),
-        _required("frames", pa.int32()),  # that the model was shown
+        key("name", 1),
+        required("token", pa.string()),  # empty: nobody holds it
+        required("owner", pa.string()),
+        required("host", pa.string()),
+        required("boot", pa.string()),  # empty: the holder's process cannot be looked up
+        required("pid", pa.int64()),
+        required("process_start", pa.int64()),
+        required("since", pa.timestamp("us", tz="UTC")),
+        required("beat", pa.int64()),
+        required("beat_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 
 FRAMES = pa.schema(
     [
-        _required("video_id", pa.string()),
-        _required("frame_no", pa.int32()),
-        _required("frame_key", pa.int64()),
-        _required("time_s", pa.float64()),
-        _required("width_px", pa.int32()),
-        _required("height_px", pa.int32()),
-        _required("jpeg", pa.binary()),
+        required("video_id", pa.string()),
+        required("frame_no", pa.int32()),
+        required("frame_key", pa.int64()),
+        required("time_s", pa.float64()),
+        required("width_px", pa.int32()),
+        required("height_px", pa.int32()),
+        required("jpeg", pa.binary()),
         pa.field(CHECKSUM, pa.uint32()),  # null in libraries that were made before there was one
     ]
 )
 
 SEGMENTS = pa.schema(
     [
-        _required("video_id", pa.string()),
-        _required("segment_no", pa.int32()),
-        _required("start_s", pa.float64()),
-        _required("end_s", pa.float64()),
-        _required("kind", pa.string()),
+        required("video_id", pa.string()),
+        required("segment_no", pa.int32()),
+        required("start_s", pa.float64()),
+        required("end_s", pa.float64()),
+        required("kind", pa.string()),
     ]
 )
 
 DETECTIONS = pa.schema(
     [
-        _required("video_id", pa.string()),
-        _required("frame_no", pa.int32()),
-        _required("time_s", pa.float64()),
-        _required("label", pa.string()),
-        _required("score", pa.float32()),
-        _required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
+        required("video_id", pa.string()),
+        required("frame_no", pa.int32()),
+        required("time_s", pa.float64()),
+        required("label", pa.string()),
+        required("score", pa.float32()),
+        required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
         pa.field("track_id", pa.int64()),
-        _required("model", pa.string()),
+        required("model", pa.string()),
     ]
 )
 
 TRANSCRIPT = pa.schema(
     [
-        _required("video_id", pa.string()),
-        _required("start_s", pa.float64()),
-        _required("end_s", pa.float64()),
-        _required("text", pa.string()),
-        _required("source", pa.string()),
+        required("video_id", pa.string()),
+        required("start_s", pa.float64()),
+        required("end_s", pa.float64()),
+        required("text", pa.string()),
+        required("source", pa.string()),
         pa.field("language", pa.string()),
         pa.field("speaker", pa.string()),
         pa.field("model", pa.string()),  # of lines that a speech model wrote
@@ -284,11 +265,11 @@ TRANSCRIPT = pa.schema(
 
 ADDITIONS = pa.schema(
     [
-        _key("video_id", 1),
-        _key("stage", 2),
-        _key("model", 3),
-        _required("rows", pa.int32()),
-        _required("settings", pa.string()),
-        _required("added_at", pa.timestamp("us", tz="UTC")),
+        key("video_id", 1),
+        key("stage", 2),
+        key("model", 3),
+        required("rows", pa.int32()),
+        required("settings", pa.string()),
+        required("added_at", pa.timestamp("us", tz="UTC")),
     ]
 )

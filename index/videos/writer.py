@@ -16,7 +16,8 @@ from index.redact import redact_uri
 from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
-from index.store.schema import CHECKSUM, CLIPS_TABLE, STAGE_TABLES, frame_keys
+from index.store.late_tables import present
+from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, frame_keys
 from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import NewRows
 from index.videos.row_counts import counts_of, expected_rows, is_complete
@@ -182,11 +183,11 @@ class VideoWriter:
         """
         tables = self._tables
         for ids in chunked(video_ids):
-            clips = [CLIPS_TABLE] if tables.has(CLIPS_TABLE) else []
             for name in (
-                *("videos", "sources", "frames", self._vectors_table, "segments", *clips, "additions"),
-                *STAGE_TABLES.values(),
+                *("videos", "sources", "frames", self._vectors_table, "segments", "additions"),
+                *present(tables, ("clips", *STAGE_TABLES.values())),
                 *space_tables(tables),
+                *space_tables(tables, SENTENCES_PREFIX),
             ):
                 tables.delete(name, one_of("video_id", ids))
 

@@ -11,7 +11,8 @@ from mktestdocs import check_md_file
 
 from index.library import Library
 from index.rows import ClipRow
-from index.store.schema import CLIPS, FORMAT_VERSION, table_schemas, vectors_table
+from index.store.late_tables import LATE_TABLES
+from index.store.schema import FORMAT_VERSION, table_schemas, vectors_table
 from tests.support.libraries.random_library import (
     DIM,
     OTHER_DIM,
@@ -37,7 +38,7 @@ def page(root: Path) -> Path:
 
 
 def schemas() -> dict[str, pa.Schema]:
-    known = {**table_schemas(SETTINGS, fingerprint()), "clips": CLIPS}
+    known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
     known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
     return known
 

@@ -115,7 +115,7 @@ def test_nothing_found_is_complete_too(library):
 
 
 def test_what_cannot_be_added(library):
-    with pytest.raises(LibraryError, match="'pictures'; it is one of captions, .*, sentences"):
+    with pytest.raises(LibraryError, match=r"'pictures'; it is one of captions, .*, sentences"):
         library.additions.pending("pictures", "m1")
     with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
         library.additions.discard_leftovers("vectors", "nowhere")

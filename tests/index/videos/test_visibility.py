@@ -42,7 +42,7 @@ def test_models_of_a_stage_are_those_that_completed_it(library: Library) -> None
     library.additions.complete("detections", "first", {"aaaa": 1}, {})
     library.additions.complete("detections", "second", {"aaaa": 0}, {})
     assert visible.models("detections", ["aaaa"]) == {"aaaa": ("first", "second")}
-    with pytest.raises(LibraryError, match="got stage 'smells'; it is one of captions, .*, sentences"):
+    with pytest.raises(LibraryError, match=r"got stage 'smells'; it is one of captions, .*, sentences"):
         visible.models("smells", ["aaaa"])
 
 

@@ -99,6 +99,7 @@ AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan
 """Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
 
 Row = TypeVar("Row", bound=BaseModel)
+Item = TypeVar("Item")
 AddNote = Callable[[str], None]
 """Notes a defect of a row that is kept all the same."""
 Raw = tuple[str, Any]
@@ -115,7 +116,14 @@ def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row,
 
     A second row of an id is left out.
     """
-    items: dict[str, Sample] = {}
+    return parse_rows(rows, shape, to_item, lambda sample: sample.item_id)
+
+
+def parse_rows(
+    rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Item], id_of: Callable[[Item], str]
+) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Parse rows into items of any kind, each of another id; see `parse_samples`."""
+    items: dict[str, Item] = {}
     problems: list[Problem] = []
     for where, raw in rows:
 
@@ -131,9 +139,9 @@ def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row,
         except (BadRow, BadQuestion) as error:
             note(str(error))
         else:
-            if item.item_id in items:
-                note(f"the id {item.item_id} is there already; the first row of it counts")
-            items.setdefault(item.item_id, item)
+            if id_of(item) in items:
+                note(f"the id {id_of(item)} is there already; the first row of it counts")
+            items.setdefault(id_of(item), item)
     return tuple(items.values()), tuple(problems)
 
 

@@ -79,7 +79,14 @@ def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, .
 def match_videos(
     samples: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
 ) -> VideoMatches:
-    """Find each video of the samples by its name in `id_map`, else by its own name.
+    """Find each video of the samples by its name in `id_map`, else by its own name; see `match_names`."""
+    return match_names(Counter(each.video for each in samples), videos, id_map, episodes)
+
+
+def match_names(
+    names: Mapping[str, int], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool = False
+) -> VideoMatches:
+    """Find the videos of these names, each with the number of questions about it, by `id_map` or by the name itself.
 
     The names of a library's video are its id, its title, and the last one to three parts of its URI, with and without
     the file ending. `episodes`: if no video has a name, all whose names begin with it match, in order of title.
@@ -93,7 +100,7 @@ def match_videos(
                 by_prefix[prefix][row.video_id] = row
     found: dict[str, tuple[str, ...]] = {}
     missing = []
-    for video, questions in Counter(each.video for each in samples).items():
+    for video, questions in names.items():
         name = (id_map or {}).get(video, video)
         same = list(by_name.get(_bare(name), {}).values())
         parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (row.title, row.video_id))

@@ -153,7 +153,7 @@ def _library(uri: str, space: str | None) -> Library:
 
 
 def _show(imported: ImportResult, as_json: bool) -> None:
-    from jobs.cli.add import report_json, show_report
+    from jobs.cli.add.report import report_json, show_report
     from jobs.console.output import console, print_json
 
     counts = {"new_videos": imported.made, "left_out": imported.left_out}

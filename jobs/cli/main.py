@@ -33,7 +33,7 @@ COMMANDS = {
     "demo": "jobs.cli.sample:demo",
     "rollouts": "jobs.cli.train:rollouts",
     "eval": "jobs.cli.eval.app:app",
-    "add": "jobs.cli.add:app",
+    "add": "jobs.cli.add.app:app",
     "import": "jobs.cli.import_text:app",
     "remove": "jobs.cli.remove:app",
     "export": "jobs.cli.export.app:app",

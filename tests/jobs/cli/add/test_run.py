@@ -27,7 +27,7 @@ def test_a_model_of_the_hub_where_there_is_no_network(kinodex, small_library):
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):
-    from jobs.cli.add import local_name
+    from jobs.cli.add.run import local_name
 
     folder = tiny_model("rt_detr")
     monkeypatch.chdir(folder.parent)

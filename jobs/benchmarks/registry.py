@@ -8,15 +8,19 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jobs.benchmarks.datasets import (
+    cg_bench,
     custom,
     egoschema,
     longtvqa,
     longvideobench,
     lvbench,
+    minerva,
+    mlvu,
     mmbench_video,
     nextqa,
     synthetic,
     video_mme,
+    video_mme_v2,
 )
 from jobs.benchmarks.samples import Benchmark, ParsedRows, Problem, Sample, Scoring
 from jobs.errors import UsageError
@@ -95,6 +99,49 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
         {"all": (2700, 900)},
         "https://huggingface.co/datasets/lmms-lab/Video-MME",
         "academic use; not to be handed on without approval",
+    ),
+    "video-mme-v2": BenchmarkInfo(
+        "Video-MME-v2",
+        video_mme_v2.read_video_mme_v2,
+        ("test.parquet",),
+        {"all": (3200, 800)},
+        "https://huggingface.co/datasets/MME-Benchmarks/Video-MME-v2",
+        "academic research only; not to be handed on without approval",
+    ),
+    "mlvu": BenchmarkInfo(
+        "MLVU",
+        mlvu.read_choices,
+        (*mlvu.CHOICE_FILES, "test_question.json"),
+        {"dev": (2174, None), "test": (502, None)},
+        "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
+        "CC-BY-NC-SA-4.0",
+        beside=mlvu.CHOICE_FILES[1:],
+    ),
+    "mlvu-open": BenchmarkInfo(
+        "MLVU, free answers",
+        mlvu.read_open_ended,
+        mlvu.OPEN_FILES,
+        {},
+        "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
+        "CC-BY-NC-SA-4.0",
+        beside=mlvu.OPEN_FILES[1:],
+        scoring="judge",
+    ),
+    "minerva": BenchmarkInfo(
+        "MINERVA",
+        minerva.read_minerva,
+        ("minerva.json",),
+        {"all": (1515, None)},
+        "the file linked from https://github.com/google-deepmind/neptune",
+        "CC-BY-4.0",
+    ),
+    "cg-bench": BenchmarkInfo(
+        "CG-Bench",
+        cg_bench.read_cg_bench,
+        ("cgbench.json", "cgbench_mini.json"),
+        {"all": (12129, 1219), "mini": (3000, None)},
+        "https://huggingface.co/datasets/CG-Bench/CG-Bench, after asking there",
+        "MIT; the videos belong to their owners",
     ),
     "mmbench-video": BenchmarkInfo(
         "MMBench-Video",

@@ -183,10 +183,16 @@ def json_rows(path: Path) -> Iterator[Raw]:
 
 
 def json_lines(path: Path) -> Iterator[Raw]:
-    """Read one object a line, by line number. (`str.splitlines` also splits at U+2028, which texts may hold.)"""
+    """Read one object a line, by line number."""
+    for number, line in text_lines(path):
+        yield f"line {number}", _parsed(line)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Read the lines that hold anything, by number. (`str.splitlines` also splits at U+2028, which texts may hold.)"""
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if line.strip():
-            yield f"line {number}", _parsed(line)
+            yield number, line
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:

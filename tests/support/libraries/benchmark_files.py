@@ -90,6 +90,39 @@ def sketch_row(question_id: str = "film-01-001", **changes: Any) -> dict[str, An
     return {**film, **asked, "evidence": [3.5, 8.0], **changes}
 
 
+def video_mme_v2_row(question_id: str = "001-1", **changes: Any) -> dict[str, Any]:
+    options = "\n".join(f"{letter}. {choice}." for letter, choice in zip("ABCDE", CHOICES, strict=True))
+    film = {"video_id": "001", "url": "https://example.org", "question_id": question_id}
+    group = {"group_type": "logic", "group_structure": "[1, [2, 3], 4]", "level": "2"}
+    heads = {"second_head": "Order", "third_head": "Order of events"}
+    return {**film, "question": "What is held?", "options": options, "answer": "D", **group, **heads, **changes}
+
+
+def mlvu_row(video: str = "movie101_66.mp4", **changes: Any) -> dict[str, Any]:
+    film = {"video": video, "duration": 246}
+    asked = {"question": "What is held?", "candidates": list(CHOICES[:4]), "answer": "a lamp"}
+    return {**film, **asked, "question_type": "plotQA", **changes}
+
+
+def mlvu_open_row(video: str = "subPlot_new_all_69.mp4", **changes: Any) -> dict[str, Any]:
+    asked = {"question": "What does the man do at the door?", "answer": "He knocks and leaves."}
+    points = {"scoring_points": "1. He knocks. 2. He leaves."}
+    return {"video": video, "duration": 541.5, **asked, "question_type": "subPlot", **points, **changes}
+
+
+def minerva_row(key: str = "a:1", **changes: Any) -> dict[str, Any]:
+    options = {f"answer_choice_{number}": choice for number, choice in enumerate(CHOICES)}
+    asked = {"question": "What is held after the second goal?", "answer": "a lamp", **options, "answer_id": 3}
+    kinds = {"question_type": "Temporal Reasoning, Counting", "split": "Sports", "category": "Football"}
+    return {"key": key, "video_id": "fFj-1_x", **asked, "reasoning": "At 01:05 a lamp.", **kinds, **changes}
+
+
+def cg_bench_row(qid: int = 1, **changes: Any) -> dict[str, Any]:
+    asked = {"question": "What is held?", "answer": "a ladder", "choices": list(CHOICES), "right_answer": "C"}
+    film = {"video_uid": "9kGB4ITqFjI", "duration": 1853, "domain": "Life Record", "sub_category": "Object Perception"}
+    return {"qid": qid, **film, **asked, "clue_intervals": [[8, 18], [120.5, 131]], **changes}
+
+
 def write_csv(path: Path, rows: Rows, delimiter: str = ",") -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], delimiter=delimiter)
@@ -137,6 +170,11 @@ PUBLISHED: Mapping[str, tuple[str, Callable[[Path, Rows], None], Callable[..., d
     "intentqa": ("test.csv", write_csv, intentqa_row),
     "lvbench": ("video_info.meta.jsonl", write_lines, lvbench_row),
     "video-mme": ("test-00000-of-00001.parquet", write_parquet, video_mme_row),
+    "video-mme-v2": ("test.parquet", write_parquet, video_mme_v2_row),
+    "mlvu": ("1_plotQA.json", write_json, mlvu_row),
+    "mlvu-open": ("8_sub_scene.json", write_json, mlvu_open_row),
+    "minerva": ("minerva.json", write_json, minerva_row),
+    "cg-bench": ("cgbench.json", write_json, cg_bench_row),
     "mmbench-video": ("MMBench-Video.tsv", write_tsv, mmbench_row),
     "longvideobench": ("lvb_val.json", write_json, longvideobench_row),
     "longtvqa": ("LongTVQA_val.jsonl", write_json, longtvqa_row),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from index.store.database import Tables, retry_on_conflict, space_tables, storage_errors
@@ -24,6 +25,10 @@ OF_VIDEOS = ("clips", "screen_text", "scenes")
 """Those of the late tables that hold rows of videos."""
 WORDED = ("transcript", "captions", "screen_text", "scenes")
 """Tables that are searched by words."""
+WORDS = ("text", "title")
+"""Their columns that are: the second of scenes alone."""
+FORGIVING = ("screen_text",)
+"""Those of them that are searched for words with typos too."""
 BY_VIDEO = ("frames", "segments", "captions", "detections", "transcript", "videos", "additions")
 """Tables that are queried for the rows of a video."""
 SMALL = ("segments", "captions", "detections", "transcript", "videos", "additions", "sources", "failures", "runs")
@@ -109,7 +114,7 @@ def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
         for name in written:
             if not _indexes(tables[name], "text"):  # a process that was killed while it joined fragments left none
                 index_text(tables, name)
-            elif _is_stale(tables[name], "text", when.stale_lines, when.stale_share):
+            elif _is_stale(tables[name], "text", _stale_lines(name, when), when.stale_share):
                 _take_in(tables, name, "text", when)
         if not when.joins_only:
             optimize(tables, "leases", when)  # renewed every few seconds, each time as a new version of the table
@@ -124,9 +129,22 @@ def delete_old_states(tables: Tables, when: Thresholds) -> None:
 
 
 def index_text(tables: Tables, name: str) -> None:
-    """Build a word index over `text` for any script: no stemming, and with positions, for "quoted phrases"."""
+    """Build a word index over `text`, and the titles of scenes, for any script.
+
+    It has no stemming, and positions, for "quoted phrases".
+    """
     tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
-    _build(tables, name, lambda table: table.create_scalar_index("text", "INVERTED", "by_text", **tokens))
+    for column in _worded_columns(tables[name]):
+        _build(tables, name, partial(_index_words, column=column, tokens=tokens))
+
+
+def _index_words(table: LanceDataset, column: str, tokens: dict[str, Any]) -> None:
+    table.create_scalar_index(column, "INVERTED", f"by_{column}", **tokens)
+
+
+def _worded_columns(table: LanceDataset) -> list[str]:
+    names = table.schema.names
+    return [column for column in WORDS if column in names]
 
 
 def forget_deleted(tables: Tables, name: str) -> None:
@@ -141,7 +159,7 @@ def forget_deleted(tables: Tables, name: str) -> None:
 def _rebuild(tables: Tables, name: str, index: str, column: str) -> None:
     if column == "vector":
         _build(tables, name, lambda table: table.drop_index(index))
-    elif column == "text":
+    elif column in WORDS:
         index_text(tables, name)
     else:
         _build(tables, name, lambda table: table.create_scalar_index(column, _kind(column), index))
@@ -176,9 +194,9 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
     _clean(tables, name, when)
-    rebuilt = ["text"] if _has_many_lines(tables[name]) else []
+    rebuilt = [[column] for column in WORDS] if _has_many_lines(tables[name]) else []
     # The parts of the vectors' index are chosen in vector_index.
-    others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], rebuilt)]
+    others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
     if others:
         _build(tables, name, lambda table: table.optimize.optimize_indices(index_names=others))
 
@@ -197,13 +215,19 @@ def _has_many_lines(table: LanceDataset) -> bool:
 
 
 def _drop_words(table: LanceDataset) -> None:
-    for index in _indexes(table, "text"):
-        table.drop_index(index.name)
+    for column in WORDS:
+        for index in _indexes(table, column):
+            table.drop_index(index.name)
 
 
 def _clean(tables: Tables, name: str, when: Thresholds) -> None:
     keep = timedelta(seconds=max(when.keep_s, MIN_KEEP_S))
     _build(tables, name, lambda table: table.cleanup_old_versions(keep))
+
+
+def _stale_lines(name: str, when: Thresholds) -> int:
+    """Lines that the index of words may lack: none where searches forgive typos, which looks into the index alone."""
+    return 0 if name in FORGIVING and not when.joins_only else when.stale_lines
 
 
 def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> None:
@@ -224,7 +248,7 @@ def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
-    if merged and column == "text" and _has_many_lines(tables[name]):
+    if merged and column in WORDS and _has_many_lines(tables[name]):
         index_text(tables, name)
         return
     _build(

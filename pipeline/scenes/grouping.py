@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BORDER_PRICE = 3.0
-"""Price of a border in units of noise: cutting pure noise in two lowers its sum of squares by one unit, by chance by two."""
+"""Price of a border in units of noise: cutting pure noise in two lowers its squares by one unit, by chance by two."""
 STEPS = 12
 """Halvings of the range of prices, on a scale of logarithms."""
 RANGE = 1e4

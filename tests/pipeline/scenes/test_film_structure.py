@@ -50,8 +50,9 @@ def test_words_alone_divide_a_talk_at_its_topics():
 
 def test_a_border_lies_in_silence_and_not_inside_a_line():
     """One segment lies between two places; the voice decides to which it belongs."""
-    side = np.concatenate([np.zeros(12), [0.5], np.ones(12)])
-    vectors = np.stack([1 - side, side], axis=1) + 0.1 * np.random.default_rng(1).normal(size=(25, 2))
+    places = np.eye(32)[[0] * 12 + [0] + [1] * 12]
+    places[12, 1] = places[12, 0] = 0.5
+    vectors = places + 0.2 * np.random.default_rng(1).normal(size=(25, 32))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     talk = [(n * 5.0 + 1, n * 5.0 + 6) for n in range(25)]
 

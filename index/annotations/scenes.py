@@ -1,0 +1,60 @@
+"""Scenes and chapters of videos, each with a title and a summary.
+
+`kinodex add summaries` writes the rows. Libraries that were made before have no such table, which is one without rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Literal
+
+from index.rows import SceneRow
+from index.store.database import Tables
+from index.store.filters import all_of, equal, one_of
+from index.store.late_tables import present
+from index.videos.visibility import VisibilityCache, find_video
+
+TABLE, STAGE = "scenes", "summaries"
+COLUMNS = [*SceneRow.__slots__]
+SOURCES = ("captions", "speech", "text")
+"""Stages whose rows summaries are written from."""
+
+
+class Scenes:
+    """Scenes and chapters, by the newest model that summarised a video."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+
+    def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[SceneRow]:
+        """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes.
+
+        Raises UnknownVideo.
+        """
+        known = self._visible.videos([video_id])
+        video = known[video_id] if video_id in known else find_video(self._visible.videos(), video_id)
+        models = self._visible.models(STAGE, [video.video_id]).get(video.video_id, ())
+        if not models or not present(self._tables, [TABLE]):
+            return []
+        of_level = [] if level is None else [equal("level", level)]
+        of_model = [equal("video_id", video.video_id), equal("model", models[-1])]
+        found = self._tables.rows(TABLE, all_of(of_model + of_level), COLUMNS).to_pylist()
+        return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
+
+    def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
+        """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
+        self._tables.append(TABLE, [asdict(row) for rows in videos.values() for row in rows])
+
+    def outdated(self, model: str) -> list[str]:
+        """List the ids of videos that got captions, speech or text on screen after this model's summaries."""
+        stages = one_of("stage", [STAGE, *SOURCES])
+        rows = self._tables.rows("additions", stages, ["video_id", "stage", "model", "added_at"]).to_pylist()
+        written = {row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (STAGE, model)}
+        later = {
+            row["video_id"]
+            for row in rows
+            if row["stage"] in SOURCES and row["video_id"] in written and row["added_at"] > written[row["video_id"]]
+        }
+        return sorted(self._visible.videos(later))

@@ -183,6 +183,43 @@ class DetectionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenTextRow:
+    """A line of text that the picture shows in `[start_s, end_s)`, as a model read it best.
+
+    `confidence` is 0 to 1; `box` is x0, y0, x1, y1 as parts of width and height; it was read in so many `frames`.
+    """
+
+    video_id: str
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float
+    box: tuple[float, float, float, float]
+    frames: int
+    language: str | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SceneRow:
+    """A scene (some segments) or chapter (some scenes) `[start_s, end_s)` of a video, numbered from 0 in its level.
+
+    `title` and `text`, its summary, are empty where the model gave none that could be used.
+    """
+
+    video_id: str
+    level: Literal["scene", "chapter"]
+    number: int
+    start_s: float
+    end_s: float
+    first_segment: int
+    segments: int
+    title: str
+    text: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Limits of a search: these videos (None: all) and times in `[start_s, end_s)` (None: without bound)."""
 
@@ -195,10 +232,10 @@ class Scope:
 class Hit:
     """A moment found by a search, `[time_s, end_s)`.
 
-    `score` is a cosine for frames, BM25 for transcript lines and captions, the model's own for detections, and a
-    fused rank score for several together ("both"): it orders the hits of one search and means nothing across
-    searches. `cosine` (of the frame's or caption's vector) and `bm25` (of the words) are what each search found, for
-    fused hits too; None where it did not find the moment.
+    `score` is a cosine for frames, BM25 for transcript lines, text on screen and captions, the model's own for
+    detections, and a fused rank score for several together ("both"): it orders the hits of one search and means
+    nothing across searches. `cosine` (of the frame's or caption's vector) and `bm25` (of the words) are what each
+    search found, for fused hits too; None where it did not find the moment.
     """
 
     video_id: str
@@ -207,7 +244,7 @@ class Hit:
     frame_no: int | None
     score: float
     text: str | None
-    source: Literal["frame", "transcript", "caption", "detection", "both"]
+    source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "both"]
     cosine: float | None = None
     bm25: float | None = None
 

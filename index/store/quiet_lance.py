@@ -15,8 +15,9 @@ try:
     import lance.file
     from lance.dataset import ColumnOrdering
     from lance.lance import _Session as Session
+    from lance.query import BooleanQuery, MatchQuery, MultiMatchQuery, Occur
 finally:
     if _LEVEL is None:
         del os.environ["LANCE_LOG"]  # which is for this process alone
 
-__all__ = ["ColumnOrdering", "Session", "lance"]
+__all__ = ["BooleanQuery", "ColumnOrdering", "MatchQuery", "MultiMatchQuery", "Occur", "Session", "lance"]

@@ -57,7 +57,7 @@ def test_a_border_lies_in_silence_and_not_inside_a_line():
     talk = [(n * 5.0 + 1, n * 5.0 + 6) for n in range(25)]
 
     def cut(silent_s):
-        lines = [line for line in talk if line[1] <= silent_s - 6 or line[0] >= silent_s + 5]
+        lines = [line for line in talk if not line[0] < silent_s < line[1]]
         return find_structure(spans(25, 5.0), vectors, (), lines).scenes
 
     assert cut(60.0) == (0, 12)

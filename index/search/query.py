@@ -17,15 +17,18 @@ from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
 from index.store.database import Tables, storage_errors
 from index.store.filters import Filter
-from index.store.vector_index import COLUMN, count_parts
+from index.store.vector_index import COLUMN, PART_ROWS
 from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20
 """Up to this many videos are searched exactly: quicker than the vector index, which then has to be filtered."""
 REFINE_FACTOR = 5
 """The index compares rounded vectors; five times as many as requested are compared again, exactly."""
-MIN_CANDIDATES = 400
-"""Candidates that a walk through one graph keeps at least: of a million frames it finds 98 of the 100 nearest."""
+MIN_CANDIDATES = 600
+"""Candidates that a walk through a graph of `PART_ROWS` keeps at least: in ten such graphs it finds 98 of the 100 best
+frames, and with 200 some 90."""
+MIN_WALK = 100
+"""However small a graph is: of 30,000 frames 50 candidates miss some of the best."""
 
 Rows = list[dict[str, Any]]
 
@@ -44,19 +47,20 @@ def nearest_rows(
         table = tables[name]
         effort: dict[str, Any] = {"use_index": False}
         if not exact:
-            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, count_parts(table))}
+            effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, table.count_rows())}
         nearest = {"column": COLUMN, "q": query, "k": k, "metric": "cosine", **effort}
         chosen, condition = [*columns, "_distance"], None if where is None else where.sql
         rows: Rows = table.scanner(chosen, condition, nearest=nearest, prefilter=True).to_table().to_pylist()
     return rows
 
 
-def candidates(k: int, parts: int) -> int:
-    """Compute how many candidates a walk keeps in each part of the index, for the best `k` of all.
+def candidates(k: int, rows: int) -> int:
+    """Compute how many candidates a walk keeps in each graph of the index, for the best `k` of a table of so many rows.
 
-    In several parts fewer do, for each holds but a share of the best; the square root was chosen by measurement.
+    A smaller graph needs fewer; the square root was chosen by measurement.
     """
-    return max(ceil(max(MIN_CANDIDATES, 10 * k) / sqrt(max(parts, 1))), REFINE_FACTOR * k)
+    share = min(1.0, max(rows, 1) / PART_ROWS)
+    return max(ceil(max(MIN_CANDIDATES, 10 * k) * sqrt(share)), MIN_WALK, REFINE_FACTOR * k)
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:

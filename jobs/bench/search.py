@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,8 @@ WHOLE_GOAL_MS = {1_000_000: 5.0, 10_000_000: 20.0}
 Floats = NDArray[np.float32]
 Query = Callable[[Library, int], object]
 """A function that puts the n-th query of one kind to a library."""
+Kind = tuple[str, Query, float | None]
+"""Title, query, goal in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,32 +86,61 @@ class SearchFigures:
     """Median over the queries, of their best frame."""
 
 
-def bench_search(directory: Path, size: Size, count: int, report: Callable[[int], None]) -> SearchFigures:
-    """Make the library in `directory`, or use the one that is there, and put `count` queries of each kind to it."""
+def bench_search(
+    directory: Path, size: Size, count: int, report: Callable[[int], None], say: Callable[[str], None] = lambda _: None
+) -> SearchFigures:
+    """Make the library in `directory`, or use the one that is there, and put `count` queries of each kind to it.
+
+    `say` gets a line for each kind, as its figures come. The open library is let go before others are opened afresh:
+    the graphs of ten million frames do not fit twice.
+    """
     library, write_s = make_library(str(directory), size, report)
     began = time.perf_counter()
     refresh(library.tables)
     index_s = time.perf_counter() - began
+    del library
     vectors, texts = queries(count, size), words(count, seed=2)
-    in_memory_ms, numpy_ms = _in_memory(library, vectors)
-    parts = count_parts(library.tables[vectors_table(library.fingerprint)])
-    exact, best_cosine = _exact(library, size, vectors)
+    kinds = _queries(size, vectors, texts)
+    found = _found(Library.open(str(directory)), size, vectors)
+    say(f"recall@{K} {found.recall:.3f}, of the index alone {found.index_recall:.3f}")
+    warm = _warm_ms(Library.open(str(directory)), kinds, count, say)
+    in_memory_ms, numpy_ms = _in_memory(Library.open(str(directory)), vectors)
+    opened = [_opened_ms(directory, *kind[:2], count, say) for kind in kinds]
     return SearchFigures(
         size=size,
         write_s=write_s,
         index_s=index_s,
-        stored_bytes=library.info().stored_bytes,
-        times=tuple(_times(directory, library, *query, count) for query in _queries(size, vectors, texts)),
+        stored_bytes=Library.open(str(directory)).info().stored_bytes,
+        times=tuple(
+            Times(title, *warm_ms, *opened_ms, goal_ms)
+            for (title, _, goal_ms), warm_ms, opened_ms in zip(kinds, warm, opened, strict=True)
+        ),
         in_memory_ms=in_memory_ms,
         numpy_ms=numpy_ms,
         ratio=in_memory_ms / numpy_ms,
-        recall=_recall(exact, [_keys(library.search.frames(vector, k=K), size) for vector in vectors]),
-        parts=parts,
-        index_recall=_recall(exact, [_index_keys(library, size, vector, parts) for vector in vectors]),
-        best_cosine=best_cosine,
+        recall=found.recall,
+        parts=found.parts,
+        index_recall=found.index_recall,
+        best_cosine=found.best_cosine,
         machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
         f"pylance {version('pylance')}, numpy {version('numpy')}",
     )
+
+
+class _Found(NamedTuple):
+    recall: float
+    index_recall: float
+    best_cosine: float
+    parts: int
+
+
+def _found(library: Library, size: Size, vectors: Floats) -> _Found:
+    """Compare what the search and its index find with the exact nearest frames."""
+    parts = count_parts(library.tables[vectors_table(library.fingerprint)])
+    exact, best_cosine = _exact(library, size, vectors)
+    recall = _recall(exact, [_keys(library.search.frames(vector, k=K), size) for vector in vectors])
+    index_recall = _recall(exact, [_index_keys(library, size, vector) for vector in vectors])
+    return _Found(recall, index_recall, best_cosine, parts)
 
 
 def table(figures: SearchFigures) -> str:
@@ -145,8 +177,8 @@ def _verdict(met: bool) -> str:
     return "met" if met else "missed"
 
 
-def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[tuple[str, Query, float | None]]:
-    """List the kinds of query: title, query, goal in milliseconds."""
+def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
+    """List the kinds of query."""
     order = np.random.default_rng(3).permutation(size.videos)
     times_s = np.linspace(0, size.frames, FRAMES_READ, endpoint=False)
     whole_goal_ms = next((goal for frames, goal in WHOLE_GOAL_MS.items() if size.videos * size.frames <= frames), None)
@@ -195,20 +227,36 @@ def _frame_times(library: Library) -> FrameTimes:
     return lru_cache(VIDEOS_KEPT)(library.frame_times)
 
 
-def _times(directory: Path, library: Library, title: str, query: Query, goal_ms: float | None, count: int) -> Times:
-    query(library, count)  # a cost of the first query only is shown by "fresh"
-    warm = [_ms(query, library, n) for n in range(count)]
-    fresh = [_ms(_open_first(directory, query), library, count + n) for n in range(min(count, FRESH_QUERIES))]
+def _warm_ms(
+    library: Library, kinds: Sequence[Kind], count: int, say: Callable[[str], None]
+) -> list[tuple[float, float]]:
+    """Measure each kind of query on an open library: median and 95th percentile in milliseconds."""
+    found = []
+    for title, query, _ in kinds:
+        query(library, count)  # a cost of the first query only is shown by "fresh"
+        p50_ms, p95_ms = np.quantile([_ms(query, library, n) for n in range(count)], [0.5, 0.95])
+        say(f"{title}: warm {p50_ms:.1f} ms, 95 of 100 within {p95_ms:.1f} ms")
+        found.append((float(p50_ms), float(p95_ms)))
+    return found
+
+
+def _opened_ms(
+    directory: Path, title: str, query: Query, count: int, say: Callable[[str], None]
+) -> tuple[float, float]:
+    """Measure a kind of query as the first of a library that was opened for it, fresh and cold: medians."""
+    fresh = [_first_ms(directory, query, count + n) for n in range(min(count, FRESH_QUERIES))]
     cold = []
     for n in range(min(count, COLD_QUERIES)):
         drop_page_cache(directory)
-        cold.append(_ms(_open_first(directory, query), library, 2 * count + n))
-    p50_ms, p95_ms = np.quantile(warm, [0.5, 0.95])
-    return Times(title, float(p50_ms), float(p95_ms), float(np.median(fresh)), float(np.median(cold)), goal_ms)
+        cold.append(_first_ms(directory, query, 2 * count + n))
+    say(f"{title}: fresh {np.median(fresh):.1f} ms, cold {np.median(cold):.1f} ms")
+    return float(np.median(fresh)), float(np.median(cold))
 
 
-def _open_first(directory: Path, query: Query) -> Query:
-    return lambda _, n: query(Library.open(str(directory)), n)
+def _first_ms(directory: Path, query: Query, n: int) -> float:
+    began = time.perf_counter()
+    query(Library.open(str(directory)), n)
+    return 1000 * (time.perf_counter() - began)
 
 
 def _ms(query: Query, library: Library, n: int) -> float:
@@ -253,9 +301,10 @@ def _keys(hits: Sequence[Hit], size: Size) -> set[int]:
     return {int(hit.video_id, 16) * size.frames + (hit.frame_no or 0) for hit in hits}
 
 
-def _index_keys(library: Library, size: Size, vector: Floats, parts: int) -> set[int]:
+def _index_keys(library: Library, size: Size, vector: Floats) -> set[int]:
     """Ask the index for ten frames, by its own order."""
-    nearest = {"column": COLUMN, "q": vector, "k": K, "metric": "cosine", "ef": candidates(K, parts)}
+    table = library.tables[vectors_table(library.fingerprint)]
+    nearest = {"column": COLUMN, "q": vector, "k": K, "metric": "cosine", "ef": candidates(K, table.count_rows())}
     columns = ["video_id", "frame_no"]
     rows = library.tables.rows(vectors_table(library.fingerprint), None, columns, nearest=nearest).to_pylist()
     return {int(row["video_id"], 16) * size.frames + row["frame_no"] for row in rows}

@@ -254,8 +254,10 @@ def search(
     def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
 
-    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes, cone), queries, on_progress)
-    print(file=sys.stderr)
+    def say(line: str) -> None:
+        print(f"\r{line}", file=sys.stderr, flush=True)
+
+    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes, cone), queries, on_progress, say)
     if json:
         print_json(asdict(figures))
     else:

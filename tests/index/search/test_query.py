@@ -45,9 +45,9 @@ def test_k_is_reached_however_many_hits_crowd(tmp_path):
     assert len(library.search.frames(query, k=499, min_gap_s=1.0)) == 499
 
 
-def test_a_walk_keeps_fewer_candidates_in_each_of_several_parts():
-    assert candidates(10, 0) == candidates(10, 1) == 400
-    assert candidates(10, 4) == 200
-    assert candidates(10, 16) == 100
-    assert candidates(100, 4) == 500  # never fewer than are compared again
-    assert candidates(1, 10**6) == 5
+def test_a_walk_through_a_smaller_graph_keeps_fewer_candidates():
+    assert candidates(10, 1 << 20) == candidates(10, 10**9) == 600
+    assert candidates(10, 1 << 18) == 300
+    assert candidates(10, 0) == candidates(10, 1000) == 100
+    assert candidates(100, 1 << 18) == 500  # never fewer than are compared again
+    assert candidates(100, 1 << 20) == 1000

@@ -16,26 +16,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.video_stream import choose_stream, duration_s, monotonic_frames, open_container, time_base
-from pipeline.errors import NothingDecodes, VideoError
+from pipeline.decoding.video_stream import choose_stream, open_container
+from pipeline.errors import NothingDecodes
 from pipeline.images.convert import rgb_scaler
 from pipeline.media.clip import ClipFile, choose_sound, nothing_there, removed_on_error
 from pipeline.media.copy_clip import seek_key_frame
+from pipeline.media.player_form import SOUND_HZ, TICK_S, add_pictures, encoded_sound, order_s, player_frame
+from pipeline.media.timed_frames import timed_frames, trimmed_sound
 
 if TYPE_CHECKING:
-    from av import AudioFrame, Packet, VideoFrame
+    from av import AudioFrame, Packet
     from av.audio.stream import AudioStream
-    from av.container import InputContainer, OutputContainer
+    from av.container import InputContainer
     from av.video.stream import VideoStream
 
 WHOLE_PX = 1 << 16
 """Larger than any picture: it keeps its size."""
-TICK_S = Fraction(1, 90_000)
-"""Unit of the clip's times, in which every usual frame rate is a whole number."""
-BT709 = 1
-"""Number of BT.709 among matrices, primaries and transfer curves (ITU-T H.273), which players expect of such a file."""
-LIMITED_RANGE = 1
-SOUND_HZ = 48_000
 OPTIONS = {"preset": "veryfast", "crf": "18", "threads": "1"}
 
 Picture = tuple[float, float, NDArray[np.uint8]]
@@ -76,11 +72,13 @@ def encode_ranges(path: Path, name: str, out: Path, ranges: Sequence[tuple[float
         first = next(pictures)
         with av.open(str(out), "w", format="mp4") as target, open_container(path, name) as source:
             sound = choose_sound(source)
-            parts = [_encoded_pictures(_video_stream(target, first), chain([first], pictures))]
+            height_px, width_px, _ = first[2].shape
+            video = add_pictures(target, "libx264", OPTIONS, width_px, height_px)
+            parts = [_encoded_pictures(video, chain([first], pictures))]
             if sound is not None:
                 samples = chain.from_iterable(_sound(source, sound, place) for place in places)
-                parts.append(_encoded_sound(target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), samples))
-            for packet in heapq.merge(*parts, key=_order):
+                parts.append(encoded_sound(target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), samples))
+            for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)
     return [
         ClipFile(out, place.start_s, place.start_s + end_s, "encoded", sound is not None)
@@ -125,113 +123,21 @@ def _pictures(path: Path, name: str, start_s: float, end_s: float) -> Iterator[I
 def _shown(source: InputContainer, stream: VideoStream, start_s: float, end_s: float) -> Iterator[Picture]:
     """Yield what is shown within `[start_s, end_s)`."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
-    for begin, until, frame in _timed(source, stream):
+    for begin, until, frame in timed_frames(source, stream):
         if end_s - begin < TICK_S:
             return
         if until - start_s > TICK_S:  # times are fractions, and a range is two floats
             yield max(float(begin) - start_s, 0.0), min(float(until), end_s) - start_s, to_rgb(frame)
 
 
-def _timed(source: InputContainer, stream: VideoStream) -> Iterator[tuple[Fraction, Fraction, VideoFrame]]:
-    """Yield every frame with the time it is shown from and until."""
-    last: tuple[Fraction, VideoFrame] | None = None
-    for time, frame in monotonic_frames(_decoded(source, stream), stream):
-        if last is not None and time > last[0]:
-            yield last[0], time, last[1]
-        last = time, frame
-    if last is not None:
-        yield last[0], last[0] + duration_s(last[1].duration, time_base(stream), stream.average_rate), last[1]
-
-
-def _decoded(source: InputContainer, stream: Any) -> Iterator[Any]:
-    """Yield the frames that decode; damage is left out."""
-    from av import FFmpegError
-
-    for packet in source.demux(stream):
-        try:
-            yield from packet.decode()
-        except FFmpegError:
-            continue
-
-
-def _video_stream(target: OutputContainer, first: Picture) -> VideoStream:
-    height_px, width_px, _ = first[2].shape
-    if min(height_px, width_px) < 2:
-        raise VideoError(f"got pictures of {width_px} x {height_px} pixels; a clip needs 2 x 2")
-    stream = target.add_stream("libx264", options=OPTIONS)
-    stream.width, stream.height, stream.pix_fmt = width_px // 2 * 2, height_px // 2 * 2, "yuv420p"
-    stream.time_base = stream.codec_context.time_base = TICK_S
-    context = stream.codec_context
-    context.colorspace = context.color_primaries = context.color_trc = BT709
-    context.color_range = LIMITED_RANGE
-    return stream
-
-
 def _encoded_pictures(stream: VideoStream, pictures: Iterable[Picture]) -> Iterator[Packet[Any]]:
-    from av import VideoFrame
-
     for start_s, until_s, rgb in pictures:
-        even = np.ascontiguousarray(rgb[: stream.height, : stream.width])
-        frame = VideoFrame.from_ndarray(even, format="rgb24").reformat(
-            format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG"
-        )
-        frame.pts, frame.time_base = round(start_s / TICK_S), TICK_S
-        frame.duration = round((until_s - start_s) / TICK_S)
-        yield from stream.encode(frame)
+        yield from stream.encode(player_frame(rgb, stream, start_s, until_s))
     yield from stream.encode()
 
 
 def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:
     """Yield the sound of a range, cut to the sample, on the clip's clock."""
-    from av.filter import Graph
-
     source.seek(max(0, round(place.start_s / (sound.time_base or 1))), stream=sound, backward=True)
     sound.codec_context.flush_buffers()
-    graph: Graph | None = None
-    for frame in _decoded(source, sound):
-        if frame.time is None:
-            continue
-        if frame.time >= place.end_s:
-            break
-        if graph is None:
-            graph = _trimmer(sound, frame, place)
-        graph.push(frame)
-        yield from _pulled(graph)
-    if graph is not None:
-        graph.push(None)
-        yield from _pulled(graph)
-
-
-def _trimmer(sound: AudioStream, first: AudioFrame, place: _Place) -> Any:
-    from av.filter import Graph
-
-    graph = Graph()
-    steps = [
-        graph.add_abuffer(template=sound, time_base=first.time_base),
-        graph.add("atrim", f"start={place.start_s:.6f}:end={place.end_s:.6f}"),
-        graph.add("asetpts", f"PTS-{place.start_s - place.at_s:.6f}/TB"),
-        graph.add("abuffersink"),
-    ]
-    graph.link_nodes(*steps).configure()
-    return graph
-
-
-def _pulled(graph: Any) -> Iterator[AudioFrame]:
-    from av import error
-
-    while True:
-        try:
-            yield graph.pull()
-        except (error.BlockingIOError, error.EOFError):  # it needs more, or has given all
-            return
-
-
-def _encoded_sound(stream: AudioStream, frames: Iterable[AudioFrame]) -> Iterator[Packet[Any]]:
-    for frame in frames:
-        yield from stream.encode(frame)
-    yield from stream.encode()
-
-
-def _order(packet: Packet[Any]) -> float:
-    stamp = packet.dts if packet.dts is not None else packet.pts or 0
-    return float(stamp * (packet.time_base or 0))
+    yield from trimmed_sound(source, sound, place.start_s, place.end_s, place.at_s)

@@ -17,15 +17,10 @@ from pipeline.errors import NothingDecodes, VideoError
 from pipeline.media.clip import choose_sound
 from pipeline.media.copy_clip import seek_key_frame
 from pipeline.media.playable import SOUND_IN_MP4
+from pipeline.media.player_form import SOUND_HZ, encoded_sound, order_s
 from pipeline.media.source import open_source
-from pipeline.media.stream_parts import (
-    SOUND_HZ,
-    copied_packets,
-    encoded_pictures,
-    encoded_sound,
-    order_s,
-    shown_pictures,
-)
+from pipeline.media.stream_parts import copied_packets, encoded_pictures, shown_pictures
+from pipeline.media.timed_frames import trimmed_sound
 
 if TYPE_CHECKING:
     from av import Packet
@@ -128,4 +123,5 @@ def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) 
     if sound.codec_context.codec.canonical_name in SOUND_IN_MP4 and not is_broadcast:
         copy = target.add_stream_from_template(sound, opaque=True)
         return [copied_packets(source, sound, copy, from_s)]
-    return [encoded_sound(source, sound, target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), from_s)]
+    encoder = target.add_stream("aac", rate=SOUND_HZ, layout="stereo")
+    return [encoded_sound(encoder, trimmed_sound(source, sound, from_s))]

@@ -8,8 +8,9 @@ from fractions import Fraction
 import av
 
 from pipeline.decoding.video_stream import choose_stream
+from pipeline.media.player_form import order_s
 from pipeline.media.source import open_source
-from pipeline.media.stream_parts import encoded_pictures, encoder_name, order_s, shown_pictures
+from pipeline.media.stream_parts import encoded_pictures, encoder_name, shown_pictures
 from tests.support.libraries.play_library import FPS, WIDTH_PX, write_film
 
 

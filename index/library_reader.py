@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from index.annotations.additions import Additions, plain_label
 from index.annotations.clip_captions import ClipCaptions
+from index.annotations.scenes import Scenes
+from index.annotations.screen_text import ScreenText
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.load_tower import torch_package
 from index.embedding.space import Fingerprint, Space, load_space
@@ -74,6 +76,16 @@ class LibraryReader:
     def clips(self) -> ClipCaptions:
         """Captions that agents wrote."""
         return ClipCaptions(self.tables, self.visible)
+
+    @cached_property
+    def screen_text(self) -> ScreenText:
+        """Text that pictures show."""
+        return ScreenText(self.tables, self.visible)
+
+    @cached_property
+    def scenes(self) -> Scenes:
+        """Scenes and chapters."""
+        return Scenes(self.tables, self.visible)
 
     @cached_property
     def ingest_log(self) -> IngestLog:

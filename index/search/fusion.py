@@ -68,6 +68,12 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
     return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
 
 
+def followed(hits: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
+    """Append the hits of another search of the same table that are not among these."""
+    rows = {(hit.video_id, hit.time_s, hit.end_s, hit.text) for hit in hits}
+    return [*hits, *(hit for hit in others if (hit.video_id, hit.time_s, hit.end_s, hit.text) not in rows)]
+
+
 def shares_words(query: str, text: str | None) -> bool:
     """Return False for a line that shares a single word of up to three letters with a query of three words or more.
 

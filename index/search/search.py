@@ -1,7 +1,8 @@
-"""Search of frames by vector, transcript and captions by words (BM25), captions also by vector, detections by label.
+"""Search of frames by vector, of words said, shown and written (BM25), of captions also by vector, of labels.
 
-Where several models wrote captions or recognised speech in a video, the newest is searched; detections of all models
-are. A frame that two runs are just writing at once counts once: `VideoWriter.complete` will reject its video.
+Where several models wrote captions, recognised speech or read text in a video, the newest is searched; detections of
+all models are. A frame that two runs are just writing at once counts once: `VideoWriter.complete` will reject the
+video.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from index.annotations.additions import plain_label
 from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
-from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours
+from index.search.fusion import followed, fuse, fuse_same, shares_words, suppress_neighbours
 from index.search.in_memory import unit_query
 from index.search.query import (
     Rows,
@@ -25,8 +26,11 @@ from index.search.query import (
     nearest_rows,
     search_until_k,
 )
+from index.search.scene_search import search_scenes
+from index.search.typos import forgiving_rows
 from index.store.database import Tables
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
+from index.store.late_tables import present
 from index.store.quiet_lance import ColumnOrdering
 from index.videos.visibility import VisibilityCache, space_scope
 
@@ -93,6 +97,34 @@ class Search:
 
         return search_until_k(by_words, to_hits, k, first=4 * k if min_gap_s else k)
 
+    def screen_text(
+        self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, typos: bool = True
+    ) -> list[Hit]:
+        """Find the `k` lines of text on screen that match a text best by BM25; see `transcript`.
+
+        With `typos`, where fewer than `k` match, those follow that hold all its words with a letter or two wrong.
+        """
+        check_scope(self._visible, scope, k, min_gap_s)
+        check_words(text)
+        if not present(self._tables, ["screen_text"]):
+            return []
+        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+        first = 4 * k if min_gap_s else k
+
+        def by_words(limit: int) -> Rows:
+            return _best_first(matching_rows(self._tables, "screen_text", text, LINE_COLUMNS, where, limit))
+
+        def with_typos(limit: int) -> Rows:
+            return _best_first(forgiving_rows(self._tables, "screen_text", text, LINE_COLUMNS, where, limit))
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            return suppress_neighbours([_text_hit(row, "text") for row in self._shown(rows, "text")], min_gap_s)
+
+        hits = search_until_k(by_words, to_hits, k, first)
+        if typos and len(hits) < k:
+            hits = suppress_neighbours(followed(hits, search_until_k(with_typos, to_hits, k, first)), min_gap_s)[:k]
+        return hits
+
     def captions(
         self,
         text: str,
@@ -129,6 +161,10 @@ class Search:
         found = [search_until_k(by, to_hits, 2 * k, first=2 * wider * k) for by in (by_words, by_meaning)]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
+    def chapters(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
+        """Find the `k` chapters whose title and summary match a text best by BM25; see `search_scenes`."""
+        return search_scenes(self._tables, self._visible, text, scope, k)
+
     def detections(
         self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
     ) -> list[Hit]:
@@ -163,9 +199,9 @@ class Search:
         min_gap_s: float = 0.0,
         space: str | None = None,
     ) -> list[Hit]:
-        """Search frames, transcript and captions together: four times `k` hits of each, fused by rank (see `fuse`).
+        """Search frames, transcript, captions and text on screen: four times `k` hits of each, fused (see `fuse`).
 
-        A line of the transcript that shares only a small word with the text is left out (see `shares_words`). In
+        A line, said or shown, that shares only a small word with the text is left out (see `shares_words`). In
         another space captions, whose vectors are in the library's own, are found by words alone.
         """
         found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space)
@@ -179,12 +215,15 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         space: str | None = None,
-    ) -> tuple[list[Hit], list[Hit], list[Hit]]:
-        """Find `k` hits each among frames, transcript and captions, which `hybrid` fuses: what found a moment."""
+    ) -> tuple[list[Hit], list[Hit], list[Hit], list[Hit]]:
+        """Find `k` hits each, which `hybrid` fuses: of frames, transcript, captions, text on screen."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
-        lines = [line for line in self.transcript(text, scope, k) if shares_words(text, line.text)]
-        return frames, lines, self.captions(text, vector if in_own else None, scope, k)
+        said, shown = (
+            [line for line in lines if shares_words(text, line.text)]
+            for lines in (self.transcript(text, scope, k), self.screen_text(text, scope, k))
+        )
+        return frames, said, self.captions(text, vector if in_own else None, scope, k), shown
 
     def _shown(self, rows: Rows, stage: str) -> Rows:
         """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
@@ -222,7 +261,7 @@ def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> floa
     return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
 
 
-def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "caption"]) -> Hit:
+def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "text", "caption"]) -> Hit:
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     score = bm25 or 0.0

@@ -73,7 +73,7 @@ def _share(part: Hit | None, bests: dict[str, float]) -> float:
 
 
 def _parts(moment: Moment) -> list[Hit]:
-    found = (moment.frame, moment.line, moment.caption, moment.detection)
+    found = (moment.frame, moment.line, moment.shown, moment.caption, moment.detection)
     return [part for part in found if part is not None]
 
 

@@ -22,12 +22,13 @@ MIN_GAP_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A hit and, where a search found it, the frame, the line that is said, the caption or the detection."""
+    """A hit and, where a search found it, the frame, the line said or shown, the caption or the detection."""
 
     hit: Hit
     frame: Hit | None = None
     line: Hit | None = None
     caption: Hit | None = None
+    shown: Hit | None = None
     detection: Hit | None = None
 
 
@@ -42,8 +43,8 @@ def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -
 def find_moments(library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint) -> list[Moment]:
     """Find the best moments for a text, best first; `embed` embeds it in `space`, one of the library's.
 
-    Raises QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript and detections are searched
-    without embedding anything.
+    Raises QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and
+    detections are searched without embedding anything.
     """
     text, k, scope = request.text, request.most, scope_of(library, request)
     if not text.strip():
@@ -54,6 +55,8 @@ def find_moments(library: Library, request: SearchRequest, embed: EmbedText, spa
             return [Moment(hit, frame=hit) for hit in hits]
         case "transcript":
             return [Moment(hit, line=hit) for hit in library.search.transcript(text, scope, k)]
+        case "text":
+            return [Moment(hit, shown=hit) for hit in library.search.screen_text(text, scope, k)]
         case "captions":
             in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
             captions = library.search.captions(text, embed(text) if in_own else None, scope, k)
@@ -98,7 +101,9 @@ def scope_of(library: Library, request: SearchRequest) -> Scope:
     return Scope(ids, request.start_s, request.end_s)
 
 
-def _moment(hit: Hit, frames: Sequence[Hit], lines: Sequence[Hit], captions: Sequence[Hit]) -> Moment:
+def _moment(
+    hit: Hit, frames: Sequence[Hit], lines: Sequence[Hit], captions: Sequence[Hit], shown: Sequence[Hit]
+) -> Moment:
     """Name the hits that were fused to one: of each search the best one near it."""
     several = hit.source == "both"
     return Moment(
@@ -106,6 +111,7 @@ def _moment(hit: Hit, frames: Sequence[Hit], lines: Sequence[Hit], captions: Seq
         _near(hit, (each for each in frames if hit.frame_no == each.frame_no)),
         _near(hit, lines) if several or hit.source == "transcript" else None,
         _near(hit, captions) if several or hit.source == "caption" else None,
+        _near(hit, shown) if several or hit.source == "text" else None,
     )
 
 

@@ -24,13 +24,15 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
     `picture_share` is the similarity of its picture as a part of the best picture's.
     """
     parts = [name for name, part in _named(moment).items() if part is not None]
-    quoted = moment.line or moment.caption
+    quoted = moment.line or moment.shown or moment.caption
     if len(parts) > 1 and quoted is not None:
         *first, last = parts
         together = f"both {first[0]} and {last}" if len(first) == 1 else f"{', '.join(first)} and {last}"
         return f"{together}: {excerpt(quoted.text, text)}"
     if moment.line is not None:
         return f"said at {clock(moment.line.time_s)}: {excerpt(moment.line.text, text)}"
+    if moment.shown is not None:
+        return f"on screen at {clock(moment.shown.time_s)}: {excerpt(moment.shown.text, text)}"
     if moment.caption is not None:
         return f"described: {excerpt(moment.caption.text, text)}"
     if moment.detection is not None:
@@ -39,7 +41,13 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
 
 
 def _named(moment: Moment) -> dict[str, Hit | None]:
-    return {"seen": moment.frame, "said": moment.line, "described": moment.caption, "detected": moment.detection}
+    return {
+        "seen": moment.frame,
+        "said": moment.line,
+        "shown as text": moment.shown,
+        "described": moment.caption,
+        "detected": moment.detection,
+    }
 
 
 def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:

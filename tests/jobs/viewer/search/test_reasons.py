@@ -11,6 +11,7 @@ from jobs.viewer.search.reasons import WIDTH, excerpt, why
 FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frame")
 LINE = Hit("v", 31.5, 33.0, None, 4.0, "we are at sea", "transcript")
 CAPTION = Hit("v", 20.0, 40.0, None, 2.0, "a boat at sea", "caption")
+SHOWN = Hit("v", 31.0, 35.0, None, 3.0, "TO THE SEA", "text")
 DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
 
 
@@ -20,6 +21,8 @@ DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
         (Moment(FRAME, frame=FRAME), "looks like the words"),
         (Moment(LINE, line=LINE), "said at 0:31: we are at sea"),
         (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
+        (Moment(SHOWN, shown=SHOWN), "on screen at 0:31: TO THE SEA"),
+        (Moment(FRAME, frame=FRAME, shown=SHOWN), "both seen and shown as text: TO THE SEA"),
         (Moment(DETECTION, detection=DETECTION), "a detector found: boat, 91% sure"),
         (Moment(FRAME, frame=FRAME, line=LINE), "both seen and said: we are at sea"),
         (Moment(FRAME, FRAME, LINE, CAPTION), "seen, said and described: we are at sea"),

@@ -20,6 +20,7 @@ from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import REPORT, IndexCost, Run, RunPlan, first_defect, read_run, write_whole
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
+from jobs.evaluation.score.question_groups import group_scores
 from jobs.evaluation.score.scorers import Questions, ScoredResult, by_contender, has_answer
 from jobs.evaluation.score.statistics import Estimate, Spread, difference, estimate, exact_p_value, p_value, spread
 from jobs.evaluation.score.support import evidence_suffices, right_without_evidence
@@ -254,7 +255,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
         evidence=_share(results, lambda each: each.hit),
         grounding=_share(results, lambda each: each.visited),
         costs={} if imported else {name: spread([cost(each) for each in records]) for name, cost in COSTS.items()},
-        groups=by_group(known),
+        groups=by_group(known) | group_scores(known),
         depths=() if imported else _depths(known),
         frames=() if imported else tuple(each.ledger.frames for each in records),
         entropy={

@@ -147,6 +147,7 @@ CACHED = {
     "ScoreSegments score_segments": "2259766c9304",
     "SkimRange videoseek_skim": "8306ff1b7efb",
     "Summarize summarize": "018be48a227d",
+    "SummarizePart summarize_part": "db65c7e5f752",
     "Think videoseek": "d927b1b231b6",
     "Verify verify": "d0b39aaab001",
     "VerifyNotes verify": "751e7b452656",

@@ -41,6 +41,7 @@ RULES: Mapping[str, Rule] = {
     "FrameChoice": plain.choose_frames,
     "Description": plain.describe,
     "Summary": plain.summarize,
+    "PartSummary": plain.summarize_part,
     "Relevances": plain.relevances,
     "Reflection": plain.reflect,
     "Missing": plain.find_missing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,18 @@ def summarize(sight: Eyes, asked: Asked) -> Reply:
     notes = asked.notes
     every = notes[:: max(1, len(notes) // 8)][:8]
     return {"summary": ". ".join(f"{note.text} at {note.start_s:.0f} s" for note in every) or "nothing"}
+
+
+def summarize_part(sight: Eyes, asked: Asked) -> Reply:
+    """An entry of a table of contents: what is described most often is the title."""
+    if asked.notes:
+        texts = [note.text for note in asked.notes]
+    else:
+        texts = [each.text for each in sight.describe([frame.jpeg for frame in asked.frames])]
+    phrases = Counter(phrase for text in texts for phrase in text.split("; then ")[0].split(". ")[:1])
+    title = " ".join(max(phrases, key=lambda each: phrases[each], default="nothing").split()[:8]).rstrip(".,;:")
+    summary = ". ".join(dict.fromkeys(texts[:: max(1, len(texts) // 6)])) or "Nothing."
+    return {"title": title or "nothing", "summary": summary}
 
 
 def relevances(sight: Eyes, asked: Asked) -> Reply:

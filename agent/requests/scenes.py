@@ -1,0 +1,56 @@
+"""Requests for the title and the summary of a scene or a chapter: a table of contents is written with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from agent.core.protocol import Reply, Request, ShownFrame, described
+from agent.core.question import Note, Segment
+from agent.errors import InvalidReply
+from agent.requests.refusals import check_not_refused
+
+LONGEST_TITLE = 120
+"""Characters: a longer one is a summary in the wrong place."""
+
+
+class PartSummary(Reply):
+    """A title and a summary of a part of a video."""
+
+    # What models read of this reply, and part of the keys of cached ones: the text stays.
+    model_config = described("An entry of a table of contents of a video.")
+
+    title: str = Field(description="at most eight words that tell this part from the others")
+    summary: str = Field(description="one to three sentences")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummarizePart(Request[PartSummary]):
+    """Give a part of a video a title and a summary, by lines about it in `notes`, or by frames.
+
+    The lines of a scene are captions and what is said or written meanwhile; those of a chapter are its scenes.
+    """
+
+    Reply = PartSummary
+    template: ClassVar[str] = "summarize_part"
+    role: ClassVar[str] = "captioner"
+    temperature: ClassVar[float] = 0.0
+    part: Segment
+    level: Literal["scene", "chapter"]
+    notes: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...] = ()
+
+    def example(self) -> Mapping[str, Any]:
+        summary = "Boys play football on a meadow until it rains. They sit in a tent and eat, and speak of the match."
+        return {"title": "Football in the rain", "summary": summary}
+
+    def check(self, reply: PartSummary) -> None:
+        for name, text in (("title", reply.title), ("summary", reply.summary)):
+            if not text.strip():
+                raise InvalidReply(f"the {name} is empty; give a title and a summary")
+            check_not_refused(text)
+        if len(reply.title.strip()) > LONGEST_TITLE:
+            raise InvalidReply(f"the title has {len(reply.title.strip())} characters; give at most eight words")

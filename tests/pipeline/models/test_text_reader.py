@@ -1,0 +1,83 @@
+"""Text read from real pictures by the carried weights, and models that cannot be used."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from pipeline.errors import ModelMissing, WrongModel
+from pipeline.models.text_reader import CARRIED, find_text_model, load_text_reader
+
+pytest.importorskip("rapidocr", reason="the extra `text` is not installed")
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return load_text_reader(CARRIED, ["en"], 0.5)
+
+
+def picture(*lines: str, size: tuple[int, int] = (480, 270)) -> Image.Image:
+    """Draw lines of text, one below the other, white on blue."""
+    made = Image.new("RGB", size, (20, 30, 90))
+    for number, text in enumerate(lines):
+        ImageDraw.Draw(made).text((40, 40 + 90 * number), text, "white", ImageFont.load_default(36))
+    return made
+
+
+def test_lines_are_read_from_top_to_bottom_with_boxes_in_parts_of_the_picture(reader):
+    first, second = reader.read(picture("Platform 13", "to the harbour"))
+    assert (first.text, second.text) == ("Platform 13", "to the harbour")
+    assert first.confidence > 0.9
+    x0, y0, x1, y1 = first.box
+    assert 0.03 < x0 < 0.1 and 0.3 < x1 < 0.6  # drawn from 40 px of 480 on
+    assert 0.1 < y0 < 0.25 < y1 < 0.4 < second.box[1]
+
+
+def test_nothing_is_read_where_there_is_nothing(reader):
+    assert reader.read(picture()) == []
+    assert reader.read(Image.new("RGB", (20, 20), "white")) == []
+
+
+def test_readings_below_the_least_confidence_are_left_out(reader):
+    sure = load_text_reader(CARRIED, (), 1.0)
+    assert reader.read(picture("Platform 13"))
+    assert all(each.confidence == 1.0 for each in sure.read(picture("Platform 13")))
+
+
+def test_a_folder_with_a_recogniser_is_read_with_the_carried_detector(tmp_path):
+    carried = find_text_model()
+    shutil.copy(carried.recogniser, tmp_path / "my_rec.onnx")
+    found = find_text_model(str(tmp_path))
+    assert (found.detector, found.recogniser) == (carried.detector, tmp_path / "my_rec.onnx")
+    (reading,) = load_text_reader(str(tmp_path)).read(picture("Platform 13"))
+    assert reading.text == "Platform 13"
+
+
+def test_a_language_that_the_carried_weights_do_not_read_is_refused():
+    with pytest.raises(WrongModel, match=r"'ko', whose letters PP-OCRv6-small does not read; it reads .*de.*ja.*zh"):
+        load_text_reader(CARRIED, ["en", "ko"])
+
+
+def test_a_folder_without_a_recogniser_or_with_two_is_refused(tmp_path):
+    with pytest.raises(ModelMissing, match=r"which holds no \*rec\*.onnx"):
+        find_text_model(str(tmp_path))
+    for name in ("a_rec.onnx", "b_rec.onnx"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ModelMissing, match="2 files"):
+        find_text_model(str(tmp_path))
+    with pytest.raises(ModelMissing, match="got nobody/nothing, which is no folder; give PP-OCRv6-small"):
+        find_text_model("nobody/nothing")
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    (tmp_path / "broken_rec.onnx").write_bytes(b"no model")
+    with pytest.raises(WrongModel, match="no ONNX model"):
+        load_text_reader(str(tmp_path))
+
+
+def test_a_recogniser_without_characters_asks_for_them(tmp_path):
+    shutil.copy(find_text_model().detector, tmp_path / "no_characters_rec.onnx")
+    with pytest.raises(WrongModel, match="holds no list of its characters"):
+        load_text_reader(str(tmp_path))

@@ -77,19 +77,20 @@ class NewRows:
     def _look(self) -> None:
         """Bring what is held up to the newest state of the table."""
         table = self._tables[self._name]
-        fragments = {fragment.fragment_id: fragment for fragment in table.get_fragments()}
-        held_still = {number: held for number, held in self._fragments.items() if number in fragments}
-        changed = [fragments[n] for n, held in held_still.items() if fragments[n].num_deletions != held.deletions]
-        new = [fragment for number, fragment in fragments.items() if number >= self._next]
+        numbers = set(table.fragment_ids())  # thousands: only those that are new or held are looked at
+        held_still = {number: held for number, held in self._fragments.items() if number in numbers}
+        held_now = {number: _fragment(table, number) for number in held_still}
+        changed = [held_now[n] for n, held in held_still.items() if held_now[n].num_deletions != held.deletions]
+        new = [_fragment(table, number) for number in sorted(numbers) if number >= self._next]
         found = self._read(table, [*new, *changed])
         self._fragments = held_still
         for fragment in changed:  # deleting adds no row: what was forgotten of it stays so
             held = self._fragments.pop(fragment.fragment_id)
-            numbers = found.get(fragment.fragment_id, {})
-            self._hold(fragment, {id_: rows for id_, rows in numbers.items() if id_ in held.videos})
+            rows_of = found.get(fragment.fragment_id, {})
+            self._hold(fragment, {id_: rows for id_, rows in rows_of.items() if id_ in held.videos})
         for fragment in new:
-            numbers = found.get(fragment.fragment_id, {})
-            self._hold(fragment, self._incomplete(numbers) if fragment.physical_rows > JOINED_ROWS else numbers)
+            rows_of = found.get(fragment.fragment_id, {})
+            self._hold(fragment, self._incomplete(rows_of) if fragment.physical_rows > JOINED_ROWS else rows_of)
         self._next = max(self._next, _next_number(table))  # that of a fragment which is gone is not used again
 
     def _hold(self, fragment: LanceFragment, videos: Numbers) -> None:
@@ -112,6 +113,13 @@ class NewRows:
         ids = list(videos)
         complete = self._are_complete(ids)
         return {id_: videos[id_].copy() for id_, is_there in zip(ids, complete, strict=True) if not is_there}
+
+
+def _fragment(table: LanceDataset, number: int) -> LanceFragment:
+    """Look up a fragment that the table has."""
+    fragment = table.get_fragment(number)
+    assert fragment is not None
+    return fragment
 
 
 def _next_number(table: LanceDataset) -> int:

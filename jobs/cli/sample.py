@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,6 +12,13 @@ def sample(
     directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
     hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
+    form: Annotated[
+        Literal["story", "shuffled", "independent"],
+        typer.Option(
+            help="story: places that last, things that come, go and change hands, talk and signs; shuffled: the same "
+            "shots in random order; independent: every shot by itself."
+        ),
+    ] = "story",
 ) -> None:
     """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
     from rich.progress import Progress
@@ -24,7 +31,7 @@ def sample(
         raise UsageError(f"{directory} already exists; give a new or an empty folder")
     with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("drawing films", total=1.0)
-        films = write(directory, hours, seed, on_progress=lambda part: bar.update(task, completed=part))
+        films = write(directory, hours, seed, lambda part: bar.update(task, completed=part), form=form)
     for film in films:
         print(film)
     print(directory / "questions.jsonl")

@@ -6,26 +6,30 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 from jobs.errors import UsageError
 
 SHORT_FILMS = 3
+Form = Literal["story", "shuffled", "independent"]
+"""A story; its shots in random order; or shots that are drawn independently of each other."""
+FORMS: tuple[Form, ...] = ("story", "shuffled", "independent")
+Report = Callable[[float], object]
+Film = tuple[dict[str, Any], str, list[dict[str, Any]]]
+"""A film's script as JSON values, its subtitles (or nothing), and the lines of its questions."""
 
 
 def sample(
-    directory: Path, hours: float, seed: int, on_progress: Callable[[float], object] | None = None
+    directory: Path, hours: float, seed: int, on_progress: Report | None = None, *, form: Form = "independent"
 ) -> list[Path]:
     """Write films of `hours` hours in all and return their paths.
 
     Less than an hour becomes three films, more becomes films of at most an hour. Each film has a script
-    (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; the first film
-    has a narrator, whose lines are its subtitles (`<film>.srt`). The same seed writes the same.
-    `on_progress` is called with the share that is done, from 0 to 1.
+    (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; what is spoken is
+    in subtitles (`<film>.srt`): in all stories, and in the first of the independent films, which has a narrator. The
+    same seed writes the same, and "shuffled" writes the shots of "story". `on_progress` is called with the share that
+    is done, from 0 to 1.
     """
-    from jobs.synthetic.world.questions import write_questions
-    from jobs.synthetic.world.render import render_film
-    from jobs.synthetic.world.script import FPS, as_json, subtitles, write_script
-
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -35,19 +39,56 @@ def sample(
     with (directory / "questions.part").open("w", encoding="utf-8") as questions:  # whole before it has its name
         for index in range(number):
             path = directory / f"film-{index + 1:02d}.mp4"
-            script = write_script(path.stem, hours * 3600 / number, seed, spoken=index == 0)
-            frames = round(script.duration_s * FPS)
 
-            def report(frame: int, done: int = index, frames: int = frames) -> None:
-                if on_progress is not None and frame % (10 * FPS) == 0:
-                    on_progress((done + frame / frames) / number)
+            def report(share: float, done: int = index) -> None:
+                if on_progress is not None:
+                    on_progress((done + share) / number)
 
-            render_film(script, path, report)
-            path.with_suffix(".script.json").write_text(json.dumps(as_json(script), indent=1) + "\n", encoding="utf-8")
-            if script.lines:
-                path.with_suffix(".srt").write_text(subtitles(script), encoding="utf-8")
-            for question in write_questions(script, path.name, seed):
-                questions.write(json.dumps(question.as_json()) + "\n")
+            duration_s = hours * 3600 / number
+            if form == "independent":
+                script, spoken, rows = _independent(path, duration_s, seed, report, spoken=index == 0)
+            else:
+                script, spoken, rows = _story(path, duration_s, seed, report, form)
+            path.with_suffix(".script.json").write_text(json.dumps(script, indent=1) + "\n", encoding="utf-8")
+            if spoken:
+                path.with_suffix(".srt").write_text(spoken, encoding="utf-8")
+            questions.writelines(json.dumps(row) + "\n" for row in rows)
             paths.append(path)
     (directory / "questions.part").rename(directory / "questions.jsonl")
     return paths
+
+
+def _independent(path: Path, duration_s: float, seed: int, report: Report, *, spoken: bool) -> Film:
+    from jobs.synthetic.world.questions import write_questions
+    from jobs.synthetic.world.render import render_film
+    from jobs.synthetic.world.script import as_json, subtitles, write_script
+
+    script = write_script(path.stem, duration_s, seed, spoken=spoken)
+    render_film(script, path, _by_frame(report, script.duration_s))
+    rows = [question.as_json() for question in write_questions(script, path.name, seed)]
+    return as_json(script), subtitles(script), rows
+
+
+def _story(path: Path, duration_s: float, seed: int, report: Report, form: Form) -> Film:
+    from jobs.synthetic.story.draw_story import render_story
+    from jobs.synthetic.story.questions.write_questions import write_questions
+    from jobs.synthetic.story.script_json import as_json, subtitles
+    from jobs.synthetic.story.shuffle_shots import shuffle_shots
+    from jobs.synthetic.story.write_story import write_story
+
+    film = write_story(path.stem, duration_s, seed)
+    if form == "shuffled":
+        film = shuffle_shots(film)
+    render_story(film, path, _by_frame(report, film.duration_s))
+    return as_json(film), subtitles(film), [question.as_json() for question in write_questions(film, path.name)]
+
+
+def _by_frame(report: Report, duration_s: float) -> Callable[[int], None]:
+    """Report the share that is done, every ten seconds of film."""
+    from jobs.synthetic.world.script import FPS
+
+    def frame_done(frame: int) -> None:
+        if frame % (10 * FPS) == 0:
+            report(frame / round(duration_s * FPS))
+
+    return frame_done

@@ -5,6 +5,7 @@ Times are whole frames at `FPS`, so a shot's start and the one past its end are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -215,8 +216,13 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
 
 def subtitles(script: Script) -> str:
     """Convert the spoken lines to SubRip text."""
+    return subrip(script.lines)
+
+
+def subrip(lines: Sequence[SpokenLine]) -> str:
+    """Convert lines in order to SubRip text."""
     blocks = []
-    for number, line in enumerate(script.lines, 1):
+    for number, line in enumerate(lines, 1):
         blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")
     return "\n".join(blocks)
 

@@ -1,17 +1,12 @@
 """An environment: all that an agent may ask of some videos of one library. No file, no label, no answer.
 
-A video's vectors are read once and then searched in memory. Similarities are calibrated to 0..1 against the
-distribution of a query over the video, because a cosine of 0.3 is a match in one space and noise in another:
-with z the distance from the median in robust standard deviations, a similarity is `z / (z + 6)`, 0 below the
-median. The best of a few thousand unrelated frames (z = 3.5) gets 0.37, one that stands out (z = 12) 0.67.
-Queries asked together share one scale, the mean of their deviations: with a scale each, a weak match of a query
-that resembles few frames would beat a strong match of one that resembles many.
+A video's vectors are read once and then searched in memory. Matches of pictures and of words have one scale, from 0 to
+1, on which a match is worth the more the less chance explains it (`agent.retrieval`).
 
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-A `VideoSource` reads the videos and caches what it read: `LibraryVideos` reads a library, and a simulation makes its
-videos up.
+A `VideoSource` reads the videos and caches what it read (`agent.video_source`).
 """
 
 from __future__ import annotations
@@ -21,74 +16,28 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.protocol import ShownFrame
-from agent.core.question import Anchor, Note, Video, named_video
+from agent.core.question import EXACT_S, Anchor, Note, Video, named_video
 from agent.errors import NeedsPictures
 from agent.library_videos import EmbedText, LibraryVideos
+from agent.retrieval.calibration import NO_MATCH, SIMILARITY_MIDPOINT, Floats, calibrate, robust_deviations
+from agent.retrieval.line_matches import AnchorsFrom, frame_deviations
+from agent.video_source import VideoSource
 
 if TYPE_CHECKING:
-    from index.embedding.space import Fingerprint
     from index.library_reader import LibraryReader
-    from index.rows import (
-        CaptionRow,
-        ClipRow,
-        DetectionRow,
-        FrameVectors,
-        Hit,
-        SegmentRow,
-        StoredFrame,
-        TranscriptRow,
-        VideoRow,
-    )
-    from index.search.in_memory import InMemory
+    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
 
+PLACES = 16
+"""A match of words counts if chance would find fewer lines that are as good."""
 Detect = Callable[[Sequence[ShownFrame], str], "list[DetectionRow] | None"]
 """Finds a label in frames of one video, in time order, and follows it from frame to frame; None: an unknown label.
 An empty label is everything that the detector knows."""
-Floats = NDArray[np.float64]
-
-SIMILARITY_MIDPOINT = 6.0
-"""The deviation from the median that is calibrated to 0.5."""
-SAME_DISTANCE_SHARE = 1.4826
-"""Standard deviations in one median absolute deviation of a normal distribution."""
-FLAT = 1e-6
-"""A deviation of cosines below this is rounding."""
-EXACT_S = 1e-6
-
-
-class VideoSource(Protocol):
-    """Reading of some videos, with caches for what is costly: `LibraryVideos`, or a simulation."""
-
-    @property
-    def uri(self) -> str: ...
-    @property
-    def space(self) -> Fingerprint: ...
-    @property
-    def videos(self) -> tuple[Video, ...]: ...
-    @property
-    def index_frames(self) -> int: ...
-    def only(self, video_ids: Collection[str]) -> VideoSource: ...
-    def ranked(self, texts: Sequence[str], k: int) -> list[str]: ...
-    def in_memory(self, video_id: str) -> InMemory: ...
-    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-    def cosines(self, text: str, video_id: str) -> Floats: ...
-    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]: ...
-    def words(self, video_id: str) -> tuple[Note, ...]: ...
-    def segments(self, video_id: str) -> list[SegmentRow]: ...
-    def captions(self, video_id: str) -> list[CaptionRow]: ...
-    def detections(
-        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
-    ) -> list[DetectionRow]: ...
-    def detection_labels(self, video_id: str) -> list[str]: ...
-    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]: ...
-    def search_transcript(self, text: str, k: int) -> list[Hit]: ...
-    def clips(self, video_id: str, model: str) -> list[ClipRow]: ...
-    def add_clips(self, rows: Sequence[ClipRow]) -> None: ...
 
 
 @dataclass(eq=False)
@@ -152,14 +101,16 @@ class Environment:
         """
         return replace(self, keep_captions=False, unsaved_captions={})
 
-    def nearest(self, texts: Sequence[str], count: int, keep: Collection[str] = ()) -> Environment:
-        """The `count` videos whose frames match the texts best, and those of `keep`; itself if it has no more.
+    def nearest(
+        self, texts: Sequence[str], count: int, keep: Collection[str] = (), anchors_from: AnchorsFrom = "both"
+    ) -> Environment:
+        """The `count` videos whose frames or words match the texts best, and those of `keep`; itself if it has no more.
 
-        Of a video without frames, its captions and transcript are matched.
+        Of a video without frames, its captions and transcript are matched in any case.
         """
         if len(self.videos) <= count:
             return self
-        ranked = self.source.ranked(texts, 4 * count)
+        ranked = self.source.ranked(texts, 4 * count, anchors_from)
         chosen = ranked[:count]
         chosen += [video.video_id for video in self.videos if video.video_id not in ranked][: count - len(chosen)]
         return self.only({*chosen, *keep})
@@ -205,29 +156,51 @@ class Environment:
         """
         cosines = self._all_cosines(texts, video_id)
         known = np.concatenate([self._all_cosines(texts, each) for each in among]) if among else cosines
-        middle = np.median(known, axis=0)
-        scale = SAME_DISTANCE_SHARE * float(np.median(np.abs(known - middle), axis=0).mean())
-        scale = scale if scale >= FLAT else float(known.std(axis=0).mean())
-        return (cosines - middle) / scale if scale >= FLAT else np.zeros_like(cosines)
+        return robust_deviations(cosines, known)
+
+    def matches(
+        self, texts: Sequence[str], video_id: str, among: Sequence[str], anchors_from: AnchorsFrom, places: int = PLACES
+    ) -> tuple[Floats, Floats]:
+        """Deviations [n, t] of each frame's picture, and of the best line at its time, from each text.
+
+        `NO_MATCH` is for the kind that `anchors_from` leaves out, and for frames without a line, or with one as which
+        chance would find `places` others.
+        """
+        times_s = self.times(video_id)
+        nothing = np.full((len(times_s), len(texts)), NO_MATCH)
+        pictures = nothing if anchors_from == "words" else self.deviations(texts, video_id, among)
+        if anchors_from == "pictures":
+            return pictures, nothing
+        return pictures, frame_deviations(self.source, texts, video_id, among, times_s, places)
 
     def _all_cosines(self, texts: Sequence[str], video_id: str) -> Floats:
         self.source.embed_texts(texts)  # all at once, not one by one
         return np.stack([self.cosines(text, video_id) for text in texts], axis=1)
 
     def search(
-        self, texts: Sequence[str], video_id: str, k: int, min_gap_s: float, among: Sequence[str] = ()
+        self,
+        texts: Sequence[str],
+        video_id: str,
+        k: int,
+        min_gap_s: float,
+        among: Sequence[str] = (),
+        anchors_from: AnchorsFrom = "both",
     ) -> list[Anchor]:
-        """Find the `k` frames of a video that match each text best, no two closer than `min_gap_s`, best first."""
+        """Find the `k` frames of a video that match each text best, no two closer than `min_gap_s`, best first.
+
+        A frame matches by its picture or by a line at its time, whichever is less likely by chance; `anchors_from`
+        may leave one out.
+        """
         from index.search.in_memory import top_positions
 
-        stored = self.vectors(video_id)
-        calibrated = calibrate(self.deviations(texts, video_id, among), self.similarity_midpoint)
-        found: list[Anchor] = []
-        for text, similarities in zip(texts, calibrated.T, strict=True):
-            found += [
-                Anchor(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), float(similarities[at]), text)
-                for at in top_positions(similarities, stored.time_s, k, min_gap_s)
-            ]
+        stored, found = self.vectors(video_id), []
+        pictures, words = self.matches(texts, video_id, among, anchors_from, k)
+        similarities = calibrate(np.maximum(pictures, words), self.similarity_midpoint)
+        for which, text in enumerate(texts):
+            for at in top_positions(similarities[:, which], stored.time_s, k, min_gap_s):
+                place = video_id, int(stored.frame_no[at]), float(stored.time_s[at])
+                by_words = bool(words[at, which] > max(0.0, pictures[at, which]))
+                found.append(Anchor(*place, float(similarities[at, which]), text, by_words))
         return found
 
     def words(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> tuple[Note, ...]:
@@ -239,6 +212,10 @@ class Environment:
     def search_transcript(self, text: str, k: int) -> list[Hit]:
         """The `k` transcript lines that match a text best; none without subtitles."""
         return self.source.search_transcript(text, k)
+
+    def search_words(self, text: str, k: int) -> list[Hit]:
+        """The `k` lines that match a text best: of what is said and stands on screen, and captions."""
+        return self.source.search_words(text, k)
 
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
         """Lines spoken in [start_s, end_s); none without subtitles."""
@@ -322,10 +299,3 @@ class Environment:
 
 def _range(start_s: float | None, end_s: float | None) -> tuple[float, float]:
     return -math.inf if start_s is None else start_s, math.inf if end_s is None else end_s
-
-
-def calibrate(deviations: Floats, midpoint: float = SIMILARITY_MIDPOINT) -> Floats:
-    """Map deviations to 0..1, `midpoint` to 0.5, without an upper end at which strong matches would become equal."""
-    above = np.maximum(deviations, 0.0)
-    calibrated: Floats = above / (above + midpoint)
-    return calibrated

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from agent.core.question import Note, Video
 from agent.errors import NeedsPictures
+from agent.retrieval.calibration import Floats
 from index.clock import zero_s
 
 if TYPE_CHECKING:
+    from agent.retrieval.line_matches import AnchorsFrom
     from index.library_reader import LibraryReader
     from index.rows import (
         CaptionRow,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from index.search.in_memory import InMemory
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
-Floats = NDArray[np.float64]
 
 COSINES_CACHED = 256
 """Texts whose cosines with a video are cached: of hours of film, those of one text are some tens of kilobytes."""
@@ -70,6 +71,7 @@ class LibraryVideos:
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
         self._words: dict[str, tuple[Note, ...]] = {}
+        self._lines: dict[str, tuple[Note, ...]] = {}
         self._labels: dict[str, list[str]] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
@@ -109,12 +111,27 @@ class LibraryVideos:
     def words(self, video_id: str) -> tuple[Note, ...]:
         """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
         if video_id not in self._words:
-            notes = [
-                Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
-                for row in self.captions(video_id)
-            ] or [Note(video_id, row.start_s, row.end_s, "subtitle", row.text) for row in self.transcript(video_id)]
-            self._words[video_id] = tuple(sorted(notes, key=lambda note: note.start_s))
+            captions = tuple(note for note in self.lines(video_id) if note.source == "caption")
+            said = tuple(note for note in self.lines(video_id) if note.source == "subtitle")
+            self._words[video_id] = captions or said
         return self._words[video_id]
+
+    def lines(self, video_id: str) -> tuple[Note, ...]:
+        """All that is written of a video, said in it or stands on its screen: notes by source, in time order."""
+        if video_id not in self._lines:
+            notes = [
+                *(Note(video_id, row.start_s, row.end_s, "subtitle", row.text) for row in self.transcript(video_id)),
+                *(
+                    Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
+                    for row in self.captions(video_id)
+                ),
+            ]
+            self._lines[video_id] = tuple(sorted(notes, key=lambda note: note.start_s))
+        return self._lines[video_id]
+
+    def line_cosines(self, text: str, video_id: str) -> Floats | None:
+        """Cosine of every line of a video with a text; None without vectors of sentences."""
+        return None
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors [t, dim] of texts in the space; those not embedded before are embedded together."""
@@ -175,27 +192,39 @@ class LibraryVideos:
         """The `k` transcript lines that match a text best; none without subtitles."""
         return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
 
-    def ranked(self, texts: Sequence[str], k: int) -> list[str]:
+    def search_words(self, text: str, k: int) -> list[Hit]:
+        """The `k` lines that match a text best, of what is said and of captions.
+
+        By BM25, which adds up how rare the shared words are, and so compares from table to table.
+        """
+        from index.search.fusion import shares_words
+
+        captions = self._known(self._library.search.captions(text, None, self._scope, k))
+        found = [hit for hit in (*self.search_transcript(text, k), *captions) if shares_words(text, hit.text)]
+        return sorted(found, key=lambda hit: -hit.score)[:k]
+
+    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
 
-        Found by the library's index over all videos, so that the vectors of a large library are never all read.
-        Where a video has none, captions and lines count too, by rank, since their scores and cosines do not compare.
+        Found by the library's indexes over all videos, so that the vectors of a large library are never all read.
+        Pictures and words count by rank, since their scores do not compare here; without words, pictures by cosine.
         """
         best: dict[str, float] = {}
         for text in texts:
-            for video_id, score in self._matches(text, k):
+            for video_id, score in self._matches(text, k, anchors_from):
                 best[video_id] = max(score, best.get(video_id, score))
         return sorted(best, key=lambda video_id: -best[video_id])
 
-    def _matches(self, text: str, k: int) -> Iterator[tuple[str, float]]:
-        vector = self.embed_texts([text])[0]
-        frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
-        if all(video.has_pictures for video in self.videos):
+    def _matches(self, text: str, k: int, anchors_from: AnchorsFrom) -> Iterator[tuple[str, float]]:
+        pictured = all(video.has_pictures for video in self.videos)
+        words = [] if anchors_from == "pictures" and pictured else self.search_words(text, k)
+        frames: list[Hit] = []
+        if anchors_from != "words" or not words:
+            vector = self.embed_texts([text])[0]
+            frames = self._known(self._library.search.frames(vector, self._scope, k, MIN_GAP_S, self._other_space))
+        if not words:
             yield from ((hit.video_id, hit.score) for hit in frames)
-            return
-        captions = self._known(self._library.search.captions(text, None, self._scope, k))
-        words = [*captions, *self.search_transcript(text, k)]
-        for hits in (sorted(words, key=lambda hit: -hit.score), frames):
+        for hits in (words, frames) if words else ():
             yield from ((hit.video_id, -rank) for rank, hit in enumerate(hits))
 
     @cached_property

@@ -14,6 +14,8 @@ LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
 VIDEO_ID_LENGTH = 12
 """The number of characters of a video's id that name it to a model."""
+EXACT_S = 1e-6
+"""Times that differ by less are one."""
 LISTED = 20
 """Candidates that a prompt lists at all."""
 LATER = {"later": True}
@@ -111,13 +113,14 @@ def named_video(videos: Sequence[Video], name: str | None) -> Video:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A stored frame that a query matched; `similarity` is calibrated to 0..1."""
+    """A stored frame that a query matched, by its picture or by words at its time; `similarity` is 0 to 1."""
 
     video_id: str
     frame_no: int
     time_s: float
     similarity: float
     query: str
+    by_words: bool = field(default=False, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,8 @@ import numpy as np
 
 from agent.core.budget import Account, Ledger
 from agent.core.protocol import request_key
-from agent.core.question import Note, Segment, Video
+from agent.core.question import EXACT_S, Note, Segment, Video
 from agent.core.side_by_side import gather_all
-from agent.environment import EXACT_S
 from agent.errors import AllRejected, ModelRejected, OutOfBudget
 from agent.requests.describe import DescribeSegment, Summarize
 from agent.session import Session

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from agent.core.protocol import ShownFrame
 from agent.core.question import Video
-from agent.environment import Environment, calibrate
+from agent.environment import Environment
 from agent.errors import InvalidReply, OutOfBudget
+from agent.retrieval.calibration import calibrate
 from agent.session import Session
 from agent.tools.labels import Match, match_label
 

@@ -4,8 +4,10 @@ For each query the best frames are retrieved and widened to clips; clips that ov
 of each cluster is an anchor. Left open by the paper and decided here: clip length and number of frames are parameters;
 clips of one query keep a gap, so that one long shot does not take all the places; a similarity is calibrated to 0..1
 against the distribution of that query over that video (`Environment.search`); a frame that matches no better than the
-median is no match. A query keeps the scale that it was asked on, which is that of the question's own queries and it:
-with a scale for each batch, or each query, a weak match of one would beat a strong match of another.
+median is no match. What is said, written or captioned at a frame's time counts beside its picture, on the same scale
+(`agent.retrieval`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
+which is that of the question's own queries and it: with a scale for each batch, or each query, a weak match of one
+would beat a strong match of another.
 
 Clips that overlap hang together in a chain, as the paper has it. Without an end to that all matches of a video of three
 minutes soon are one cluster, and each new query removes guidance; so a chain has a greatest length (`longest_s`), by
@@ -19,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from agent.core.question import Anchor, Video
 from agent.environment import Environment
+from agent.retrieval.line_matches import AnchorsFrom
 
 Cluster = list[Anchor]
 """Matches of one stretch of a video, the best first."""
@@ -35,17 +38,21 @@ def find_matches(
     count: int,
     gap_s: Mapping[str, float],
     beside: Sequence[str] = (),
+    anchors_from: AnchorsFrom = "both",
 ) -> list[Anchor]:
     """Find for each query the `count` best frames of each video, no two of a video closer than its `gap_s`.
 
-    The queries have one scale (`Environment.deviations`), with those `beside`, which are not searched for.
+    They match by their pictures, by words at their times, or by the better of both. The queries have one scale
+    (`Environment.deviations`), with those `beside`, which are not searched for.
     """
+    if not queries:
+        return []
     texts = list(dict.fromkeys([*queries, *beside]))
     among = [video.video_id for video in environment.videos]
     return [
         match
         for video_id in among
-        for match in (environment.search(texts, video_id, count, gap_s[video_id], among) if queries else ())
+        for match in environment.search(texts, video_id, count, gap_s[video_id], among, anchors_from)
         if match.similarity > 0 and match.query in queries
     ]
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from agent.core.question import Anchor
 from agent.requests.tree import DiscoverQueries
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.trace.events import Ranked
 from agent.tree_search.anchors import find_matches, per_video
@@ -48,7 +49,7 @@ def new_queries(proposed: Iterable[str], known: Iterable[str]) -> list[str]:
     return [query for folded, query in fresh.items() if folded not in folded_known][:MOST_QUERIES]
 
 
-async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
+async def start_multi_video(session: Session, tree: Tree, most: int, anchors_from: AnchorsFrom = "both") -> int:
     """Add the videos as candidates, best first, for agents without queries; returns the first one's number.
 
     Queries are discovered only to rank several videos; if that fails, the question's own words are looked for.
@@ -56,24 +57,26 @@ async def start_multi_video(session: Session, tree: Tree, most: int) -> int:
     queries: list[str] = []
     if len(session.environment.videos) > 1:
         queries = await discover_queries(session) or [session.question.text]
-    limit_videos(session, queries, most)
+    limit_videos(session, queries, most, anchors_from)
     environment = session.environment
     gaps_s = per_video(environment, lambda video: CLIP_S)
-    return add_video_roots(session, tree, find_matches(environment, queries, 1, gaps_s))
+    found = find_matches(environment, queries, 1, gaps_s, anchors_from=anchors_from)
+    return add_video_roots(session, tree, found)
 
 
-async def choose_videos(session: Session, most: int) -> None:
+async def choose_videos(session: Session, most: int, anchors_from: AnchorsFrom = "both") -> None:
     """Limit a session to `most` videos, for agents that do not rank them.
 
     The videos match discovered queries best, or, without a valid one, the question's own words.
     """
     if len(session.environment.videos) > most:
-        limit_videos(session, await discover_queries(session) or [session.question.text], most)
+        queries = await discover_queries(session) or [session.question.text]
+        limit_videos(session, queries, most, anchors_from)
 
 
-def limit_videos(session: Session, queries: Sequence[str], most: int) -> None:
+def limit_videos(session: Session, queries: Sequence[str], most: int, anchors_from: AnchorsFrom = "both") -> None:
     """Limit a session to the `most` videos that match the queries best, and those with prior evidence."""
-    session.environment = session.environment.nearest(queries, most, session.known_videos)
+    session.environment = session.environment.nearest(queries, most, session.known_videos, anchors_from)
 
 
 def add_video_roots(session: Session, tree: Tree, found: Iterable[Anchor]) -> int:

@@ -16,8 +16,9 @@ import numpy as np
 from agent.core.budget import Account
 from agent.core.protocol import ShownFrame
 from agent.core.question import ScoredSegment, Segment
-from agent.environment import Environment, Floats
+from agent.environment import Environment
 from agent.requests.tree import Decide, ScoreKind
+from agent.retrieval.calibration import Floats
 from agent.session import Session
 from agent.trace.events import Remembered
 

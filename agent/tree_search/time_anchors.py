@@ -1,4 +1,4 @@
-"""Anchors that need no picture to match: times that the question names, and subtitles that match a query.
+"""Anchors that need nothing to match: the times that the question names.
 
 "What happens at 01:23?" says where to look, and no likeness of pictures finds it. Times are those that a player shows
 (`index.clock`). A clock time of the question is certain; one of an option is one of several possibilities. A number
@@ -9,7 +9,6 @@ is a length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,12 +18,6 @@ from index.clock import presentation_s
 
 IN_QUESTION, IN_OPTION = 1.0, 0.5
 """Similarities of the frame at a time that the question, or an option of it, names."""
-SPOKEN = 0.6
-"""Similarity of the frame at a subtitle that has all words of a query."""
-LEAST_SHARE = 0.6
-"""Share of a query's words that a subtitle must have."""
-LINES = 3
-SHORTEST_WORD = 4
 _CLOCK = re.compile(
     r"(?<![\d:.])(?:(\d{1,2}):)?(\d{1,3}):(\d{2})(?:\.\d+)?(?![\d:])(?!\s*(?:a\.?m|p\.?m|o'?clock)\b)", re.I
 )
@@ -61,26 +54,7 @@ def question_anchors(environment: Environment, question: Question) -> list[Ancho
     ]
 
 
-def spoken_anchors(environment: Environment, queries: Iterable[str]) -> Iterator[Anchor]:
-    """The frames at subtitles that have most words of a query."""
-    for query in queries:
-        words = _words(query)
-        for hit in environment.search_transcript(query, LINES) if words else ():
-            share = len(words & _words(hit.text or "")) / len(words)
-            if share >= LEAST_SHARE:
-                yield _anchor(environment, hit.video_id, hit.time_s, SPOKEN * share, query)
-
-
-def _words(text: str) -> set[str]:
-    return {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= SHORTEST_WORD}
-
-
 def _anchor(environment: Environment, video_id: str, time_s: float, similarity: float, query: str) -> Anchor:
     stored = environment.vectors(video_id)
     at = max(int(np.searchsorted(stored.time_s, time_s + 1e-6, side="right")) - 1, 0)
     return Anchor(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), similarity, query)
-
-
-def all_anchors(environment: Environment, question: Question, queries: Sequence[str]) -> list[Anchor]:
-    """The anchors of a question's times and of the subtitles that match its first queries."""
-    return [*question_anchors(environment, question), *spoken_anchors(environment, queries)]

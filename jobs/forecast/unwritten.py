@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from agent.environment import Environment, VideoSource
+from agent.environment import Environment
+from agent.video_source import VideoSource
 from index.rows import ClipRow
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agent.environment import SIMILARITY_MIDPOINT
+from agent.retrieval.calibration import SIMILARITY_MIDPOINT
 from agent.variants.eea.agent import EEA, EEAParameters
 from agent.variants.eea.fusion import REWARD_TEMPERATURE
 from jobs.errors import UsageError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.ask_questions import ask
-from agent.environment import SIMILARITY_MIDPOINT
+from agent.retrieval.calibration import SIMILARITY_MIDPOINT
 from agent.trace.events import Event, Exchanged
 from jobs.simulation.world.assumptions import Noise, Scenery
 from jobs.simulation.world.model import SimulatedModel

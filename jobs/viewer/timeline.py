@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.environment import Environment, calibrate
+from agent.environment import Environment
+from agent.retrieval.calibration import calibrate
 from index.library import Library
 from jobs.viewer.trace_view import TraceView
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agent.environment import calibrate
+from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 
@@ -63,12 +63,62 @@ def test_what_is_said(environment):
     assert [hit.time_s for hit in environment.search_transcript("kite", 5)] == [41.0]
 
 
-def test_calibration_tells_a_match_from_noise():
-    noise = np.random.default_rng(0).normal(size=3600)
-    assert calibrate(noise).max() < 0.4
-    assert np.median(calibrate(noise)) < 0.01
-    assert calibrate(np.asarray([12.0]))[0] > 0.6
-    strong = calibrate(np.asarray([-1e9, 30.0, 60.0, 120.0, 1e9]))
-    assert strong[0] == 0.0
-    assert (np.diff(strong) > 0).all()
-    assert strong[-1] <= 1.0
+LINES = [(6.0 * at, f"we went on to the next house {at}") for at in range(60)]
+SPOKEN = (200.0, "Now the captain hides her silver compass")
+
+
+@pytest.fixture(scope="module")
+def narrated(tmp_path_factory):
+    """A film that shows a red kite in the desert once, and in which a captain and a compass are only spoken of."""
+    library = make_library(tmp_path_factory.mktemp("narrated"), {"film": film(5, 400, {80: ("red kite desert", 10)})})
+    said = [
+        TranscriptRow(library.video("film").video_id, start_s, start_s + 3.0, text, "sidecar")
+        for start_s, text in sorted([*LINES, SPOKEN])
+    ]
+    library.writer.add_transcript({library.video("film").video_id: said})
+    return library
+
+
+def anchor_times(environment, query, kind):
+    video_id = environment.videos[0].video_id
+    found = environment.search([query], video_id, 4, 4.0, anchors_from=kind)
+    return [each.time_s for each in found if each.similarity > 0.4], found
+
+
+def test_what_is_said_is_found_where_pictures_show_nothing_of_it(narrated):
+    """Also what is spoken of counts as much as it is rare: not by the share of words alone."""
+    environment = environment_of(narrated)
+    said, best = anchor_times(environment, "the captain hides a compass", "both")
+    assert said == [201.0]
+    assert best[0].by_words
+    assert anchor_times(environment, "the captain hides a compass", "pictures")[0] == []
+    assert anchor_times(environment, "the captain hides a compass", "words")[0] == [201.0]
+
+
+def test_what_is_shown_is_found_by_pictures_and_not_by_words(narrated):
+    environment = environment_of(narrated)
+    shown, best = anchor_times(environment, "red kite desert", "both")
+    assert 80 <= shown[0] < 90
+    assert not best[0].by_words
+    assert anchor_times(environment, "red kite desert", "words")[0] == []
+
+
+def test_a_line_of_common_words_does_not_beat_a_picture(narrated):
+    """By the share of words alone, each of 60 lines about a house would be worth 0.6."""
+    environment = environment_of(narrated)
+    found = environment.search(["the next red house"], environment.videos[0].video_id, 16, 4.0, anchors_from="words")
+    assert max(each.similarity for each in found) < 0.3
+
+
+def test_hidden_subtitles_are_no_matches(narrated):
+    assert anchor_times(environment_of(narrated, subtitles=False), "the captain hides a compass", "words")[0] == []
+
+
+def test_pictures_alone_are_matched_as_if_there_were_no_words(narrated):
+    said, silent = environment_of(narrated), environment_of(narrated, subtitles=False)
+    video_id = said.videos[0].video_id
+    searches = [
+        each.search(["red kite desert"], video_id, 8, 4.0, anchors_from=kind)
+        for each, kind in ((said, "pictures"), (silent, "both"))
+    ]
+    assert searches[0] == searches[1]

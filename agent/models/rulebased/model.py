@@ -20,7 +20,7 @@ import numpy as np
 
 from agent.core.protocol import Exchange, R, Request, ShownFrame, citation_numbers
 from agent.core.question import Note, Question, ScoredSegment
-from agent.environment import Environment, Floats, calibrate
+from agent.environment import Environment
 from agent.errors import NeedsLanguage
 from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
@@ -29,6 +29,7 @@ from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from agent.requests.verify import Verify
+from agent.retrieval.calibration import Floats, calibrate
 from agent.variants.eea.requests import ScoreAndPropose
 from agent.variants.longvideoagent.requests import LocateClips, ReadFrames
 from agent.variants.vca.requests import ChooseFrames

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import Answer
-from agent.core.question import Note
-from agent.environment import EXACT_S
+from agent.core.question import EXACT_S, Note
 from agent.requests.answer import AnswerFrames, AnswerNotes
 from agent.session import Session
 from agent.tools.captions import caption_frames, in_order

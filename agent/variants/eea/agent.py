@@ -20,7 +20,8 @@ What differs from the paper, each with a setting for its form:
   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
 - Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen draw no frames, those seen and judged
   worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
-  rated", where else its reward would count as 0. Times in the question, and subtitles, are anchors (`time_anchors`).
+  rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
+- Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures).
 - A video of no more frames than the memory holds is shown whole, in one call.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
@@ -41,6 +42,7 @@ from agent.core.side_by_side import gather_pair
 from agent.environment import Environment
 from agent.errors import BadSettings
 from agent.requests.tree import Decide, ProposeQueries, ScoreKind, ScoresAndQueries, ScoreSegments, SegmentScores
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, QueriesAdded, Scored
 from agent.tree_search.anchors import Cluster, anchors, chains, clip_length_s, drawing_order, find_matches, per_video
@@ -70,7 +72,7 @@ from agent.tree_search.search_state import (
     unseen_times,
     whole_video,
 )
-from agent.tree_search.time_anchors import question_anchors, spoken_anchors
+from agent.tree_search.time_anchors import question_anchors
 from agent.variants.base import Variant, check_at_least
 from agent.variants.eea.fusion import (
     POOLING,
@@ -133,7 +135,9 @@ class EEAParameters:
     paper_anchors: bool = False
     """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
     time_anchors: bool = True
-    """Times that the question names, and spoken lines that match a query, are anchors too."""
+    """Times that the question names are anchors too."""
+    anchors_from: AnchorsFrom = "both"
+    """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
@@ -206,7 +210,7 @@ class _Search:
         discovered: list[str] = []
         if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
             discovered = await discover_queries(self.session)
-        limit_videos(self.session, discovered, self.parameters.videos)
+        limit_videos(self.session, discovered, self.parameters.videos, self.parameters.anchors_from)
         if self.parameters.time_anchors:
             self.matches += question_anchors(self.environment, self.question)
         self._search(discovered)
@@ -282,8 +286,8 @@ class _Search:
             gaps_s = {video_id: length_s / 2 for video_id, length_s in lengths_s.items()}
             beside = () if literal else self.queries[:MOST_QUERIES]
             self.queries += queries
-            self.matches += find_matches(self.environment, queries, count, gaps_s, beside)
-            self.matches += spoken_anchors(self.environment, queries) if self.parameters.time_anchors else ()
+            kind = self.parameters.anchors_from
+            self.matches += find_matches(self.environment, queries, count, gaps_s, beside, kind)
         longest_s = per_video(self.environment, lambda video: max(clip_s, video.duration_s / count))
         self.clusters = chains(self.matches, lengths_s, None if literal else longest_s)
         if queries:
@@ -358,6 +362,9 @@ EEA = Variant(
         "no semantic-guided expansion": {"semantic_guided_expansion": False},
         "no reward fusion": {"uncertainty_aware_fusion": False},
         "no query update": {"query_update": False},
+        "no words": {"anchors_from": "pictures"},
+        "no pictures": {"anchors_from": "words"},
     },
+    uses=("transcript", "captions"),
     needs_pictures=True,
 )

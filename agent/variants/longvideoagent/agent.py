@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 
 from agent.answer import Answer
 from agent.errors import BadSettings
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.variants.base import Variant, check_at_least
 from agent.variants.longvideoagent.clips import CLIP_S
@@ -64,6 +65,8 @@ class LongVideoAgentParameters:
     """So many videos are read even if they have more clips."""
     vision: bool = True
     """The master may have clips looked at; else it reads subtitles alone."""
+    anchors_from: AnchorsFrom = "both"
+    """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
@@ -82,6 +85,7 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         clips=parameters.clips,
         clip_s=parameters.clip_s,
         vision=parameters.vision,
+        anchors_from=parameters.anchors_from,
     )
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3

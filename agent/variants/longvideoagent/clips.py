@@ -7,9 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent.core.question import Note, Video
 from agent.environment import Environment
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.variants.longvideoagent.requests import Clip
 
 if TYPE_CHECKING:
@@ -95,14 +97,23 @@ def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -
 
 
 def best_matching_clips(
-    environment: Environment, clips: Sequence[Clip], text: str, visited: Collection[int], window: int
+    environment: Environment,
+    clips: Sequence[Clip],
+    text: str,
+    visited: Collection[int],
+    window: int,
+    anchors_from: AnchorsFrom = "both",
 ) -> list[Clip]:
     """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
 
-    None if all were visited, or nothing is stored of the others. Where a video has no frames, its words are matched.
+    A frame matches by its picture or by a line at its time (`Environment.search`); with `anchors_from` "words" by its
+    picture where no line matches. None if all were visited, or nothing is stored of the others. Where a video has no
+    frames, its words are matched.
     """
     among = [each.video_id for each in environment.videos if each.has_pictures or environment.words(each.video_id)]
-    matches = {video_id: environment.deviations([text], video_id, among)[:, 0] for video_id in among}
+    matches = _matches(environment, text, among, anchors_from)
+    if all(np.isneginf(each).all() for each in matches.values()):
+        matches = _matches(environment, text, among, "pictures")
 
     def match(clip: Clip) -> float:
         times_s = environment.times(clip.video_id)
@@ -118,3 +129,11 @@ def best_matching_clips(
     alongside = [clip for clip in clips if clip.video_id == best.video_id]
     first = min(alongside.index(best) - (window - 1) // 2, len(alongside) - window)
     return alongside[max(0, first) :][:window]
+
+
+def _matches(
+    environment: Environment, text: str, among: Sequence[str], anchors_from: AnchorsFrom
+) -> dict[str, NDArray[np.float64]]:
+    """Deviations of the frames of each video, by the better of picture and words."""
+    found = {video_id: environment.matches([text], video_id, among, anchors_from) for video_id in among}
+    return {video_id: np.maximum(*both)[:, 0] for video_id, both in found.items()}

@@ -23,16 +23,13 @@ from agent.core.answer_rules import Declining
 from agent.core.protocol import Exchange, Turn
 from agent.core.question import VIDEO_ID_LENGTH, Note, Question, Video
 from agent.environment import Environment
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.trace.events import Acted
 from agent.variants.longvideoagent.action_parser import thought, until_action
 from agent.variants.longvideoagent.clips import CLIP_S, best_matching_clips, tagged_clips
 from agent.variants.longvideoagent.requests import Action, AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
-LARGEST_RANKING = 4
-"""So many matches are ranked for each video that is to be read: one video may have several."""
-LINES = 64
-"""Transcript lines that may tell which of many videos to read."""
 LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
 
 
@@ -48,6 +45,7 @@ class Episode:
     frames: int
     vision: bool
     declining: Declining = "later"
+    anchors_from: AnchorsFrom = "both"
     turns: tuple[Turn, ...] = ()
     current: tuple[Clip, ...] = ()
     visited: tuple[int, ...] = ()
@@ -75,33 +73,29 @@ def begin_episode(
     clips: int = 240,
     clip_s: float = CLIP_S,
     vision: bool = True,
+    anchors_from: AnchorsFrom = "both",
 ) -> Episode:
     """An episode of at most `steps` turns about the session's question, in the videos that match it best.
 
     All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
     match best: `videos` of them, and more while there are no more than `clips`. At most `window` consecutive clips are
     located at a time, and `frames` of their frames looked at; without `vision` there is no vision agent, nor where no
-    video has pictures. The session is narrowed to these videos.
+    video has pictures. Videos, and clips of which the grounding agent finds none, are found by `anchors_from`. The
+    session is narrowed to these videos.
     """
-    session.environment = environment = _narrowed(session, videos, clips, clip_s)
+    session.environment = environment = _narrowed(session, videos, clips, clip_s, anchors_from)
     vision = vision and any(video.has_pictures for video in environment.videos)
     tagged = tuple(tagged_clips(environment, clip_s))
     declining = session.rules.while_searching
-    return Episode(session.question, environment.videos, tagged, steps, window, frames, vision, declining)
+    limits = steps, window, frames, vision, declining, anchors_from
+    return Episode(session.question, environment.videos, tagged, *limits)
 
 
-def _narrowed(session: Session, videos: int, clips: int, clip_s: float) -> Environment:
-    """Limit to the videos that match, up to half by transcript, the rest by pictures, and those of prior evidence."""
-    environment, text = session.environment, session.question.text
+def _narrowed(session: Session, videos: int, clips: int, clip_s: float, anchors_from: AnchorsFrom) -> Environment:
+    """Limit to the videos that match the question best, and those of prior evidence."""
+    environment = session.environment
     count = _videos_read(environment.videos, videos, clips, clip_s)
-    if len(environment.videos) <= count:
-        return environment
-    matching = dict.fromkeys(hit.video_id for hit in environment.search_transcript(text, LINES))
-    chosen = list(matching)[: count // 2]
-    pictured = environment.source.ranked([text], LARGEST_RANKING * count)
-    others = [video.video_id for video in environment.videos]
-    chosen = list(dict.fromkeys([*chosen, *pictured, *others]))[:count]
-    return environment.only({*chosen, *session.known_videos})
+    return environment.nearest([session.question.text], count, session.known_videos, anchors_from)
 
 
 def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:
@@ -205,7 +199,8 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
         located = [episode.clips[number - 1] for number in reply.clips]
     if not located:
         text = wish or episode.question.text
-        located = best_matching_clips(session.environment, episode.clips, text, episode.visited, episode.window)
+        limits = episode.visited, episode.window, episode.anchors_from
+        located = best_matching_clips(session.environment, episode.clips, text, *limits)
     if not located:
         return _failed("Every clip has been located before; there is no other one.")
     notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)

@@ -31,8 +31,9 @@ import numpy as np
 from agent.answer import Answer
 from agent.core.protocol import ShownFrame
 from agent.core.question import ScoredSegment
-from agent.environment import calibrate
 from agent.requests.tree import Decide, ScoreKind, ScoreSegments
+from agent.retrieval.calibration import calibrate
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.trace.events import CandidateScore, Expanded, Scored
 from agent.tree_search.frame_choice import cover, spread, start_multi_video
@@ -79,6 +80,8 @@ class VCAParameters:
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
     shared_frames: bool = True
     """The reward model sees the memory too; else the new frames alone, as in the paper."""
+    anchors_from: AnchorsFrom = "both"
+    """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
@@ -91,7 +94,8 @@ class VCAParameters:
 async def vca(session: Session, parameters: VCAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
     if not parameters.tree_search:
-        return await without_tree(session, parameters.frames, parameters.memory, parameters.videos)
+        limits = parameters.frames, parameters.memory, parameters.videos
+        return await without_tree(session, *limits, parameters.anchors_from)
     return await _Search(session, parameters).run()
 
 
@@ -126,7 +130,8 @@ class _Search:
             selected = decision
 
     async def _begin(self) -> int:
-        first = await start_multi_video(self.session, self.tree, self.parameters.videos)
+        limits = self.parameters
+        first = await start_multi_video(self.session, self.tree, limits.videos, limits.anchors_from)
         for video in self.tree.candidates.values():
             video.explanation = f"its best match with what is searched for is {video.query_score:.2f} of 1"
         return first

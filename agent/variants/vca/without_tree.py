@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from agent.answer import Answer
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import NO_DECISION, Session
 from agent.trace.events import Acted, Decided
 from agent.tree_search.frame_choice import Times, nearest, spread, start_multi_video
@@ -20,11 +21,13 @@ from agent.tree_search.search_state import Memory, Tree, affordable, final_reque
 from agent.variants.vca.requests import ChooseFrames
 
 
-async def without_tree(session: Session, frames_a_round: int, capacity: int, most_videos: int) -> Answer:
+async def without_tree(
+    session: Session, frames_a_round: int, capacity: int, most_videos: int, anchors_from: AnchorsFrom = "both"
+) -> Answer:
     """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
     videos, memory = Tree(), start_memory(session, capacity)
     session.last_resort = lambda: final_request(session, memory) if memory.frames else None
-    first = videos.candidates[await start_multi_video(session, videos, most_videos)].segment
+    first = videos.candidates[await start_multi_video(session, videos, most_videos, anchors_from)].segment
     environment, account = session.environment, session.account
     count = affordable(account, frames_a_round)
     video_id = first.video_id

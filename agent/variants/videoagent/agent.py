@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from agent.answer import Answer
 from agent.core.question import Segment
 from agent.requests.answer import AnswerNotes, Conclusion, chosen_option
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import ATTEMPTS, LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.tools.uniform_frames import uniform_times
@@ -63,6 +64,8 @@ class VideoAgentParameters:
     """How many videos are searched at most."""
     rounds: int = 3
     """Times that it is asked at most."""
+    anchors_from: AnchorsFrom = "both"
+    """Where descriptions find frames: in pictures, in words (speech, text on screen, captions), or in both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
@@ -114,7 +117,7 @@ class _Rounds:
 
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
-        await choose_videos(self.session, self.parameters.videos)
+        await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
         spaced = uniform_times(self.session.environment, self.parameters.first_frames)
         known = [(frame.video_id, frame.time_s) for frame in self.session.prior_frames]
         return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
@@ -178,8 +181,11 @@ class _Rounds:
         if not len(unseen):
             return []
         environment = self.session.environment
-        cosines = environment.cosines(description, segment.video_id)[unseen]
-        best = unseen[int(np.argmax(cosines))]
+        kind = self.parameters.anchors_from
+        matches = np.maximum(*environment.matches([description], segment.video_id, (), kind))[unseen, 0]
+        if np.isneginf(matches).all():  # no words there match
+            matches = environment.cosines(description, segment.video_id)[unseen]
+        best = unseen[int(np.argmax(matches))]
         return [(segment.video_id, float(environment.times(segment.video_id)[best]))]
 
     def _segments(self) -> list[Segment]:

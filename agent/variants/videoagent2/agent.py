@@ -36,6 +36,7 @@ from agent.answer import Answer
 from agent.core.question import Note
 from agent.core.side_by_side import gather_all
 from agent.errors import BadSettings
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import Session
 from agent.tools.captions import CLIP_S, caption_clips, summarize_video
 from agent.trace.events import Acted, Assessed
@@ -85,6 +86,8 @@ class VideoAgent2Parameters:
     """Tools look at the video; else the answer is made of the captions alone."""
     rounds: int = 5
     """Assessments: T."""
+    anchors_from: AnchorsFrom = "both"
+    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -132,7 +135,8 @@ class _Search:
     async def _general_context(self) -> None:
         """Caption the consecutive parts of the videos and summarise each video (section 3.1)."""
         question, session = self.session.question, self.session
-        limit_videos(session, (question.text, *question.options), self.parameters.videos)
+        limits = self.parameters
+        limit_videos(session, (question.text, *question.options), limits.videos, limits.anchors_from)
         videos = session.environment.videos
         parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))

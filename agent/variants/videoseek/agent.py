@@ -35,6 +35,7 @@ from agent.answer import Answer
 from agent.core.protocol import Turn
 from agent.core.question import Note
 from agent.errors import InvalidReply
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import LastWord, Session
 from agent.trace.events import Acted
 from agent.tree_search.frame_choice import limit_videos
@@ -69,6 +70,8 @@ class VideoSeekParameters:
     """How many videos are offered at most."""
     rounds: int = 20
     """Steps, the last of which is the answer."""
+    anchors_from: AnchorsFrom = "both"
+    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -87,7 +90,7 @@ class _Seeker:
     """The trajectory: the conversation, and the notes that the tools took."""
 
     def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
-        limit_videos(session, [session.question.text], parameters.videos)
+        limit_videos(session, [session.question.text], parameters.videos, parameters.anchors_from)
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)

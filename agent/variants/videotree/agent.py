@@ -34,6 +34,7 @@ from agent.answer import Answer
 from agent.core.question import Note
 from agent.errors import BadSettings
 from agent.requests.answer import AnswerNotes
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import LastWord, Session
 from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.trace.events import Acted
@@ -63,6 +64,8 @@ class VideoTreeParameters:
     """How many videos are searched at most."""
     rounds: int = 4
     """8, 16 and 32 clusters, then the depth."""
+    anchors_from: AnchorsFrom = "both"
+    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
 
     def __post_init__(self) -> None:
         check_at_least(self, breadth=1, highly_relevant=1, depth=1, branches=2, videos=1, rounds=1)
@@ -100,7 +103,7 @@ class _Tree:
         return await self.session.conclude(self._answering(read), over or "")
 
     async def _begin(self) -> None:
-        await choose_videos(self.session, self.parameters.videos)
+        await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
         environment = self.session.environment
         videos = [environment.source.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):

@@ -16,6 +16,7 @@ from index.rows import FrameVectors, StoredFrame
 from index.search.in_memory import InMemory
 
 if TYPE_CHECKING:
+    from agent.retrieval.line_matches import AnchorsFrom
     from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, SegmentRow, TranscriptRow
 
 FRAME_S = 1.0
@@ -71,11 +72,17 @@ class SimulatedVideo:
     def only(self, video_ids: Collection[str]) -> SimulatedVideo:
         return self
 
-    def ranked(self, texts: Sequence[str], k: int) -> list[str]:
+    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]:
         return [self.video_id]
 
     def words(self, video_id: str) -> tuple[Note, ...]:
         return ()
+
+    def lines(self, video_id: str) -> tuple[Note, ...]:
+        return ()
+
+    def line_cosines(self, text: str, video_id: str) -> NDArray[np.float64] | None:
+        return None
 
     def segments(self, video_id: str) -> list[SegmentRow]:
         return []
@@ -95,6 +102,9 @@ class SimulatedVideo:
         return []
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:
+        return []
+
+    def search_words(self, text: str, k: int) -> list[Hit]:
         return []
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:

@@ -1,4 +1,4 @@
-"""Anchors of times that a question names, and of subtitles that match a query."""
+"""Anchors of times that a question names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from agent.environment import Environment
 from agent.tree_search.time_anchors import (
     IN_OPTION,
     IN_QUESTION,
-    SPOKEN,
-    all_anchors,
     named_times_s,
     question_anchors,
-    spoken_anchors,
 )
 from index.library import Library
-from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 
 STREAM_S = 1000.0
 """The presentation time at which the stream begins."""
-LINES = [(20.2, "Ladies and gentlemen, a red kite!"), (60.0, "the red boat is late"), (90.0, "mind the wind")]
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +25,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def subtitled(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A stream whose timestamps begin late, with lines, and a film without any."""
-    library = make_library(tmp_path_factory.mktemp("said"), {"film": film(1, 120)})
+def streamed(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A stream whose timestamps begin late, and a film."""
+    library = make_library(tmp_path_factory.mktemp("stream"), {"film": film(1, 120)})
     add_film(library, "stream", film(2, 120), start_s=STREAM_S)
-    video_id = library.video("stream").video_id
-    said = [TranscriptRow(video_id, STREAM_S + at_s, STREAM_S + at_s + 2, text, "sidecar") for at_s, text in LINES]
-    library.writer.add_transcript({video_id: said})
     return library
 
 
@@ -69,29 +61,8 @@ def test_the_frame_at_a_time_of_the_question_is_an_anchor(environment: Environme
     assert {(each.time_s, each.similarity) for each in found} == {(83, IN_QUESTION), (125, IN_OPTION)}
 
 
-def test_without_subtitles_nothing_is_spoken(environment: Environment) -> None:
-    assert list(spoken_anchors(environment, ["a red kite"])) == []
-
-
-def test_the_frames_at_subtitles_that_have_most_words_of_a_query_are_anchors(subtitled: Library) -> None:
-    environment = environment_of(subtitled)
-    whole, part, none = "the gentlemen with the kite", "gentlemen, kite, desert", "a green desert"
-    found = list(spoken_anchors(environment, [whole, part, none]))
-    stream = subtitled.video("stream").video_id
-    assert [(each.query, each.video_id, each.frame_no, each.time_s) for each in found] == [
-        (whole, stream, 20, STREAM_S + 20),
-        (part, stream, 20, STREAM_S + 20),
-    ]
-    assert [each.similarity for each in found] == pytest.approx([SPOKEN * 2 / 3, SPOKEN * 2 / 3])
-    assert list(spoken_anchors(environment_of(subtitled, subtitles=False), [whole])) == []
-
-
-def test_times_of_a_question_count_from_what_a_player_shows_as_the_beginning(subtitled: Library) -> None:
-    environment = environment_of(subtitled)
-    found = all_anchors(environment, Question("What happens at 01:23?"), ["gentlemen with a kite"])
+def test_times_of_a_question_count_from_what_a_player_shows_as_the_beginning(streamed: Library) -> None:
+    environment = environment_of(streamed)
+    found = question_anchors(environment, Question("What happens at 01:23?"))
     times_s = {(each.query, environment.video(each.video_id).title): each.time_s for each in found}
-    assert times_s == {
-        ("at 83 s", "film"): 83,
-        ("at 83 s", "stream"): STREAM_S + 83,
-        ("gentlemen with a kite", "stream"): STREAM_S + 20,
-    }
+    assert times_s == {("at 83 s", "film"): 83, ("at 83 s", "stream"): STREAM_S + 83}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.environment import SIMILARITY_MIDPOINT
+from agent.retrieval.calibration import SIMILARITY_MIDPOINT
 from jobs.simulation.world.assumptions import Scenery
 from jobs.simulation.world.world import SimulatedQuestion, World, make_world
 

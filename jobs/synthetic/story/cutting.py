@@ -71,13 +71,15 @@ def in_view(box: Box, view: View) -> Box | None:
 
 
 def _view(scene: StoryScene, start_s: float, end_s: float, chance: Random) -> View:
-    """Frame a shot: the whole stage, those who are there from near, or, if nobody moves, the landmark and its sign."""
+    """Frame a shot: the whole stage, all who are there from near, or, if nothing happens, the sign or one of them."""
     boxes = _boxes(scene, start_s, end_s)
     still = not any(event.time[0] < end_s and event.time[1] > start_s for event in scene.events)
     board = sign_box(scene.setting)
     roll = chance.random()
-    if still and board is not None and roll < 0.6:
+    if still and board is not None and roll < 0.5:
         return _frame([board, landmark_box(scene.setting)])
+    if still and boxes and roll < 0.8:
+        return _frame([chance.choice(boxes)])
     return View() if roll < 0.45 or not boxes else _frame(boxes)
 
 

@@ -94,8 +94,8 @@ def _choose(writing: Writing, waiting: list[Prop], now: float, left_s: float, wo
         options.append((3.0, 9.0, lambda: _come(writing, waiting.pop(0), now, world)))
     if back and room:
         options.append((2.5, 9.0, lambda: _come_back(writing, chance.choice(back), now, world)))
-    if full and empty:
-        options.append((4.0, 8.0, lambda: _give(writing, chance.choice(full), chance.choice(empty), now, world)))
+    if pairs := _pairs(writing, full, empty):
+        options.append((4.0, 8.0, lambda: _give(writing, *chance.choice(pairs), now, world)))
     if full and not stage.put_by and (len(here) > 1 or waiting):
         options.append((0.8, 10.0, lambda: put(writing, chance.choice(full), now)))
     if empty and stage.put_by:
@@ -108,6 +108,12 @@ def _choose(writing: Writing, waiting: list[Prop], now: float, left_s: float, wo
     return chance.choices([act for _, act in possible], [weight for weight, _ in possible])[0]
 
 
+def _pairs(writing: Writing, full: list[Prop], empty: list[Prop]) -> list[tuple[Prop, Prop]]:
+    """List who could give what it holds to whom: not back to the one it was got from."""
+    last_giver = {event.what: event.who for event in writing.events if event.kind == "give"}
+    return [(giver, taker) for giver in full for taker in empty if last_giver.get(writing.stage.held[giver]) != taker]
+
+
 def _pass(writing: Writing, now: float, left_s: float, world: World) -> float:
     has_cue = left_s >= CUED_PASS_S and world.chance.random() < 0.3
     cue = cue_line(world.pool, world.names, world.chance) if has_cue else None
@@ -118,7 +124,7 @@ def _pass(writing: Writing, now: float, left_s: float, world: World) -> float:
 def _come(writing: Writing, actor: Prop, now: float, world: World) -> float:
     slot = writing.free_slot()
     assert slot is not None, "an actor comes only where there is room"
-    end = enter(writing, actor, slot, world.item_for(actor, 0.4), now)
+    end = enter(writing, actor, slot, world.item_for(actor, 0.35), now)
     return end if world.chance.random() < 0.5 else (now + end) / 2
 
 

@@ -58,3 +58,12 @@ class Scenes:
             if row["stage"] in SOURCES and row["video_id"] in written and row["added_at"] > written[row["video_id"]]
         }
         return sorted(self._visible.videos(later))
+
+    def untitled(self, model: str) -> list[str]:
+        """List the ids of videos that have parts to which this model gave no title that could be used."""
+        models = self._visible.models(STAGE)
+        if not any(model in each for each in models.values()) or not present(self._tables, [TABLE]):
+            return []
+        rows = self._tables.rows(TABLE, equal("model", model) & equal("title", ""), ["video_id"])
+        found = set(rows["video_id"].to_pylist())
+        return sorted(video_id for video_id in self._visible.videos(found) if model in models.get(video_id, ()))

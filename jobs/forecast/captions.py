@@ -25,10 +25,10 @@ SEGMENTS_A_VIDEO, VIDEOS = 4, 16
 
 
 def pending_videos(
-    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str]
+    library: Library, model: str, video_ids: Collection[str] | None, again: Collection[str], stage: str = "captions"
 ) -> list[VideoRow]:
-    """List the videos that a run would caption: those that lack captions by the model, and those `again`."""
-    lacking = {row.video_id for row in library.additions.pending("captions", model)}.union(again)
+    """List the videos that a run would work on: those that lack the stage by the model, and those `again`."""
+    lacking = {row.video_id for row in library.additions.pending(stage, model)}.union(again)
     chosen = lacking if video_ids is None else lacking.intersection(video_ids)
     return [row for row in library.videos() if row.video_id in chosen]
 

@@ -48,7 +48,7 @@ class Captioner:
 
     def __init__(self, loaded: Loaded, max_new_tokens: int = MAX_NEW_TOKENS) -> None:
         self._loaded = loaded
-        self._settings = _greedy(loaded.model.generation_config, loaded.processor.tokenizer, max_new_tokens)
+        self._settings = greedy_settings(loaded.model.generation_config, loaded.processor.tokenizer, max_new_tokens)
 
     def caption(self, segments: Sequence[SegmentFrames]) -> list[Caption]:
         """Caption each segment, all in one batch; each has at least one image."""
@@ -117,7 +117,7 @@ class _Likelihoods:
         return [math.exp(mean) for mean in means.tolist()]
 
 
-def _greedy(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
+def greedy_settings(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
     """Copy a model's generation settings (its end tokens among them), with greedy decoding."""
     greedy = deepcopy(settings)
     greedy.do_sample, greedy.num_beams = False, 1

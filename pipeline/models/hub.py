@@ -15,7 +15,7 @@ from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongMode
 if TYPE_CHECKING:
     import torch
 
-Kind = Literal["ImageTextToText", "ObjectDetection", "ZeroShotObjectDetection", "SpeechSeq2Seq"]
+Kind = Literal["ImageTextToText", "CausalLM", "ObjectDetection", "ZeroShotObjectDetection", "SpeechSeq2Seq"]
 """Tasks as transformers names them: `AutoModelFor<Kind>`."""
 
 NOT_FOR_TASK = "Unrecognized configuration class"
@@ -68,6 +68,16 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
         )
     with inference():
         return Loaded(name, processor, model.eval().to(place), place, dtype)
+
+
+def reads_pictures(name: str) -> bool:
+    """True if the model `name` is one for pictures and text, by its config; raises ModelMissing or WrongModel."""
+    transformers = import_transformers()
+    name = str(Path(name).expanduser())
+    _check_folder(name)
+    with quiet(), _explain_errors(name, "CausalLM"):
+        config = transformers.AutoConfig.from_pretrained(name)
+    return type(config) in transformers.AutoModelForImageTextToText._model_mapping
 
 
 @contextmanager

@@ -35,7 +35,8 @@ def word_vectors(texts: Sequence[str]) -> NDArray[np.float64]:
             sign = 1.0 if code & 1 else -1.0
             vector[(code >> 1) % DIMENSIONS] += sign * (1.0 + np.log(count)) * np.log(worded / held[word])
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    unit: NDArray[np.float64] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return unit
 
 
 def _words(text: str) -> list[str]:

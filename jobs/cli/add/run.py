@@ -31,16 +31,20 @@ def run(
     sharing: Sharing,
     as_json: bool,
     again: Callable[[Library], list[str]] | None = None,
+    frames_needed: bool = True,
 ) -> None:
     """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
 
-    `again` lists the videos that have it and get it again.
+    `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
+    get it too.
     """
     from index.library import Library
     from jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
-    report = add_rows(library, stage, with_frames(library, videos), sharing, again(library) if again else ())
+    named = [row.video_id for row in library.videos_named(videos)] if videos else None
+    ids = with_frames(library, videos) if frames_needed else named
+    report = add_rows(library, stage, ids, sharing, again(library) if again else ())
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
@@ -65,10 +69,15 @@ def add_rows(
         return add(library, stage, ids, watch, executor, again)
 
 
-def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
-    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
+def with_frames(library: Library, names: list[str] | None, needs_frames: bool = True) -> list[str] | None:
+    """Ids of the named videos that have frames; of all such videos, or None if all have frames.
+
+    All that are named, or None, for a stage that needs no frames.
+    """
     from jobs.errors import UsageError
 
+    if not needs_frames:
+        return [row.video_id for row in library.videos_named(names)] if names else None
     rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:

@@ -1,0 +1,106 @@
+"""The models that write titles and summaries: one behind an OpenAI-compatible endpoint, or a local one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from agent.core.protocol import ShownFrame, Usage
+from agent.errors import AllRejected, InvalidReply, ModelRejected
+from agent.requests.scenes import PartSummary, SummarizePart
+from index.rows import StoredFrame
+from jobs.annotate.endpoint_captions import ATTEMPTS, ModelThread
+from jobs.annotate.scenes.writing import Write, Written
+from jobs.annotate.stage import hub_for
+from jobs.stored_frames import picture_of
+
+if TYPE_CHECKING:
+    from agent.models.openai_compatible import OpenAIModel
+    from pipeline.models.writer import Writer
+
+MARKS = "#*_\"'`“”: "
+HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
+
+
+def endpoint_writer(thread: ModelThread) -> Write:
+    """Write with an endpoint's model, all parts of a batch at once."""
+
+    def write(requests: Sequence[SummarizePart]) -> list[Written]:
+        return thread.submit(_ask_all(thread.model, requests)).result()
+
+    return write
+
+
+def local_writer(writer: Writer) -> Write:
+    """Write with a local model; one that reads no pictures has nothing to say of a part without words."""
+    from pipeline.models.writer import PartLines
+
+    def write(requests: Sequence[SummarizePart]) -> list[Written]:
+        parts = [
+            PartLines(
+                tuple(note.text for note in request.notes),
+                tuple(picture_of(_stored(frame)) for frame in request.frames),
+                request.part.end_s - request.part.start_s,
+            )
+            for request in requests
+        ]
+        pairs = zip(requests, writer.write(parts), strict=True)
+        return [Written() if text is None else read_entry(request, text) for request, text in pairs]
+
+    return write
+
+
+@lru_cache(maxsize=1)
+def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
+    """Load a local model once."""
+    from pipeline.models.writer import load_writer
+
+    with hub_for(model):
+        return load_writer(model, device, max_new_tokens)
+
+
+def read_entry(request: SummarizePart, text: str) -> Written:
+    """Read what a local model wrote: a title in its first line, the summary after it.
+
+    Headings ("Title:") and marks are taken off. A reply of one line, a refusal and a very long title are unusable.
+    """
+    lines = [line for each in text.splitlines() if (line := HEADING.sub("", each, count=1).strip(MARKS))]
+    reply = PartSummary(title=lines[0] if lines else "", summary=" ".join(lines[1:]))
+    try:
+        request.check(reply)
+    except InvalidReply:
+        return Written()
+    return Written(reply.title, reply.summary)
+
+
+def _stored(frame: ShownFrame) -> StoredFrame:
+    return StoredFrame(frame.video_id, frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
+
+
+async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> list[Written]:
+    from agent.core.side_by_side import gather_all
+
+    return await gather_all([_ask(model, request) for request in requests])
+
+
+async def _ask(model: OpenAIModel, request: SummarizePart) -> Written:
+    """Ask for one part in at most two requests, not counting unusable replies in the cache."""
+    usage, attempts = Usage(), 0
+    while attempts < ATTEMPTS:
+        try:
+            exchange = await model.ask(request)
+        except AllRejected:
+            raise
+        except ModelRejected as error:  # for what this part holds: others may succeed
+            return Written(usage=usage, refused=error)
+        usage += exchange.usage
+        attempts += not exchange.cached
+        if exchange.reply is not None:
+            return Written(exchange.reply.title.strip(), exchange.reply.summary.strip(), usage)
+        request = replace(
+            request, attempt=request.attempt + 1, complaint=exchange.invalid or "it is empty", bad_reply=exchange.raw
+        )
+    return Written(usage=usage)

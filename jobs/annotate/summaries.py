@@ -1,0 +1,111 @@
+"""Scenes and chapters with titles and summaries: by a local model, or by any OpenAI-compatible endpoint.
+
+What is joined to scenes and chapters is found without a model (`pipeline.scenes`). A model then writes of each scene
+from the captions, speech and text that the library holds of it, or from some frames where it holds none, and of each
+chapter from its scenes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from index.library import Library
+from index.rows import VideoRow
+from jobs.annotate.captions import SEGMENTS_AT_ONCE
+from jobs.annotate.endpoint_captions import ModelThread, map_in_order, open_model_thread, videos_at_once
+from jobs.annotate.scenes.film import read_film
+from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer
+from jobs.annotate.scenes.writing import Write, stage_rows, write_contents
+from jobs.annotate.stage import RowsOf, StageRows, check_settings
+
+if TYPE_CHECKING:
+    from agent.models.endpoint import Send
+    from agent.models.role_config import Role
+
+NOT_STORED = ("name", "device", "batch", "again", "send")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves."""
+
+    model: str
+    base_url: str | None = None
+    frames_a_scene: int = 4
+    """Frames by which a scene is shown of which nothing is known in words."""
+    batch: int = SEGMENTS_AT_ONCE
+    """Parts that a local model writes at once, or requests to an endpoint at once, of several videos together."""
+    max_new_tokens: int = 128
+    device: str = "auto"
+    input_price: float = 0.0
+    output_price: float = 0.0
+    again: bool = False
+    """Replace the rows that a video has."""
+    send: Send | None = None
+    """The way of requests to the endpoint, if it is not HTTP."""
+    name: str = "summaries"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
+
+    def prepare(self, library: Library) -> None:
+        check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
+        if self.base_url is None:
+            open_writer(self.model, self.device, self.max_new_tokens)
+        else:
+            from agent.models.role_config import api_key
+
+            api_key(self.role)
+
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        if self.base_url is None:
+            return _rows(self, local_writer(open_writer(self.model, self.device, self.max_new_tokens)), library, video)
+        with open_model_thread(self.role, self.send) as thread:
+            return _by_endpoint(self, thread, library, video)
+
+    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
+        """Summarise several videos at once at an endpoint; see jobs.annotate.stage.ConcurrentStage."""
+        if self.base_url is None:
+            yield from (work(self.rows_of, video) for video in videos)
+            return
+        # The model's thread ends first, so that a failure does not wait for requests in flight.
+        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role, self.send) as thread:
+            yield from map_in_order(pool, partial(work, partial(_by_endpoint, self, thread)), videos, self.batch)
+
+    def share(self, processes: int) -> Summaries:
+        """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
+        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
+
+    @property
+    def role(self) -> Role:
+        """The endpoint's settings."""
+        from agent.models.role_config import read_roles
+
+        price = {"input": self.input_price, "output": self.output_price}
+        role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
+        return read_roles({"default": role})["default"]
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        if self.again:
+            library.additions.discard(self.name, self.model, *rows)
+        library.scenes.add(rows)
+
+    def repeated(self, library: Library, untitled: bool, outdated: bool) -> list[str]:
+        """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
+        found = library.scenes.untitled(self.model) if untitled else []
+        return [*found, *(library.scenes.outdated(self.model) if outdated else ())]
+
+
+def _by_endpoint(stage: Summaries, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
+    return _rows(stage, endpoint_writer(thread), library, video)
+
+
+def _rows(stage: Summaries, write: Write, library: Library, video: VideoRow) -> StageRows:
+    film = read_film(library, video)
+    return stage_rows(write_contents(library, film, write, stage.frames_a_scene, stage.batch), stage.model)

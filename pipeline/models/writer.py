@@ -1,0 +1,119 @@
+"""Write titles and summaries of parts of a video with a local model: of words alone, or one that reads pictures too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import WrongModel
+from pipeline.models.captioner import greedy_settings
+from pipeline.models.hub import Kind, Loaded, inference, load_model, quiet, reads_pictures
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from PIL.Image import Image
+
+PROMPT = Path(__file__).parent / "prompts" / "contents.jinja"
+MAX_NEW_TOKENS = 128
+CONTEXT_TOKENS = 2048
+"""Longest prompt where a model does not say what it takes, and one that small models still follow."""
+PICTURE_TOKENS = 256
+"""Room left for each picture of a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartLines:
+    """A part of a video as the model gets it: lines about it in order, or pictures where there are none."""
+
+    lines: tuple[str, ...]
+    images: tuple[Image, ...]
+    duration_s: float
+
+
+class Writer:
+    """A loaded language model; greedy, so the same part gets the same words."""
+
+    def __init__(self, loaded: Loaded, sees: bool, max_new_tokens: int = MAX_NEW_TOKENS) -> None:
+        self._loaded = loaded
+        self._tokenizer = loaded.processor.tokenizer if sees else loaded.processor
+        self._settings = greedy_settings(loaded.model.generation_config, self._tokenizer, max_new_tokens)
+        config = loaded.model.config
+        held = getattr(getattr(config, "text_config", config), "max_position_embeddings", CONTEXT_TOKENS)
+        self._longest = min(held, CONTEXT_TOKENS) - max_new_tokens
+        self.sees = sees
+        """True if it reads pictures."""
+
+    def write(self, parts: Sequence[PartLines]) -> list[str | None]:
+        """Write of each part what the prompt asks for, all in one batch; None of one that gives it nothing to go by.
+
+        Of more lines than the model takes, some at even distances are given.
+        """
+        known = [at for at, part in enumerate(parts) if part.lines or (part.images and self.sees)]
+        texts: list[str | None] = [None] * len(parts)
+        for at, text in zip(known, self._generate([parts[at] for at in known]), strict=True):
+            texts[at] = text
+        return texts
+
+    def _generate(self, parts: Sequence[PartLines]) -> list[str]:
+        if not parts:
+            return []
+        batch = self._loaded.to_input(
+            self._loaded.processor.apply_chat_template(
+                [self._chat(part) for part in parts],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                **({"processor_kwargs": {"padding": True}} if self.sees else {"padding": True}),
+            )
+        )
+        with inference(), quiet():
+            tokens = self._loaded.model.generate(**batch, generation_config=self._settings)
+        written = tokens[:, batch["input_ids"].shape[1] :]
+        texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
+        return texts
+
+    def _chat(self, part: PartLines) -> list[dict[str, Any]]:
+        images = part.images if self.sees else ()
+        words = self._fitting(part, self._longest - PICTURE_TOKENS * len(images))
+        if not self.sees:
+            return [{"role": "user", "content": words}]
+        shown = [{"type": "image", "image": image} for image in images]
+        return [{"role": "user", "content": [*shown, {"type": "text", "text": words}]}]
+
+    def _fitting(self, part: PartLines, longest: int) -> str:
+        """The prompt with as many lines as fit, half as many each time; the last one left stays."""
+        lines = part.lines
+        while True:
+            words = _prompt().render(lines=lines, images=len(part.images), duration_s=part.duration_s).strip()
+            if len(lines) <= 1 or len(self._tokenizer(words)["input_ids"]) <= longest:
+                return words
+            lines = lines[::2]
+
+
+def load_writer(name: str, device: str = "auto", max_new_tokens: int = MAX_NEW_TOKENS) -> Writer:
+    """Load the model `name`, a hub id or a folder; raises ModelMissing, WrongModel or NoSuchDevice."""
+    sees = reads_pictures(name)
+    kind: Kind = "ImageTextToText" if sees else "CausalLM"
+    loaded = load_model(kind, name, device)
+    if not getattr(loaded.processor, "chat_template", None):
+        raise WrongModel(
+            f"{name} has no chat template, so its prompt format is unknown; give an instruction-tuned model"
+        )
+    tokenizer = loaded.processor.tokenizer if sees else loaded.processor
+    tokenizer.padding_side = "left"  # the reply must follow the prompt directly, in every row of a batch
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return Writer(loaded, sees, max_new_tokens)
+
+
+@cache
+def _prompt() -> Template:
+    from jinja2 import StrictUndefined, Template
+
+    text = PROMPT.read_text(encoding="utf-8")
+    prompt: Template = Template(text, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return prompt

@@ -69,15 +69,10 @@ def add_rows(
         return add(library, stage, ids, watch, executor, again)
 
 
-def with_frames(library: Library, names: list[str] | None, needs_frames: bool = True) -> list[str] | None:
-    """Ids of the named videos that have frames; of all such videos, or None if all have frames.
-
-    All that are named, or None, for a stage that needs no frames.
-    """
+def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
+    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
     from jobs.errors import UsageError
 
-    if not needs_frames:
-        return [row.video_id for row in library.videos_named(names)] if names else None
     rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs.cli.add.options import AddressOption, DeviceOption, RayOption, Sharing, WorkersOption
-from jobs.cli.add.run import local_name, run, with_frames
+from jobs.cli.add.run import local_name, run
 from jobs.cli.options.library import JsonOption, LibraryArgument, VideoOption
 from jobs.cli.options.models import DryRunOption, InputPriceOption, OutputPriceOption, announce
 
@@ -80,7 +80,7 @@ def summaries(
         Sharing(ray, ray_address, workers),
         json,
         lambda opened: stage.repeated(opened, retry_failed, renew),
-        needs_frames=False,
+        frames_needed=False,
     )
 
 
@@ -96,5 +96,6 @@ def _show_forecast(uri: str, stage: Summaries, names: list[str] | None, retry_fa
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
     library = Library.open(uri)
     again = stage.repeated(library, retry_failed, renew)
-    videos = pending_videos(library, stage.model, with_frames(library, names, False), again, "summaries")
+    ids = [row.video_id for row in library.videos_named(names)] if names else None
+    videos = pending_videos(library, stage.model, ids, again, "summaries")
     print(table([forecast_summaries(library, videos, stage.role, stage.frames_a_scene)], "scenes and chapters"))

@@ -16,6 +16,8 @@ from index.annotations.additions import Additions, plain_label
 from index.annotations.clip_captions import ClipCaptions
 from index.annotations.scenes import Scenes
 from index.annotations.screen_text import ScreenText
+from index.annotations.sentences import Sentences
+from index.annotations.speakers import Speakers
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.load_tower import torch_package
 from index.embedding.space import Fingerprint, Space, load_space
@@ -86,6 +88,16 @@ class LibraryReader:
     def scenes(self) -> Scenes:
         """Scenes and chapters."""
         return Scenes(self.tables, self.visible)
+
+    @cached_property
+    def sentences(self) -> Sentences:
+        """Lines of text by meaning."""
+        return Sentences(self.tables, self.visible)
+
+    @cached_property
+    def speakers(self) -> Speakers:
+        """Voices and their names."""
+        return Speakers(self.tables)
 
     @cached_property
     def ingest_log(self) -> IngestLog:
@@ -345,7 +357,7 @@ class LibraryReader:
         shown = (None, *self._models("speech", video)[-1:])
         where = all_of([equal("video_id", video.video_id), *overlapping(start_s, end_s)])
         rows = self.tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
-        return [TranscriptRow(**row) for row in rows.to_pylist() if row["model"] in shown]
+        return self.speakers.lines(row for row in rows.to_pylist() if row["model"] in shown)
 
     def info(self) -> LibraryFacts:
         """Summarise the library in numbers."""

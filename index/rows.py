@@ -118,6 +118,15 @@ class SegmentRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SpokenWord:
+    """A word of a line, with its punctuation, said in `[start_s, end_s)`."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TranscriptRow:
     """A line that is said or shown as text in `[start_s, end_s)`."""
 
@@ -130,6 +139,21 @@ class TranscriptRow:
     speaker: str | None = None
     model: str | None = None
     """The speech model that wrote it, or the author of an imported line; None for subtitles."""
+    words: tuple[SpokenWord, ...] = ()
+    """Empty where nobody knows the times of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerRow:
+    """A voice of the library, such as `speaker-3`, and the name that a person gave it, if any.
+
+    `seconds` of speech are in the voice as it is stored; the encoder `model` made it.
+    """
+
+    speaker: str
+    name: str | None
+    seconds: float
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +241,21 @@ class SceneRow:
     title: str
     text: str
     model: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of text in `[start_s, end_s)`: said (`source` "transcript"), on screen ("text") or a caption ("caption").
+
+    `model` wrote it; None for subtitles.
+    """
+
+    video_id: str
+    source: Literal["transcript", "text", "caption"]
+    start_s: float
+    end_s: float
+    text: str
+    model: str | None
 
 
 @dataclass(frozen=True, slots=True)

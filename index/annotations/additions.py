@@ -145,6 +145,7 @@ class Additions:
                 "language": line.language,
                 "speaker": line.speaker,
                 "model": model,
+                "words": _words(line),  # left out where the table has no such column
             }
             for video_id, lines in videos.items()
             for line in lines
@@ -286,6 +287,12 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
         held = ", ".join(spaces) or "none"
         raise LibraryError(f"got space {model} of {stage}, which {tables.uri} does not hold ({held}); add it first")
     return spaces[model], []
+
+
+def _words(line: SpeechLike) -> list[dict[str, str | float]] | None:
+    """The words of a line with their times; None where nobody knows them."""
+    words = getattr(line, "words", ())  # imported lines have none
+    return [{"text": each.text, "start_s": each.start_s, "end_s": each.end_s} for each in words] or None
 
 
 def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16] | None:

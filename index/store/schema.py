@@ -70,10 +70,10 @@ def frame_keys(video_id: str, frame_nos: Sequence[int]) -> NDArray[np.int64]:
     return keys
 
 
-def vectors_table(fingerprint: Fingerprint) -> str:
-    """Name the table that holds a space's vectors."""
+def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str:
+    """Name the table that holds a space's vectors, of frames, or of sentences by their prefix."""
     words = re.sub(r"[^a-z0-9]+", "_", fingerprint.name.lower()).strip("_")[-40:]
-    return f"{VECTORS_PREFIX}{words}_{fingerprint.digest}"
+    return f"{prefix}{words}_{fingerprint.digest}"
 
 
 def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
@@ -250,6 +250,8 @@ DETECTIONS = pa.schema(
     ]
 )
 
+WORD = [required("text", pa.string()), required("start_s", pa.float64()), required("end_s", pa.float64())]
+
 TRANSCRIPT = pa.schema(
     [
         required("video_id", pa.string()),
@@ -260,6 +262,7 @@ TRANSCRIPT = pa.schema(
         pa.field("language", pa.string()),
         pa.field("speaker", pa.string()),
         pa.field("model", pa.string()),  # of lines that a speech model wrote
+        pa.field("words", pa.list_(pa.struct(WORD))),  # missing in libraries that were made before there was one
     ]
 )
 

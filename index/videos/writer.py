@@ -136,7 +136,7 @@ class VideoWriter:
             for video_id, lines in videos.items()
             for line in lines
         ]
-        self._tables.append("transcript", [asdict(row) for row in rows])
+        self._tables.append("transcript", [asdict(row) | {"words": None} for row in rows])
 
     def complete(self, rows: Sequence[VideoRow], check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
         """Make videos visible to readers: the last thing written of them, after everything else is on the disk.

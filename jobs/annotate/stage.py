@@ -152,8 +152,13 @@ def check_settings(library: Library, stage: Stage, *names: str) -> None:
 def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
     """Settings as options of the command line."""
     options = {name: f"--{name.replace('_', '-')}" for name in names}
-    parts = [f"no {options[name]}" if settings[name] is None else f"{options[name]} {settings[name]}" for name in names]
-    return " ".join(parts)
+    return " ".join(_option(options[name], settings[name]) for name in names)
+
+
+def _option(option: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return option if value else option.replace("--", "--no-", 1)
+    return f"no {option}" if value is None else f"{option} {value}"
 
 
 def hub_for(model: str) -> AbstractContextManager[bool]:

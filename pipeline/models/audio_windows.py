@@ -1,4 +1,7 @@
-"""Decode the sound of a video: mono samples with their times, in windows short enough for a speech model."""
+"""Decode the sound of a video: mono samples with their times, in windows short enough for a speech model.
+
+`voice_activity` cuts windows where somebody speaks; those of here hold all sound, for who does without it.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +35,39 @@ Samples = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A stretch of sound: samples `[n]` from -1 to 1 at `RATE_HZ`, the first at the presentation time `start_s`."""
+    """A stretch of sound: samples `[n]` from -1 to 1 at `RATE_HZ`, the first at the presentation time `start_s`.
+
+    `speech` are the half-open ranges of it in which somebody speaks, in the video's time; None where nobody looked.
+    """
 
     start_s: float
     samples: Samples
+    speech: tuple[tuple[float, float], ...] | None = None
 
     @property
     def end_s(self) -> float:
         """Presentation time of the end of the last sample."""
         return self.start_s + len(self.samples) / RATE_HZ
 
+    def between(self, start_s: float, end_s: float) -> Samples:
+        """Return the samples in `[start_s, end_s)` of the video's time."""
+        first, last = (max(round((time_s - self.start_s) * RATE_HZ), 0) for time_s in (start_s, end_s))
+        return self.samples[first:last]
+
 
 def sound_windows(path: Path, name: str, playlist: bool = False) -> Iterator[Sound]:
     """Yield the sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
 
-    A window ends where its last third is quietest, so that few words are cut in two (as Bain et al. 2023, WhisperX,
-    section 3.1, cut at the pauses that a voice detector finds). No more than a window is in memory.
+    A window ends where its last third is quietest, so that few words are cut in two. No more than a window is in
+    memory. Raises what `sound_pieces` raises.
+    """
+    yield from _join_windows(sound_pieces(path, name, playlist))
+
+
+def sound_pieces(path: Path, name: str, playlist: bool = False) -> Iterator[Sound]:
+    """Yield the sound of a local file in order, in the short pieces in which it is decoded; nothing if it has none.
+
+    A piece begins where the one before it ends, but for gaps of the sound itself.
 
     Raises:
         SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
@@ -58,9 +78,9 @@ def sound_windows(path: Path, name: str, playlist: bool = False) -> Iterator[Sou
         if stream is None:
             return
         has_sound = False
-        for window in _join_windows(_resample(_decode(container, stream))):
+        for piece in _follow(_resample(_decode(container, stream))):
             has_sound = True
-            yield window
+            yield piece
     if not has_sound:
         raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
 
@@ -114,32 +134,57 @@ def _sounds(frames: Iterable[AudioFrame]) -> Iterator[Sound]:
         yield Sound(start_s, frame.to_ndarray()[0].astype(np.float32, copy=False))
 
 
-def _join_windows(sounds: Iterable[Sound]) -> Iterator[Sound]:
-    """Join stretches of sound to windows; where time jumps, a new window begins."""
-    waiting: list[Samples] = []
-    start_s, count = 0.0, 0
+def _follow(sounds: Iterable[Sound]) -> Iterator[Sound]:
+    """Let each piece begin where the one before it ends, unless its own time says that there is a gap."""
+    start_s, count = 0.0, 0  # of the sound since the last gap: sums of many short pieces would drift
     for sound in sounds:
         expected_s = start_s + count / RATE_HZ
-        if abs(sound.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a stretch without a time
-            yield from _cut_windows(Sound(start_s, _concatenate(waiting)), to_the_end=True)
-            waiting, start_s, count = [], sound.start_s, 0
-        waiting.append(sound.samples)
+        if abs(sound.start_s - expected_s) > GAP_TO_BELIEVE_S:  # never true of a piece without a time
+            start_s, count, expected_s = sound.start_s, 0, sound.start_s
         count += len(sound.samples)
-        if count >= WINDOW_S * RATE_HZ:
-            *whole, rest = _cut_windows(Sound(start_s, _concatenate(waiting)))
-            yield from whole
-            waiting, start_s, count = [rest.samples], rest.start_s, len(rest.samples)
-    yield from _cut_windows(Sound(start_s, _concatenate(waiting)), to_the_end=True)
+        if len(sound.samples):
+            yield Sound(expected_s, sound.samples)
 
 
-def _cut_windows(sound: Sound, to_the_end: bool = False) -> Iterator[Sound]:
+def stretches(pieces: Iterable[Sound], least: int) -> Iterator[tuple[Sound, bool]]:
+    """Join pieces to stretches of `least` samples or more; True with those that the sound goes on after.
+
+    The last one before a gap or the end, which may be shorter or empty, comes with False.
+    """
+    waiting: list[Samples] = []
+    start_s, count = 0.0, 0
+    for piece in pieces:
+        if abs(piece.start_s - (start_s + count / RATE_HZ)) > GAP_TO_BELIEVE_S / 2:
+            yield Sound(start_s, _concatenate(waiting)), False
+            waiting, start_s, count = [], piece.start_s, 0
+        if count >= least:
+            yield Sound(start_s, _concatenate(waiting)), True
+            waiting, start_s, count = [], piece.start_s, 0
+        waiting.append(piece.samples)
+        count += len(piece.samples)
+    yield Sound(start_s, _concatenate(waiting)), False
+
+
+def _join_windows(pieces: Iterable[Sound]) -> Iterator[Sound]:
+    """Join pieces to windows; where time jumps, a new window begins."""
+    rest = Sound(0.0, _concatenate([]))
+    for sound, goes_on in stretches(pieces, round(WINDOW_S * RATE_HZ)):
+        start_s = rest.start_s if len(rest.samples) else sound.start_s
+        *whole, rest = _cut_windows(Sound(start_s, np.concatenate([rest.samples, sound.samples])))
+        yield from whole
+        if not goes_on:
+            if len(rest.samples):
+                yield rest
+            rest = Sound(0.0, _concatenate([]))
+
+
+def _cut_windows(sound: Sound) -> Iterator[Sound]:
     """Yield windows off the front of a sound while it is longer than one; then the rest, which may be empty."""
     while len(sound.samples) >= WINDOW_S * RATE_HZ:
         place = _quietest_place(sound.samples)
         yield Sound(sound.start_s, sound.samples[:place])
         sound = Sound(sound.start_s + place / RATE_HZ, sound.samples[place:])
-    if len(sound.samples) or not to_the_end:
-        yield sound
+    yield sound
 
 
 def _quietest_place(samples: Samples) -> int:

@@ -31,7 +31,7 @@ def own_library(own_films: list[Path], tmp_path: Path) -> Library:
 
 
 def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
-    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de")
+    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de", "--no-vad")
     assert made["added"] == 3
     assert {each["title"]: each["rows"] > 0 for each in made["outcomes"]} == {
         "film-0": True,
@@ -48,7 +48,7 @@ def test_a_source_that_is_gone_or_changed_is_a_failure_until_it_is_back(kinodex,
     away = own_films[0].rename(own_films[0].with_suffix(".away"))
     was = own_films[2].read_bytes()
     tiny_film(own_films[2], 2, 9)
-    command = ("add", "speech", own_library.uri, "--model", tiny_model("whisper"))
+    command = ("add", "speech", own_library.uri, "--no-vad", "--model", tiny_model("whisper"))
     for attempt in (1, 2):
         ran = kinodex(*command)
         assert ran.code == 3
@@ -69,5 +69,5 @@ def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(own_libra
     own_library.ingest_log.add_sources(
         [SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)]
     )
-    report = add(own_library, Speech(str(tiny_model("whisper"))), [video.video_id])
+    report = add(own_library, Speech(str(tiny_model("whisper")), vad=False), [video.video_id])
     assert (report.added, report.rows > 0) == (1, True)

@@ -1,0 +1,177 @@
+"""Voices of a library and the names that people gave them: `speaker-1`, `speaker-2`, ... through all videos.
+
+Transcript lines hold the number, so a name given later shows everywhere at once. A voice stays when its videos are
+removed: videos that are indexed again find it, with its name. Each voice is kept as it was heard longest in one video,
+so the same videos in the same order give the same voices, however often a run is broken off and repeated.
+
+All writes are under one lease, since voices of several videos may be matched at once. Older libraries get the table
+when the first voice is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
+
+from index.errors import LibraryBusy, QueryError
+from index.rows import SpeakerRow, SpokenWord, TranscriptRow
+from index.store.database import Tables
+from index.store.ensure_table import ensure_table
+from index.store.leases import DEFAULT_LEASE, Lease
+
+TABLE = "speakers"
+LEASE, OWNER = "voices", "a run that knows voices"
+WAIT_S = 60.0
+"""Longest wait for another process that writes voices, which takes it some milliseconds."""
+NUMBERED = re.compile(r"(?:speaker[- ])?([1-9][0-9]*)", re.IGNORECASE)
+STORED = re.compile(r"speaker-[1-9][0-9]*")
+LONGEST_NAME = 100
+
+
+class VoiceLike(Protocol):
+    """A voice as a video has it: its vector `[dim]` of unit length, and the seconds of speech in it."""
+
+    @property
+    def vector(self) -> NDArray[np.float32]: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class Speakers:
+    """Voices, their names, and lines as readers see them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def rows(self) -> list[SpeakerRow]:
+        """List the voices by number."""
+        rows = self._stored(["speaker", "name", "seconds", "model"]).values()
+        return [SpeakerRow(**row) for row in rows if row["seconds"] > 0]
+
+    def names(self) -> dict[str, str]:
+        """Read the names that were given, by speaker."""
+        return {row.speaker: row.name for row in self.rows() if row.name}
+
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> list[TranscriptRow]:
+        """Make transcript lines of stored rows, each with the name of its speaker as readers are to see it."""
+        rows = list(rows)
+        has_voices = any(row["speaker"] and STORED.fullmatch(row["speaker"]) for row in rows)
+        names = self.names() if has_voices else {}
+        return [_line(row, names) for row in rows]
+
+    def match(self, voices: Sequence[VoiceLike], model: str, same: float) -> list[str]:
+        """Find the speaker of each voice of one video, and store those that are new; `model` made the vectors.
+
+        Two voices are one person from a cosine of `same` on.
+        """
+        if not voices:
+            return []
+        ensure_table(self._tables, TABLE)
+        with self._alone() as lease:
+            known = self._stored()
+            found = [_match(voice, known, model, same) for voice in voices]
+            changed = [row for row in known.values() if row.pop("is_changed", False)]
+            lease.check()
+            self._tables.upsert(TABLE, ["speaker"], changed)
+        return found
+
+    def find(self, text: str) -> list[SpeakerRow]:
+        """Find the speakers that `speaker-3`, `speaker 3`, `3` or a name stands for; raises QueryError for none."""
+        rows, number = self.rows(), NUMBERED.fullmatch(text.strip())
+        found = [row for row in rows if row.name and row.name.casefold() == text.strip().casefold()]
+        found = found or [row for row in rows if number and row.speaker == f"speaker-{int(number[1])}"]
+        if not found:
+            held = ", ".join(f"{row.speaker} ({row.name})" if row.name else row.speaker for row in rows[:20])
+            raise QueryError(
+                f"got speaker {text!r}, whom {self._tables.uri} does not know; it knows {held or 'nobody'}"
+                + ("" if held else ": kinodex add speech --speakers tells voices apart")
+            )
+        return found
+
+    def name(self, speakers: Sequence[str], name: str | None) -> None:
+        """Name voices, or take their names away with None; raises QueryError for what is no name."""
+        plain = None if name is None else _checked_name(name)
+        self._change(speakers, lambda row: row | {"name": plain})
+
+    def forget(self, speakers: Sequence[str]) -> None:
+        """Delete voices and their names; lines keep the number, which no other voice will get."""
+        self._change(speakers, lambda row: row | {"name": None, "vector": [0.0] * len(row["vector"]), "seconds": 0.0})
+
+    def _change(self, speakers: Sequence[str], change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        with self._alone() as lease:
+            rows = [change(row) for row in self._stored().values() if row["speaker"] in speakers]
+            lease.check()
+            self._tables.upsert(TABLE, ["speaker"], rows)
+
+    def _stored(self, columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Read the stored rows by speaker, in order of their numbers."""
+        rows = self._tables.rows(TABLE, None, columns).to_pylist() if self._tables.has(TABLE) else []
+        return {row["speaker"]: row for row in sorted(rows, key=lambda row: _number(row["speaker"]))}
+
+    @contextmanager
+    def _alone(self) -> Iterator[Lease]:
+        retry = Retrying(
+            retry=retry_if_exception_type(LibraryBusy),
+            wait=wait_random(0.05, 0.2),
+            stop=stop_after_delay(WAIT_S),
+            reraise=True,
+        )
+        with ExitStack() as stack:
+            for attempt in retry:
+                with attempt:
+                    lease = stack.enter_context(Lease(self._tables, LEASE, OWNER, DEFAULT_LEASE))
+            yield lease
+
+
+def shown_speaker(speaker: str | None, names: Mapping[str, str]) -> str | None:
+    """Give the name of a line's speaker for readers: that of a voice, else `speaker 3`; others as they are."""
+    if speaker is None or not STORED.fullmatch(speaker):
+        return speaker
+    return names.get(speaker) or speaker.replace("-", " ")
+
+
+def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> TranscriptRow:
+    words = tuple(SpokenWord(**word) for word in row.get("words") or ())
+    return TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": words})
+
+
+def _match(voice: VoiceLike, known: dict[str, dict[str, Any]], model: str, same: float) -> str:
+    """Find the speaker of a voice, or add one; rows of `known` that have to be written are marked."""
+    vector = np.asarray(voice.vector, np.float32)
+    of_model = [row for row in known.values() if row["model"] == model]
+    cosines = [float(vector @ np.asarray(row["vector"], np.float32)) for row in of_model]
+    best = int(np.argmax(cosines)) if cosines else -1
+    if cosines and cosines[best] >= same:
+        row = of_model[best]
+        if voice.seconds > row["seconds"]:
+            row.update(vector=vector.tolist(), seconds=float(voice.seconds), is_changed=True)
+        return str(row["speaker"])
+    speaker = f"speaker-{max(map(_number, known), default=0) + 1}"
+    known[speaker] = {
+        "speaker": speaker,
+        "name": None,
+        "vector": vector.tolist(),
+        "seconds": float(voice.seconds),
+        "model": model,
+        "is_changed": True,
+    }
+    return speaker
+
+
+def _checked_name(name: str) -> str:
+    plain = " ".join(name.split())
+    if not plain or len(plain) > LONGEST_NAME or NUMBERED.fullmatch(plain) or not plain.isprintable():
+        raise QueryError(
+            f"got the name {name!r}; a name has 1 to {LONGEST_NAME} printed characters, and is no number of a speaker"
+        )
+    return plain
+
+
+def _number(speaker: str) -> int:
+    return int(speaker.removeprefix("speaker-"))

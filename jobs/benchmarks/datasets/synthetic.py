@@ -29,20 +29,22 @@ class _Row(BaseModel):
     options: tuple[str, ...]
     answer: int
     evidence: tuple[float, float]
+    ranges: tuple[tuple[float, float], ...] = ()
+    needs: str | None = None
 
 
 def read_synthetic(path: Path) -> ParsedRows:
-    """Read questions, grouped by the kind of moment that they ask for."""
+    """Read questions, grouped by the kind of moment that they ask for, and those of a story by what they need."""
     return parse_samples(json_lines(path), _Row, _item)
 
 
 def _item(row: _Row, note: AddNote) -> Sample:
     if not 0 <= row.answer < len(row.options):
         raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options, counted from 0")
-    start_s, end_s = row.evidence
-    if not 0 <= start_s < end_s:
-        raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
+    evidence = row.ranges or (row.evidence,)
+    for start_s, end_s in evidence:
+        if not 0 <= start_s < end_s:
+            raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
     asked = make_question(row.question, row.options, note)
-    return Sample(
-        row.question_id, row.video, asked, Target(row.answer, evidence=(row.evidence,)), {"kind": (row.kind,)}
-    )
+    groups = {"kind": (row.kind,), **({"needs": (row.needs,)} if row.needs else {})}
+    return Sample(row.question_id, row.video, asked, Target(row.answer, evidence=evidence), groups)

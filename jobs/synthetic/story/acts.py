@@ -167,6 +167,6 @@ def pass_by(writing: Writing, passer: Prop, now: float, cue: Line | None) -> flo
     path = tuple(passer_key(passer, time_s, x, distance) for time_s, x, distance in keys)
     writing.stage.tracks.append(Track(passer, path, mirrored))
     said = cue.fact[1] if cue is not None and cue.fact is not None else None
-    guard = seen if cue is None else (start - LINE_S - 0.25, seen[0] + 2.0)
+    guard = (start - LINE_S - 0.25 if cue is not None else seen[0], seen[1])
     writing.note(Event("pass", passer, (start, end), seen, cue=said), guard=guard)
     return end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 
 from jobs.synthetic.world.vocabulary import COLOUR_NAMES
@@ -111,13 +112,14 @@ class Pool:
         self._used: set[Prop] = set()
         self._words: dict[Sequence[str], list[str]] = {}
 
-    def prop(self, things: Sequence[str]) -> Prop:
-        """Take one of these things in a colour in which the film has none yet."""
-        while True:
-            found = Prop(self.chance.choice(things), self.chance.choice(COLOUR_NAMES))
-            if found not in self._used:
-                self._used.add(found)
-                return found
+    def prop(self, things: Sequence[str]) -> Prop | None:
+        """Take one of these things in a colour in which the film has none yet, None if it has all."""
+        left = [prop for prop in product(things, COLOUR_NAMES) if Prop(*prop) not in self._used]
+        if not left:
+            return None
+        found = Prop(*self.chance.choice(left))
+        self._used.add(found)
+        return found
 
     def word(self, words: Sequence[str]) -> str | None:
         """Take one of these words that the film does not have yet, None if it has all."""

@@ -37,10 +37,11 @@ class World:
     def passer(self, place: str) -> Prop:
         """Choose a thing to pass: a new one, or one that has passed in such a place before."""
         known = self.passers.setdefault(place, [])
-        if known and self.chance.random() < 0.35:
+        new = None if known and self.chance.random() < 0.35 else self.pool.prop(PASSERS[place])
+        if new is None:
             return self.chance.choice(known)
-        known.append(self.pool.prop(PASSERS[place]))
-        return known[-1]
+        known.append(new)
+        return new
 
 
 def play_scene(

@@ -101,8 +101,8 @@ def _free_text(
     if kind == "code" and (gate := pool.word(GATES)) and (word := pool.word(CODE_WORDS)):
         text = chance.choice(("Remember, for {} the code word is {}.", "Whoever wants to get into {} has to say {}."))
         return text.format(gate, word), ("code", gate, word)
-    if kind == "unseen":
-        return f"I used to have {with_article(pool.prop(ITEMS).name)}, long ago.", None
+    if kind == "unseen" and (thing := pool.prop(ITEMS)):
+        return f"I used to have {with_article(thing.name)}, long ago.", None
     if kind == "shown":
         return f"Whose is the {landmark.name} back there, anyway?", None
     return chance.choice(CHATTER), None

@@ -26,7 +26,8 @@ def write_story(film: str, duration_s: float, seed: int) -> StoryFilm:
     chance = Random(f"story/{film}/{seed}")
     total = max(SHORTEST_S, whole_frames(duration_s))
     pool = Pool(chance)
-    cast = [pool.prop(ACTORS) for _ in range(max(4, min(len(NAMES), round(total / SECONDS_PER_ACTOR))))]
+    number = max(4, min(len(NAMES), round(total / SECONDS_PER_ACTOR)))
+    cast = [actor for _ in range(number) if (actor := pool.prop(ACTORS))]
     world = World(pool, chance, dict(zip(cast, chance.sample(NAMES, len(cast)), strict=True)))
     shots: list[StoryShot] = []
     scenes: list[StoryScene] = []
@@ -62,24 +63,24 @@ def _scene_end(now: float, total: float, chance: Random) -> float:
     length = chance.uniform(*SCENE_S)
     length = min(length, max(LEAST_SCENE_S, total / 3 * chance.uniform(0.8, 1.1)))
     left = total - now
-    return total if left < length + LEAST_SCENE_S + CARD_S[1] else whole_frames(now + length)
+    least = max(LEAST_SCENE_S, length / 2)
+    return total if left < length + least + CARD_S[1] else whole_frames(now + length)
 
 
 def _setting(before: list[Setting], pool: Pool, chance: Random) -> Setting:
     """Choose where a scene is: one time in three where one was before, but not the last, as it looked then."""
-    if len(before) > 1 and chance.random() < 0.35:
-        earlier = [setting for setting in before if setting != before[-1]]
-        if earlier:
-            return chance.choice(earlier)
+    earlier = [setting for setting in before if setting != before[-1]]
     place = chance.choice([name for name in PLACE_NAMES if not before or name != before[-1].place])
+    again = bool(earlier) and chance.random() < 0.35
+    landmark = None if again else pool.prop(LANDMARKS[place])
+    if landmark is None:
+        return chance.choice(earlier)
     word = pool.word(SIGN_WORDS) if chance.random() < 0.8 else None
     landmark_x = chance.choice((0.2, 0.3, 0.7, 0.8))
     toward_middle = 1 if landmark_x < 0.5 else -1
     sign_x = landmark_x + toward_middle * (0.14 + SIGN_WIDTH / 2)
     sign = None if word is None else f"{word} {chance.randint(2, 98)}"
-    return Setting(
-        place, chance.random() < 0.35, pool.prop(LANDMARKS[place]), landmark_x, sign, sign_x, chance.randrange(10**6)
-    )
+    return Setting(place, chance.random() < 0.35, landmark, landmark_x, sign, sign_x, chance.randrange(10**6))
 
 
 def _company(cast: list[Prop], scenes: list[StoryScene], chance: Random) -> list[Prop]:

@@ -19,7 +19,7 @@ def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
         shown = _sign_shown(facts.film, setting)
         if setting.sign is not None and shown:
             # The same words with other numbers, where a film has few signs.
-            few = len(set(signs)) <= OPTIONS
+            few = len(set(signs)) < OPTIONS
             made_up = [f"{each.split()[0]} {chance.randint(2, 98)}" for each in signs * 3] if few else []
             yield Draft(
                 "sign",

@@ -9,6 +9,14 @@ from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 
 
+def test_a_story_has_what_a_question_needs_and_all_its_ranges(tmp_path: Path) -> None:
+    ranges = [[3.5, 8.0], [20.0, 22.0]]
+    benchmark = read(tmp_path, "sketch", kit.sketch_row("1", needs="both", ranges=ranges, evidence=ranges[0]))
+    (item,) = benchmark.samples
+    assert item.groups == {"kind": ("first",), "needs": ("both",)}
+    assert item.truth == Target(1, evidence=((3.5, 8.0), (20.0, 22.0)))
+
+
 def test_sketch(tmp_path: Path) -> None:
     rows = [
         kit.sketch_row("1"),

@@ -1,0 +1,15 @@
+"""Shuffled shots are the same shots."""
+
+from __future__ import annotations
+
+from jobs.synthetic.story.shuffle_shots import shuffle_shots
+from jobs.synthetic.story.write_story import write_story
+
+
+def test_all_shots_are_kept_in_an_order_of_their_own() -> None:
+    film = write_story("film", 300, 1)
+    shuffled = shuffle_shots(film)
+    assert shuffled == shuffle_shots(film)
+    assert shuffled.shots != film.shots
+    assert sorted(shuffled.shots, key=lambda shot: shot.first_frame) == list(film.shots)
+    assert (shuffled.form, shuffled.duration_s, shuffled.lines) == ("shuffled", film.duration_s, film.lines)

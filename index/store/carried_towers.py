@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
+from index.embedding.fingerprint import Fingerprint
 from index.embedding.portable.tower_files import (
     BUILTIN_TOWERS,
     TOWER_JSON,
@@ -28,6 +29,7 @@ from index.embedding.portable.tower_files import (
     read_towers,
     write_towers,
 )
+from index.embedding.sentences.sentence_model import SentenceEmbedder
 from index.errors import TowersDamaged
 from index.store.database import is_local, open_files, storage_errors
 from index.store.tower_cache import cached_tower, fetch_description
@@ -51,13 +53,13 @@ def held_towers(uri: str, digest: str) -> SpaceTowers | None:
             return fetch_description(open_files(uri), uri, digest, Path(scratch))
 
 
-def find_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
+def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path | None:
     """Find the folder on this machine with a tower of a space that a library carries; None if it carries none.
 
     A tower in an object store is fetched into the user's cache, once, and its content checked. Raises TowersDamaged
-    for files that are not as they were written, or StorageError.
+    for files that are not as they were written, which `again` is the command against, or StorageError.
     """
-    with _again_advice(uri):
+    with _again_advice(uri, again):
         if not is_local(uri):
             return cached_tower(uri, digest, kind)
         folder = _local_folder(uri, digest)
@@ -88,6 +90,16 @@ def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
     from index.embedding.portable import open_image
 
     return open_image.open_image(folder)
+
+
+def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None:
+    """Open the sentence model that a library carries; None if it carries none. Raises as `open_text_tower` does."""
+    folder = find_tower(uri, space.digest, "text", f"kinodex add sentences {uri} --model {space.name}")
+    if folder is None:
+        return None
+    from index.embedding.sentences import sentence_tower
+
+    return sentence_tower.SentenceTower.open(folder)
 
 
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
@@ -130,12 +142,13 @@ def _merged(held: SpaceTowers | None, new: SpaceTowers) -> SpaceTowers:
 
 
 @contextmanager
-def _again_advice(uri: str) -> Iterator[None]:
+def _again_advice(uri: str, again: str = "") -> Iterator[None]:
     """Say in errors about damaged towers how to write them again."""
+    command = again or f"kinodex add text-tower {uri} --again"
     try:
         yield
     except TowersDamaged as error:
-        raise TowersDamaged(f"{error}; `kinodex add text-tower {uri} --again` writes towers again") from error
+        raise TowersDamaged(f"{error}; `{command}` writes towers again") from error
 
 
 def _local_folder(uri: str, digest: str) -> Path:

@@ -28,6 +28,7 @@ from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
 from index.store.memory import free_memory_bytes, index_cache_bytes
+from index.store.newest_state import newest_state
 from index.store.quiet_lance import Session, lance
 from index.store.schema import SENTENCES_PREFIX, SPACE_KEY, VECTORS_PREFIX
 
@@ -205,8 +206,7 @@ class Tables:
             self._session = self._session or _new_session()
             newest = lance.dataset(table_place(self.uri, name), session=self._session)
         else:
-            newest = copy(known)
-            newest.checkout_latest()
+            newest = newest_state(known, Path(table_place(self.uri, name)) if is_local(self.uri) else None)
         self._open[name] = newest  # never written through, so that any thread may copy it
         return copy(newest)
 

@@ -181,7 +181,7 @@ def small_fragments(tables: Tables, name: str) -> int:
 
 def join_fragments(tables: Tables, name: str, many: int, when: Thresholds) -> None:
     """Join the fragments of a table if there are too many."""
-    if when.joins_only and _has_many_lines(tables[name]):
+    if when.joins_only and _has_many_lines(tables, name):
         many *= 10  # for its index of words is built again
     if small_fragments(tables, name) > many:
         if when.joins_only:
@@ -194,7 +194,7 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     """Join fragments, delete what only old states hold, and bring the table's indexes up to date, in this order."""
     _join(tables, name, when)
     _clean(tables, name, when)
-    rebuilt = [[column] for column in WORDS] if _has_many_lines(tables[name]) else []
+    rebuilt = [[column] for column in WORDS] if _has_many_lines(tables, name) else []
     # The parts of the vectors' index are chosen in vector_index.
     others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
     if others:
@@ -202,7 +202,7 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
 
 
 def _join(tables: Tables, name: str, when: Thresholds) -> None:
-    has_many_lines = _has_many_lines(tables[name])
+    has_many_lines = _has_many_lines(tables, name)
     if has_many_lines:  # until it is there again, a search for words scans the lines
         _build(tables, name, _drop_words)
     _build(tables, name, lambda table: table.optimize.compact_files(target_rows_per_fragment=when.joined_rows))
@@ -210,8 +210,8 @@ def _join(tables: Tables, name: str, when: Thresholds) -> None:
         index_text(tables, name)
 
 
-def _has_many_lines(table: LanceDataset) -> bool:
-    return "text" in table.schema.names and table.count_rows() > MOST_MERGED_LINES
+def _has_many_lines(tables: Tables, name: str) -> bool:
+    return name in WORDED and tables[name].count_rows() > MOST_MERGED_LINES
 
 
 def _drop_words(table: LanceDataset) -> None:
@@ -248,7 +248,7 @@ def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
-    if merged and column in WORDS and _has_many_lines(tables[name]):
+    if merged and column in WORDS and _has_many_lines(tables, name):
         index_text(tables, name)
         return
     _build(

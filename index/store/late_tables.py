@@ -6,12 +6,18 @@ late as well (`index.annotations.sentences`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
 import pyarrow as pa
 
-from index.store.columns import key, required
+from index.embedding.fingerprint import Fingerprint
 from index.store.database import Tables
+from index.store.schema import SPACE_KEY, key, required
+
+LIKENESS_KEY = b"kinodex.likeness"
+"""Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentences.likeness`)."""
 
 CLIPS = pa.schema(
     [
@@ -66,6 +72,25 @@ SPEAKERS = pa.schema(
 )
 
 LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}
+
+
+def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
+    """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
+    return pa.schema(
+        [
+            required("video_id", pa.string()),
+            required("source", pa.string()),  # transcript, text, caption
+            required("start_s", pa.float64()),
+            required("end_s", pa.float64()),
+            required("text", pa.string()),
+            pa.field("model", pa.string()),  # that wrote the text
+            required("vector", pa.list_(pa.float16(), fingerprint.dim)),
+        ],
+        metadata={
+            SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True),
+            LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True),
+        },
+    )
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:

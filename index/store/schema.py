@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
 from index.errors import NewerLibrary, NotALibrary, OlderLibrary
-from index.store.columns import key, required
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
@@ -143,6 +142,20 @@ def _captions(dim: int) -> pa.Schema:
             pa.field("vector", pa.list_(pa.float16(), dim)),
         ]
     )
+
+
+def required(name: str, kind: pa.DataType) -> pa.Field:
+    """Make a column without nulls."""
+    return pa.field(name, kind, nullable=False)
+
+
+def key(name: str, position: int) -> pa.Field:
+    """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
+    marks = {
+        "lance-schema:unenforced-primary-key": "true",
+        "lance-schema:unenforced-primary-key:position": str(position),
+    }
+    return pa.field(name, pa.string(), nullable=False, metadata=marks)
 
 
 VIDEOS = pa.schema(

@@ -55,7 +55,9 @@ class KnownKeys:
     def _add(self, hashes: NDArray[np.int64]) -> None:
         self._new.update(hashes.tolist())
         if len(self._new) >= MERGE_FROM:
-            self._sorted = np.unique(np.concatenate([self._sorted, np.array(list(self._new), np.int64)]))
+            new = np.sort(np.fromiter(self._new, np.int64, len(self._new)))
+            new = new[~self._is_sorted_in(new)]
+            self._sorted = np.insert(self._sorted, np.searchsorted(self._sorted, new), new)
             self._new = set()
 
 

@@ -1,0 +1,59 @@
+"""The newest state of a table by the names of its files: the one that Lance finds, or left to Lance."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from index.store.newest_state import MOST_STEPS, newest_state, newest_version
+from index.store.quiet_lance import lance
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lance.write_dataset(pa.table({"n": [0]}), tmp_path / "t.lance", data_storage_version="2.2")
+    return tmp_path / "t.lance"
+
+
+def append(table: Path, times: int = 1) -> None:
+    for _ in range(times):
+        lance.write_dataset(pa.table({"n": [1]}), table, mode="append")
+
+
+def test_it_is_the_one_that_lance_finds(table: Path) -> None:
+    known = lance.dataset(table)
+    assert newest_version(table, known.version) == known.version
+    assert newest_state(known, table).version == known.version
+    append(table, 3)
+    assert newest_version(table, known.version) == lance.dataset(table).version == known.version + 3
+    newest = newest_state(known, table)
+    assert (newest.version, newest.count_rows(), known.count_rows()) == (known.version + 3, 4, 1)
+    newest.insert(pa.table({"n": [2]}))
+    assert newest_state(known, table).count_rows() == 5
+
+
+def test_lance_lists_them_where_the_known_one_was_deleted_or_is_far_behind(table: Path) -> None:
+    known = lance.dataset(table)
+    append(table, 2)
+    lance.dataset(table).cleanup_old_versions(timedelta(microseconds=1))
+    assert newest_version(table, known.version) is None
+    assert newest_state(known, table).count_rows() == 3
+    assert newest_state(known, None).count_rows() == 3
+    (table / "_versions").rename(table / "kept")
+    (table / "_versions").mkdir()
+    for version in range(1, MOST_STEPS + 3):
+        (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
+    assert newest_version(table, 1) is None
+    assert newest_version(table, 3) == MOST_STEPS + 2
+
+
+def test_names_of_another_kind_are_left_to_lance(tmp_path: Path) -> None:
+    old = tmp_path / "old.lance"
+    lance.write_dataset(pa.table({"n": [0]}), old, enable_v2_manifest_paths=False)
+    known = lance.dataset(old)
+    append(old)
+    assert newest_version(old, known.version) is None
+    assert newest_state(known, old).count_rows() == 2

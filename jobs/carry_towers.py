@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from index.embedding.cpu_tower import CpuTower
 from index.embedding.embedders import ImageEmbedder
@@ -31,6 +32,9 @@ from index.embedding.space import fetch_tokenizer
 from index.errors import ExportRefused, LibraryBusy, SpaceError, SpaceMismatch, TowersDamaged, WeightsMissing
 from index.library import Library
 from index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
+
+if TYPE_CHECKING:
+    from index.embedding.sentences.sentence_model import SentenceModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,32 @@ def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> l
         return []
     state = describe_tower(carried.towers, kind)
     return [f"{kind} tower of {space.name}: {state}, exported in {carried.seconds:.1f} s"]
+
+
+def carry_sentences(library: Library, model: SentenceModel) -> list[str]:
+    """Export a sentence model, unless the library carries it or it was refused; return lines to print about it.
+
+    Raises StorageError or StorageFull.
+    """
+    from index.embedding.sentences.export_sentences import export_sentence_model
+
+    space, began = model.space, time.monotonic()
+    try:
+        with library.lease(LEASE, "kinodex add sentences"), TemporaryDirectory() as scratch:
+            if _is_settled(_readable_towers(library.uri, space), "text"):
+                return []
+            folder, made, refusals = Path(scratch), None, {}
+            try:
+                made = export_sentence_model(model, folder)
+            except ExportRefused as error:
+                refusals["text"] = str(error)
+            write_towers(folder, SpaceTowers(space, made, None, refusals))
+            held = keep_towers(library.uri, folder)
+    except LibraryBusy as error:
+        return [f"note: {space.name} was not exported: {error}; the same command tries again"]
+    if refusals:
+        return [f"note: {space.name} is not kept with the library: {refusals['text']}; searching by it needs torch"]
+    return [f"{space.name}: {describe_tower(held, 'text')}, exported in {time.monotonic() - began:.1f} s"]
 
 
 def offer_carried(tower: ImageEmbedder, uri: str) -> None:

@@ -1,4 +1,4 @@
-"""Search of frames by vector, of words said, shown and written (BM25), of captions also by vector, of labels.
+"""Search of frames by vector, of words said, shown and written (BM25), also by meaning, of labels.
 
 Where several models wrote captions, recognised speech or read text in a video, the newest is searched; detections of
 all models are. A frame that two runs are just writing at once counts once: `VideoWriter.complete` will reject the
@@ -13,6 +13,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from index.annotations.additions import plain_label
+from index.annotations.sentences import Meaning
 from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
 from index.search.fusion import followed, fuse, fuse_same, shares_words, suppress_neighbours
@@ -28,6 +29,7 @@ from index.search.query import (
 )
 from index.search.scene_search import search_scenes
 from index.search.typos import forgiving_rows
+from index.search.words import by_words_and_meaning, lines_like, with_meaning
 from index.store.database import Tables
 from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
 from index.store.late_tables import present
@@ -161,6 +163,29 @@ class Search:
         found = [search_until_k(by, to_hits, 2 * k, first=2 * wider * k) for by in (by_words, by_meaning)]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
 
+    def words(
+        self,
+        text: str,
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        meaning: Meaning | None = None,
+    ) -> list[Hit]:
+        """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
+
+        With the text's `meaning` (`library.sentences.meaning`) lines of like meaning are fused in by rank, word in
+        common or not. A line that shares only a small word with the text is left out (see `shares_words`).
+        """
+        searches = [
+            [line for line in lines if shares_words(text, line.text)]
+            for lines in (
+                self.transcript(text, scope, 2 * k, min_gap_s),
+                self.screen_text(text, scope, 2 * k, min_gap_s),
+                self.captions(text, None, scope, 2 * k, min_gap_s),
+            )
+        ]
+        return by_words_and_meaning(searches, self._like(meaning, scope, 2 * k, min_gap_s), k, min_gap_s)
+
     def chapters(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
         """Find the `k` chapters whose title and summary match a text best by BM25; see `search_scenes`."""
         return search_scenes(self._tables, self._visible, text, scope, k)
@@ -198,13 +223,15 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         space: str | None = None,
+        meaning: Meaning | None = None,
     ) -> list[Hit]:
         """Search frames, transcript, captions and text on screen: four times `k` hits of each, fused (see `fuse`).
 
         A line, said or shown, that shares only a small word with the text is left out (see `shares_words`). In
-        another space captions, whose vectors are in the library's own, are found by words alone.
+        another space captions, whose vectors are in the library's own, are found by words alone. With the text's
+        `meaning` all three kinds of text are found by it too (see `words`).
         """
-        found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space)
+        found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning)
         return suppress_neighbours(fuse(*found), min_gap_s)[:k]
 
     def by_each(
@@ -215,6 +242,7 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         space: str | None = None,
+        meaning: Meaning | None = None,
     ) -> tuple[list[Hit], list[Hit], list[Hit], list[Hit]]:
         """Find `k` hits each, which `hybrid` fuses: of frames, transcript, captions, text on screen."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
@@ -223,7 +251,15 @@ class Search:
             [line for line in lines if shares_words(text, line.text)]
             for lines in (self.transcript(text, scope, k), self.screen_text(text, scope, k))
         )
-        return frames, said, self.captions(text, vector if in_own else None, scope, k), shown
+        captions = self.captions(text, vector if in_own else None, scope, k)
+        like = self._like(meaning, scope, 3 * k, 0.0)
+        said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
+        return frames, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
+
+    def _like(self, meaning: Meaning | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
+        if meaning is None:
+            return []
+        return lines_like(self._tables, self._visible, meaning, scope, k, min_gap_s)
 
     def _shown(self, rows: Rows, stage: str) -> Rows:
         """Keep rows of complete videos without a model, or of the newest model that completed the stage there.

@@ -38,6 +38,11 @@ def export_tokenizer(tokenizer: Any, folder: Path) -> TokenizerSettings:
     return _write(file, folder, tokenizer.context_length, cleaning, dropped)
 
 
+def export_plain_tokenizer(tokenizer: Any, max_length: int, folder: Path) -> TokenizerSettings:
+    """Write a tokenizer of transformers to `folder` that takes texts as they are; raises ExportRefused."""
+    return _write(_file_of(tokenizer, max_length), folder, max_length, "none", -1)
+
+
 def _cleaning(tokenizer: Any) -> Cleaning:
     name = tokenizer.clean_fn.__name__
     if name not in CLEANINGS:

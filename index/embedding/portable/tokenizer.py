@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 TOKENIZER_JSON, VOCABULARY = "tokenizer.json", "vocabulary.safetensors"
-Cleaning = Literal["lower", "whitespace", "canonicalize"]
+Cleaning = Literal["lower", "whitespace", "canonicalize", "none"]
 SINGLE_BYTES = tuple(f"<0x{number:02X}>" for number in range(256))
 """Words for the bytes of a letter that no word has, where a model falls back on them."""
 NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -115,7 +115,12 @@ def small_model(kind: str, words: Sequence[Word], unknown: str) -> dict[str, Any
 
 
 def clean(text: str, cleaning: Cleaning) -> str:
-    """Clean a text as open_clip does: mend its encoding, undo HTML's entities, join white space, and the `cleaning`."""
+    """Clean a text as open_clip does: mend its encoding, undo HTML's entities, join white space, and the `cleaning`.
+
+    Models of sentences take it as it is ("none").
+    """
+    if cleaning == "none":
+        return text
     if not (text.isascii() and text.isprintable() and "&" not in text):  # else there is nothing to mend
         import ftfy
 

@@ -1,8 +1,8 @@
-"""The text transformer of open_clip in numpy: CLIP's, SigLIP's and CoCa's, a layer in memory at a time.
+"""Text transformers in numpy, a layer in memory at a time: those of open_clip (CLIP, SigLIP, CoCa), and BERT's kind.
 
-The blocks are those of Vaswani et al. 2017 with the norm before each part, as in CLIP (Radford et al. 2021, section
-2.4); the options of open_clip (norms of queries and keys, of heads, of the hidden layer, layer scale) are taken where
-the file has their weights.
+The blocks are those of Vaswani et al. 2017, with the norm after each part, as there and in BERT (Devlin et al. 2019),
+or before it, as in CLIP (Radford et al. 2021, section 2.4); the options of open_clip (norms of queries and keys, of
+heads, of the hidden layer, layer scale) are taken where the file has their weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from index.embedding.portable.array_file import ArrayReader
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Activation = Literal["gelu", "gelu_tanh", "quick_gelu"]
-Pool = Literal["first", "last", "argmax", "eos"]
+Pool = Literal["first", "last", "argmax", "eos", "mean", "last_shown"]
 ClassKey = Literal["none", "first", "last"]
 
 HIDDEN = np.float32(-1e30)
@@ -40,7 +40,8 @@ class TransformerSettings:
     causal: bool
     """A position looks at itself and those before it."""
     pool: Pool
-    """Position whose vector stands for the text: the first, the last, the highest id's, or that of `eos_id`."""
+    """Position whose vector stands for the text: the first, the last, the highest id's, that of `eos_id`, or the last
+    that is no padding; or the mean of all that are none (Reimers and Gurevych 2019)."""
     eos_id: int = 0
     pad_id: int = 0
     hides_padding: bool = False
@@ -48,6 +49,8 @@ class TransformerSettings:
     class_key: ClassKey = "none"
     """With a class token, which stands last: the place of its key in the mask of padding. CoCa's weights were made
     with a mask whose class key comes first, so that each key is hidden by the padding of the position before it."""
+    norm_after: bool = False
+    """Each part of a block is added before its norm, and the embeddings have a norm of their own."""
 
 
 def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) -> Floats:
@@ -65,8 +68,12 @@ def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) 
     hidden = _hidden(settings, looked_at, places)
     for number in range(settings.layers):
         states = _block(reader, settings, f"blocks.{number}.", states, hidden)
-    states = states[np.arange(len(ids)), np.searchsorted(places, pooled)]
-    states = _norm(reader, "final_norm", states, settings.norm_eps)
+    if settings.pool == "mean":
+        states = _mean(states, looked_at[:, places])
+    else:
+        states = states[np.arange(len(ids)), np.searchsorted(places, pooled)]
+    if not settings.norm_after:
+        states = _norm(reader, "final_norm", states, settings.norm_eps)
     return _linear(reader, "projection", states) if reader.has("projection.weight") else states
 
 
@@ -80,7 +87,9 @@ def _mask(settings: TransformerSettings, ids: Ids) -> tuple[NDArray[np.bool_], N
         return shown, ids.argmax(1)
     if settings.pool == "eos":
         return shown, (ids == settings.eos_id).argmax(1)
-    return shown, np.full(len(ids), 0 if settings.pool == "first" else shown[0].size - 1)
+    if settings.pool == "last_shown":
+        return shown, len(shown[0]) - 1 - shown[:, ::-1].argmax(1)
+    return shown, np.full(len(ids), 0 if settings.pool in ("first", "mean") else shown[0].size - 1)
 
 
 def _embedded(reader: ArrayReader, settings: TransformerSettings, ids: Ids, places: NDArray[np.intp]) -> Floats:
@@ -89,7 +98,15 @@ def _embedded(reader: ArrayReader, settings: TransformerSettings, ids: Ids, plac
     if settings.class_key != "none":
         token = reader.whole("class_embedding")
         states = np.concatenate([states, np.broadcast_to(token, (len(ids), 1, token.size))], axis=1)
-    return states + reader.rows("positions", places)
+    states = states + reader.rows("positions", places)
+    return _norm(reader, "embedding_norm", states, settings.norm_eps) if settings.norm_after else states
+
+
+def _mean(states: Floats, shown: NDArray[np.bool_]) -> Floats:
+    """Average the vectors [texts, positions, width] of each text's positions that may be looked at."""
+    weights = shown[..., None].astype(np.float32)
+    means: Floats = (states * weights).sum(1) / np.maximum(weights.sum(1), np.float32(1e-9))
+    return means
 
 
 def _hidden(settings: TransformerSettings, looked_at: NDArray[np.bool_], places: NDArray[np.intp]) -> Floats | None:
@@ -106,6 +123,11 @@ def _block(
     reader: ArrayReader, settings: TransformerSettings, prefix: str, states: Floats, hidden: Floats | None
 ) -> Floats:
     eps = settings.norm_eps
+    if settings.norm_after:
+        states = states + _attention(reader, settings, prefix, states, hidden)
+        states = _norm(reader, f"{prefix}norm_1", states, eps)
+        step = activate(settings.activation, _linear(reader, f"{prefix}mlp.in", states))
+        return _norm(reader, f"{prefix}norm_2", states + _linear(reader, f"{prefix}mlp.out", step), eps)
     step = _attention(reader, settings, prefix, _norm(reader, f"{prefix}norm_1", states, eps), hidden)
     step = _optional_norm(reader, f"{prefix}attention_norm", step, eps)
     states = states + _scaled(reader, f"{prefix}scale_1", step)

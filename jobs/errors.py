@@ -40,6 +40,7 @@ EXTRAS = {
     "av": "ingest",
     "charset_normalizer": "ingest",
     "transformers": "hf",
+    "rapidocr": "text",
     "scipy": "eval",  # hf brings it too, but what tracks detections has met transformers first
     "mcp": "mcp",
     "opentelemetry": "otel",

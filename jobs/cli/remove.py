@@ -50,12 +50,14 @@ def videos(
 @app.command()
 def added(
     library: LibraryArgument,
-    stage: Annotated[str, typer.Argument(help="captions, detections, speech, vectors, or clips (captions of agents).")],
+    stage: Annotated[
+        str, typer.Argument(help="captions, detections, speech, text, vectors, or clips (captions of agents).")
+    ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors the space's digest.")],
     video: VideoOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Remove the rows that a model added: captions, detections, speech, vectors of another space, or clips."""
+    """Remove the rows that a model added: captions, detections, speech, text, vectors of a space, or clips."""
     from index.library import Library
     from index.maintenance.remove import remove_added
 

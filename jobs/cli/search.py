@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from index.library import Library
 
-KINDS = ("both", "frames", "transcript", "captions", "detections")
+KINDS = ("both", "frames", "transcript", "text", "captions", "detections")
 
 
 def search(
@@ -30,8 +30,8 @@ def search(
     only: Annotated[
         str,
         typer.Option(
-            help="frames (by embedding), transcript (by words), captions (by words and meaning), detections (by "
-            "label), or both: the first three together."
+            help="frames (by embedding), transcript (by words), text (on screen, by words, typos forgiven), captions "
+            "(by words and meaning), detections (by label), or both: all but detections together."
         ),
     ] = "both",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
@@ -48,7 +48,7 @@ def search(
 
     opened = Library.open(library)
     only = _checked("detections" if label is not None and only == "both" else only, query, image, label, space)
-    if only in ("captions", "detections"):
+    if only in ("captions", "detections", "text"):
         _check_added(opened, only)
     ids = tuple(row.video_id for row in opened.videos_named(video)) if video else None
     scope = Scope(ids, from_s, to_s)
@@ -56,6 +56,8 @@ def search(
         hits = opened.search.detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
     elif only == "transcript":
         hits = opened.search.transcript(query, scope, k=k, min_gap_s=min_gap)
+    elif only == "text":
+        hits = opened.search.screen_text(query, scope, k=k, min_gap_s=min_gap)
     elif only == "frames":
         vector = _vector(opened, query, image, space)
         hits = opened.search.frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
@@ -90,7 +92,8 @@ def _check_added(library: Library, stage: str) -> None:
     from jobs.errors import UsageError
 
     if all(added.stage != stage for added in library.info().added):
-        raise UsageError(f"{library.uri} has no {stage}; `kinodex add {stage}` makes them from its stored frames")
+        what = "text on screen" if stage == "text" else stage
+        raise UsageError(f"{library.uri} has no {what}; `kinodex add {stage}` makes it from its stored frames")
 
 
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:

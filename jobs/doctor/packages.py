@@ -14,6 +14,7 @@ BASE = "base"
 PURPOSES = {
     "ingest": "reading videos",
     "hf": "the default space, captions, detections, speech",
+    "text": "text on screen",
     "ray": "ingest and eval on several processes and machines",
     "eval": "reports of kinodex eval",
     "train": "training a master",

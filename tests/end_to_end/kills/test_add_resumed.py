@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,10 +23,11 @@ from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 
+HAS_VOICES = find_spec("resemblyzer") is not None
 STAGES: dict[str, Callable[[str], Stage]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
     "detections": lambda model: Detections(model, min_score=0.5),
-    "speech": Speech,
+    "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
 MODELS = {"captions": "llava", "detections": "rt_detr", "speech": "whisper", "vectors": "space"}
@@ -99,6 +101,6 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
     if name == "detections":
         return [(d.frame_no, d.label, d.track_id, np.round(d.box, 4).tolist()) for d in library.detections(video_id)]
     if name == "speech":
-        return library.transcript(video_id)
+        return library.transcript(video_id), library.speakers.rows()
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from pipeline.errors import WrongModel
 from pipeline.models.audio_windows import RATE_HZ, Sound, sound_windows
+from pipeline.models.speech_lines import LONGEST_LINE_S
 from pipeline.models.whisper import Recogniser, load_recogniser
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import beeps, tiny_film
@@ -52,14 +55,46 @@ def test_a_later_start_moves_the_lines_and_nothing_else(recogniser):
 
 def test_windows_together_are_heard_as_each_alone(model, long_film):
     windows = list(sound_windows(long_film, "long"))
-    one_by_one = list(load_recogniser(model, "cpu", "en", batch=1).transcribe(windows))
-    together = list(load_recogniser(model, "cpu", "en", batch=4).transcribe(windows))
-    assert one_by_one == together
+    for language in ("en", None):
+        one_by_one = list(load_recogniser(model, "cpu", language, batch=1).transcribe(windows))
+        together = list(load_recogniser(model, "cpu", language, batch=4).transcribe(windows))
+        assert one_by_one == together
 
 
 def test_silence_is_not_shown_to_the_model(recogniser):
     silence = Sound(0.0, np.full(5 * RATE_HZ, 1e-5, np.float32))
     assert list(recogniser.transcribe([silence])) == []
+
+
+def test_lines_are_made_of_words_with_their_times(recogniser, long_film):
+    windows = list(sound_windows(long_film, "long"))
+    lines = list(recogniser.transcribe(windows))
+    assert any(len(line.words) > 1 for line in lines)
+    for line in lines:
+        assert line.text == " ".join(word.text for word in line.words)
+        assert (line.start_s, line.end_s) == (line.words[0].start_s, line.words[-1].end_s)
+        assert line.end_s - line.start_s <= LONGEST_LINE_S
+        starts = [word.start_s for word in line.words]
+        assert starts == sorted(starts)
+        assert all(word.start_s < word.end_s <= windows[-1].end_s for word in line.words)
+
+
+def test_a_model_that_knows_no_times_of_words_has_lines_without(model, tmp_path):
+    folder = Path(shutil.copytree(model, tmp_path / "old"))
+    settings = json.loads((folder / "generation_config.json").read_text())
+    del settings["alignment_heads"]
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    sounds = [Sound(0.0, beeps(2.0).samples)]
+    old = list(load_recogniser(str(folder), "cpu").transcribe(sounds))
+    new = list(load_recogniser(model, "cpu").transcribe(sounds))
+    assert {line.words for line in old} == {()}
+    assert " ".join(line.text for line in old) == " ".join(line.text for line in new)
+
+
+def test_the_model_is_as_quick_after_it_has_told_the_times_of_words(recogniser):
+    before = recogniser._loaded.model.config._attn_implementation
+    list(recogniser.transcribe([beeps(2.0)]))
+    assert recogniser._loaded.model.config._attn_implementation == before
 
 
 def test_one_language_a_film_found_out_or_given(model, recogniser):

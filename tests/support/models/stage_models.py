@@ -76,6 +76,15 @@ def llava(folder: Path, seed: int = 0) -> Path:
     return saved(folder, t.LlavaForConditionalGeneration(config), processor, not_words(tokenizer))
 
 
+def llama(folder: Path, seed: int = 0) -> Path:
+    """A language model that reads no pictures (Llama; SmolLM2 is one)."""
+    t = seeded(seed)
+    tokenizer = words_tokenizer(["<s>", "</s>", "<pad>"], pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+    tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %} :"
+    config = t.LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=1024, **LANGUAGE)
+    return saved(folder, t.LlamaForCausalLM(config), tokenizer, not_words(tokenizer))
+
+
 def idefics3(folder: Path, seed: int = 0) -> Path:
     """An image-text-to-text model that takes each turn's pictures as a list (Idefics3; SmolVLM is one)."""
     t = seeded(seed)
@@ -176,7 +185,7 @@ def grounding_dino(folder: Path, seed: int = 0) -> Path:
 
 
 def whisper(folder: Path, seed: int = 0) -> Path:
-    """A speech recogniser (Whisper, Radford et al. 2022) with timestamps and two languages."""
+    """A speech recogniser (Whisper, Radford et al. 2022) with timestamps, two languages and times of words."""
     t = seeded(seed)
     times = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
     tokenizer = whisper_tokenizer(CONTROLS, times)
@@ -207,6 +216,7 @@ def whisper(folder: Path, seed: int = 0) -> Path:
         prev_sot_token_id=ids["<|startofprev|>"],
         return_timestamps=False,
         max_initial_timestamp_index=50,
+        alignment_heads=[[0, 1], [1, 0]],
         suppress_tokens=not_words(tokenizer),
         begin_suppress_tokens=[end],
     )
@@ -219,7 +229,7 @@ def space(folder: Path) -> Path:
     return folder
 
 
-MAKERS = {each.__name__: each for each in (llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space)}
+MAKERS = {each.__name__: each for each in (llama, llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space)}
 """Makers of tiny models by name."""
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.protocol import ShownFrame
-from agent.core.question import EXACT_S, Anchor, Note, Video, named_video
+from agent.core.question import EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, Video, named_video
 from agent.errors import NeedsPictures
 from agent.library_videos import EmbedText, LibraryVideos
 from agent.retrieval.calibration import NO_MATCH, SIMILARITY_MIDPOINT, Floats, calibrate, robust_deviations
@@ -31,7 +31,7 @@ from agent.video_source import VideoSource
 
 if TYPE_CHECKING:
     from index.library_reader import LibraryReader
-    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, SegmentRow, TranscriptRow, VideoRow
+    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, ScreenTextRow, SegmentRow, TranscriptRow, VideoRow
 
 PLACES = 16
 """A match of words counts if chance would find fewer lines that are as good."""
@@ -70,10 +70,12 @@ class Environment:
         detect: Detect | None = None,
         *,
         subtitles: bool = True,
+        screen_text: bool = True,
         space: str | None = None,
     ) -> Self:
         """Make an environment of these videos of a library; the arguments are those of `LibraryVideos`."""
-        return cls(LibraryVideos(library, videos, embed_text, subtitles=subtitles, space=space), detect)
+        hidden = {"subtitles": subtitles, "screen_text": screen_text}
+        return cls(LibraryVideos(library, videos, embed_text, **hidden, space=space), detect)
 
     @classmethod
     def open(
@@ -220,6 +222,15 @@ class Environment:
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
         """Lines spoken in [start_s, end_s); none without subtitles."""
         return self.source.transcript(video_id, start_s, end_s)
+
+    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]:
+        """Lines of text on screen that share some time with [start_s, end_s); none if they are not to be read."""
+        return self.source.screen_text(video_id, start_s, end_s)
+
+    def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
+        """What is said and stands on screen in [start_s, end_s) of a video, as notes in the order of time."""
+        lines = (line for line in self.source.lines(video_id) if line.source in (SUBTITLE, SCREEN_TEXT))
+        return tuple(line for line in lines if line.end_s > start_s and line.start_s < end_s)
 
     def segments(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[SegmentRow]:
         """The library's segments that share some time with [start_s, end_s), in order, with captions if it has any."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.core.question import Note, Video
+from agent.core.question import CAPTION, SCREEN_TEXT, SUBTITLE, Note, Video
 from agent.errors import NeedsPictures
 from agent.retrieval.calibration import Floats
 from index.clock import zero_s
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         DetectionRow,
         Hit,
         Scope,
+        ScreenTextRow,
         SegmentRow,
         StoredFrame,
         TranscriptRow,
@@ -54,11 +55,12 @@ class LibraryVideos:
         embed_text: EmbedText,
         *,
         subtitles: bool = True,
+        screen_text: bool = True,
         space: str | None = None,
     ) -> None:
         """`embed_text` is of `space`, the name or digest of one of `library.spaces()`; None is the library's own.
 
-        Without `subtitles` it is as if there were no transcript.
+        Without `subtitles` it is as if there were no transcript, without `screen_text` as if no text was on screen.
         """
         self.uri = library.uri
         self.space = library.space(space)
@@ -66,7 +68,8 @@ class LibraryVideos:
             Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0, zero_s(row)) for row in rows
         )
         self.index_frames = sum(row.frames for row in rows)
-        self._library, self._rows, self._embed_text, self._subtitles = library, tuple(rows), embed_text, subtitles
+        self._library, self._rows, self._embed_text = library, tuple(rows), embed_text
+        self._subtitles, self._screen_text = subtitles, screen_text
         self._other_space = None if self.space.digest == library.fingerprint.digest else self.space.digest
         self._ids = frozenset(row.video_id for row in rows)
         self._in_memory: dict[str, InMemory] = {}
@@ -79,7 +82,8 @@ class LibraryVideos:
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         """The videos of these ids, with caches of their own."""
         rows = [row for row in self._rows if row.video_id in video_ids]
-        return LibraryVideos(self._library, rows, self._embed_text, subtitles=self._subtitles, space=self._other_space)
+        shown = {"subtitles": self._subtitles, "screen_text": self._screen_text}
+        return LibraryVideos(self._library, rows, self._embed_text, **shown, space=self._other_space)
 
     def in_memory(self, video_id: str) -> InMemory:
         """The frames of a video, else its words in their place; raises `NeedsPictures` for a video without both."""
@@ -102,7 +106,7 @@ class LibraryVideos:
                 f"the library holds neither frames nor captions of {title!r}{hidden}; ingest the "
                 "video, or import captions of it"
             )
-        if words[0].source == "caption" and self._other_space is None:  # the vectors of captions are in the own space
+        if words[0].source == CAPTION and self._other_space is None:  # the vectors of captions are in the own space
             return InMemory.of(self._library.caption_vectors(video_id))
         times_s = np.array([note.start_s for note in words])
         vectors = self.embed_texts([note.text for note in words]).astype(np.float16)
@@ -111,21 +115,20 @@ class LibraryVideos:
     def words(self, video_id: str) -> tuple[Note, ...]:
         """The captions of a video by the newest model that wrote any, else its transcript; in time order."""
         if video_id not in self._words:
-            captions = tuple(note for note in self.lines(video_id) if note.source == "caption")
-            said = tuple(note for note in self.lines(video_id) if note.source == "subtitle")
+            captions = tuple(note for note in self.lines(video_id) if note.source == CAPTION)
+            said = tuple(note for note in self.lines(video_id) if note.source == SUBTITLE)
             self._words[video_id] = captions or said
         return self._words[video_id]
 
     def lines(self, video_id: str) -> tuple[Note, ...]:
         """All that is written of a video, said in it or stands on its screen: notes by source, in time order."""
         if video_id not in self._lines:
-            notes = [
-                *(Note(video_id, row.start_s, row.end_s, "subtitle", row.text) for row in self.transcript(video_id)),
-                *(
-                    Note(video_id, row.start_s, row.end_s, "caption", row.text, row.confidence)
-                    for row in self.captions(video_id)
-                ),
-            ]
+            kinds: dict[str, Sequence[TranscriptRow | ScreenTextRow | CaptionRow]] = {
+                SUBTITLE: self.transcript(video_id),
+                SCREEN_TEXT: self.screen_text(video_id),
+                CAPTION: self.captions(video_id),
+            }
+            notes = [_quoted(row, kind) for kind, rows in kinds.items() for row in rows]
             self._lines[video_id] = tuple(sorted(notes, key=lambda note: note.start_s))
         return self._lines[video_id]
 
@@ -160,6 +163,12 @@ class LibraryVideos:
         """Lines spoken in [start_s, end_s); none without subtitles."""
         return self._library.transcript(video_id, start_s, end_s) if self._subtitles else []
 
+    def screen_text(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None
+    ) -> list[ScreenTextRow]:
+        """Lines of text on screen in [start_s, end_s); none if they are not to be read."""
+        return self._library.screen_text.rows(video_id, start_s, end_s) if self._screen_text else []
+
     def segments(self, video_id: str) -> list[SegmentRow]:
         """All segments of a video, in order."""
         return self._library.segments(video_id)
@@ -193,15 +202,16 @@ class LibraryVideos:
         return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
 
     def search_words(self, text: str, k: int) -> list[Hit]:
-        """The `k` lines that match a text best, of what is said and of captions.
+        """The `k` lines that match a text best, of what is said, of text on screen and of captions.
 
         By BM25, which adds up how rare the shared words are, and so compares from table to table.
         """
         from index.search.fusion import shares_words
 
         captions = self._known(self._library.search.captions(text, None, self._scope, k))
-        found = [hit for hit in (*self.search_transcript(text, k), *captions) if shares_words(text, hit.text)]
-        return sorted(found, key=lambda hit: -hit.score)[:k]
+        written = self._known(self._library.search.screen_text(text, self._scope, k)) if self._screen_text else []
+        found = [*self.search_transcript(text, k), *written, *captions]
+        return sorted((hit for hit in found if shares_words(text, hit.text)), key=lambda hit: -hit.score)[:k]
 
     def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
@@ -237,3 +247,9 @@ class LibraryVideos:
     def _known(self, hits: Sequence[Hit]) -> list[Hit]:
         """Leave out hits in videos that came into the library later."""
         return [hit for hit in hits if hit.video_id in self._ids]
+
+
+def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
+    """A line as a note; a caption has a confidence, and how surely text was read is no doubt about the video."""
+    confidence = getattr(row, "confidence", None) if kind == CAPTION else None
+    return Note(row.video_id, row.start_s, row.end_s, kind, row.text, confidence)

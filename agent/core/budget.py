@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.core.protocol import ShownFrame, Usage
+from agent.core.question import SCREEN_TEXT, Note
 from agent.core.work_clock import WorkClock
 from agent.errors import BadSettings
 
@@ -26,7 +27,7 @@ class Ledger:
     question's own work, without waiting for other questions (`agent.core.work_clock`). `declined` replies gave up where
     that was not accepted. `estimated_tokens` are those of the `unknown_calls`, whose servers do not count; a budget
     counts them too. `sheets` are contact sheets that stood for several frames, and `left_out_frames` found no place on
-    one: counted among `frames` all the same.
+    one: counted among `frames` all the same. `screen_lines` are the different lines of text on screen that were quoted.
     """
 
     frames: int = 0
@@ -47,6 +48,7 @@ class Ledger:
     estimated_tokens: int = 0
     sheets: int = 0
     left_out_frames: int = 0
+    screen_lines: int = 0
 
     @property
     def tokens(self) -> int:
@@ -86,6 +88,7 @@ class Account:
     _shown: set[tuple[str, int]] = field(default_factory=set)
     _claimed: set[tuple[str, int]] = field(default_factory=set)
     _captioned: set[tuple[str, int]] = field(default_factory=set)
+    _screen_lines: set[Note] = field(default_factory=set)
     _spent: Ledger = field(default_factory=Ledger)
     _round_began: Ledger = field(default_factory=Ledger)
     _in_flight: int = 0
@@ -99,6 +102,7 @@ class Account:
             frames=len(self._shown),
             frames_with_kept=len(self._shown | self._captioned),
             index_frames=self.index_frames,
+            screen_lines=len(self._screen_lines),
             seconds=self.clock.seconds,
         )
 
@@ -124,6 +128,10 @@ class Account:
     def count_captioned(self, video_id: str, frame_nos: Iterable[int]) -> None:
         """Count frames of a video behind captions that are read instead of the frames."""
         self._captioned |= {(video_id, frame_no) for frame_no in frame_nos}
+
+    def count_screen_text(self, notes: Iterable[Note]) -> None:
+        """Count those of some notes, which a model is given, that quote text on screen."""
+        self._screen_lines |= {note for note in notes if note.source == SCREEN_TEXT}
 
     def count_declined(self) -> None:
         """Count a reply that gave up and was not accepted."""

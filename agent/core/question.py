@@ -133,6 +133,10 @@ class Segment:
     end_s: float
 
 
+SUBTITLE, SCREEN_TEXT, CAPTION = "subtitle", "screen text", "caption"
+"""Sources of notes that quote what is said, text on screen and captions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """A finding about [start_s, end_s) of a video, in words; `source` is the tool or table that it is from.

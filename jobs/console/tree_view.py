@@ -175,6 +175,7 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         f"cost {bill.cost:.4f}",
         f"{bill.seconds:.1f} s",
         *_sheets(bill),
+        *_screen_lines(bill),
     ]
     out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
 
@@ -195,6 +196,10 @@ def _sheets(bill: Ledger) -> list[str]:
     """Contact sheets for a server that takes few pictures."""
     left = f" ({counted(bill.left_out_frames, 'frame')} left out)" if bill.left_out_frames else ""
     return [f"{counted(bill.sheets, 'contact sheet')}{left}"] if bill.sheets else []
+
+
+def _screen_lines(bill: Ledger) -> list[str]:
+    return [f"{counted(bill.screen_lines, 'line')} of text on screen"] if bill.screen_lines else []
 
 
 def _kept(bill: Ledger) -> str:

@@ -11,7 +11,7 @@ from jobs.evaluation.run.systems import System
 
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
-ALIKE = ("library", "models", "budget", "rules", "subtitles")
+ALIKE = ("library", "models", "budget", "rules", "subtitles", "screen_text")
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""
 
 

@@ -10,8 +10,9 @@ from agent.errors import NeedsPictures
 from agent.library_videos import LibraryVideos
 from agent.variants.longvideoagent.clips import tagged_clips
 from index.errors import SpaceMismatch
-from index.rows import Scope
+from index.rows import Scope, TranscriptRow
 from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
+from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_video_id
 
 SAID = "mind the wind"
@@ -121,3 +122,43 @@ def test_another_space_is_read_with_its_own_vectors_and_must_be_held(tmp_path):
     videos = LibraryVideos(library, library.videos(), embed_words, space="words")
     assert (videos.space.name, videos.uri, videos.index_frames) == ("words", library.uri, 60)
     assert videos.only([]).videos == ()
+
+
+@pytest.fixture(scope="module")
+def signposted(tmp_path_factory):
+    """A film with a title card and a sign, and with a line spoken meanwhile."""
+    library = make_library(tmp_path_factory.mktemp("signposted"), {"film": film(1, 60), "other": film(2, 60)})
+    row = library.video("film")
+    library.writer.add_transcript({row.video_id: [TranscriptRow(row.video_id, 20.0, 22.0, "mind the sign", "sidecar")]})
+    add_screen_text(library, row.video_id, [Line(10.0, 13.0, "QUIET  HARBOUR"), Line(18.0, 40.0, "LIBRARY 40")])
+    return library
+
+
+def test_text_on_screen_is_among_the_lines_of_a_video_as_notes(signposted):
+    environment = environment_of(signposted)
+    video_id = signposted.video("film").video_id
+    quoted = [(note.start_s, note.end_s, note.source, note.text) for note in environment.quoted(video_id, 12.0, 22.0)]
+    assert quoted == [
+        (10.0, 13.0, "screen text", "QUIET HARBOUR"),
+        (18.0, 40.0, "screen text", "LIBRARY 40"),
+        (20.0, 22.0, "subtitle", "mind the sign"),
+    ]
+    assert [row.text for row in environment.screen_text(video_id, 30.0, 31.0)] == ["LIBRARY 40"]
+    assert [hit.text for hit in environment.search_words("harbour", 5)] == ["QUIET  HARBOUR"]
+    assert environment.nearest(["quiet harbour"], 1).videos[0].title == "film"
+
+
+def test_hidden_text_on_screen_is_hidden_everywhere(signposted):
+    rows, video_id = signposted.videos(), signposted.video("film").video_id
+    hidden = LibraryVideos(signposted, rows, embed_words, screen_text=False)
+    for videos in (hidden, hidden.only([video_id])):
+        assert videos.screen_text(video_id) == []
+        assert [line.source for line in videos.lines(video_id)] == ["subtitle"]
+        assert videos.search_words("harbour", 5) == []
+
+
+def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):
+    environment = environment_of(signposted)
+    best = environment.search(["quiet harbour"], signposted.video("film").video_id, 1, 4.0, anchors_from="words")[0]
+    assert (best.time_s, best.by_words) == (11.0, True)
+    assert best.similarity > 0

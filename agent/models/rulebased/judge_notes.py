@@ -82,7 +82,7 @@ def locate_clip(request: LocateClips) -> list[int]:
     """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
     queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
     left = [clip for clip in request.clips if clip.number not in request.visited]
-    words = {clip.number: f"{clip.text} {clip.seen}" for clip in left}
+    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
     shares = [(max((_word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
     best, number = max(shares, default=(0.0, 0))
     return [-number] if best >= MIN_BEARING else []

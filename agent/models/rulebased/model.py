@@ -24,6 +24,7 @@ from agent.environment import Environment
 from agent.errors import NeedsLanguage
 from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
+from agent.models.rulebased.read_screen import screen_reply
 from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements, to_reply
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
@@ -176,12 +177,15 @@ class RuleBasedModel:
         return to_reply(question, judge_frames(self.environment, question, frames), [each.time_s for each in frames])
 
     def _answer_frames_or_notes(self, request: AnswerFrames) -> dict[str, Any]:
-        """Answer what the frames, else the notes, show clearly; else what the frames show best."""
+        """Answer what the text on screen, the frames or the notes show clearly; else what the frames show best."""
         clear = self._recall(request)
         return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
 
     def _recall(self, request: Recall | Verify | AnswerFrames) -> dict[str, Any]:
-        """Answer what the frames, else the notes, show clearly; for a follow-up, those of earlier questions."""
+        """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
+        written = screen_reply(request.question, request.notes, len(request.frames))
+        if written is not None:
+            return written
         verdict = judge_frames(self.environment, request.question, request.frames)
         if frames_settle(verdict):
             return to_reply(request.question, verdict, [each.time_s for each in request.frames])
@@ -201,7 +205,8 @@ def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any
 
 
 def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:
-    return to_reply(question, judge_notes.judge(question, notes), [note.start_s for note in notes])
+    written = screen_reply(question, notes)
+    return written or to_reply(question, judge_notes.judge(question, notes), [note.start_s for note in notes])
 
 
 def _new_statements(question: Question, known: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """The first control: a few equally spaced frames, one call, no search.
 
-With a transcript, the lines at the times of the frames are given too: the official rule of Video-MME with subtitles. In
-a video without pictures as many captions, equally spaced, are read in the place of frames.
+With a transcript, the lines at the times of the frames are given too: the official rule of Video-MME with subtitles; so
+is text on screen at these times, if the library holds it. In a video without pictures as many captions, equally spaced,
+are read in the place of frames.
 """
 
 from __future__ import annotations
@@ -44,16 +45,13 @@ async def uniform(session: Session, parameters: UniformParameters) -> Answer:
 
 
 async def _notes(session: Session, times_s: Mapping[str, Sequence[float]]) -> tuple[Note, ...]:
-    """Lines spoken at these times, and captions of videos without pictures."""
+    """Lines spoken and text on screen at these times, and captions of videos without pictures."""
     environment = session.environment
     times = [(video_id, time_s) for video_id, each in times_s.items() for time_s in each]
     written = await caption_frames(session, [each for each in times if not environment.pictured(each[0])])
-    said = [
-        Note(video_id, line.start_s, line.end_s, "subtitle", line.text)
-        for video_id, time_s in times
-        for line in environment.transcript(video_id, time_s, time_s + EXACT_S)
-    ]
-    return in_order([*written.values(), *said])
+    quoted = [line for video_id, time_s in times for line in environment.quoted(video_id, time_s, time_s + EXACT_S)]
+    session.account.count_screen_text(quoted)
+    return in_order([*written.values(), *quoted])
 
 
 UNIFORM = Variant(

@@ -30,7 +30,8 @@ SPOKEN_SHARE = 0.5
 def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[Clip]:
     """Clips of about `clip_s` of all videos under consecutive numbers; 0: the library's segments.
 
-    A line belongs to the clip in which it begins. Captions stand in the place of a transcript where nobody speaks.
+    A line, spoken or on screen, belongs to the clip in which it begins. Captions stand in the place of a transcript
+    where nobody speaks.
     """
     number = 0
     for video in environment.videos:
@@ -40,12 +41,14 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[C
         silent = _in_gaps(environment.captions(video.video_id), lines)
         said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
-        for span, spoken, seen in zip(spans, said, shown, strict=True):
+        titles = environment.screen_text(video.video_id, video.start_s, video.end_s)
+        written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
+        for span, spoken, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
             if spoken:
-                yield Clip(number, video.video_id, *span, spoken, "transcript", seen)
+                yield Clip(number, video.video_id, *span, spoken, "transcript", seen, text)
             else:
-                yield Clip(number, video.video_id, *span, seen, "captions" if seen else "")
+                yield Clip(number, video.video_id, *span, seen, "captions" if seen else "", written=text)
 
 
 def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
@@ -88,12 +91,12 @@ def _spoken(line: TranscriptRow) -> str:
     return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
-def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float]) -> list[str]:
+def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float], between: str = " ") -> list[str]:
     """The words of each clip in one line; what comes before the first clip is the first one's."""
     texts: list[list[str]] = [[] for _ in starts_s]
     for start_s, text in words:
-        texts[max(0, int(np.searchsorted(starts_s, start_s, side="right")) - 1)] += text.split()
-    return [" ".join(each) for each in texts]
+        texts[max(0, int(np.searchsorted(starts_s, start_s, side="right")) - 1)].append(" ".join(text.split()))
+    return [between.join(filter(None, each)) for each in texts]
 
 
 def best_matching_clips(

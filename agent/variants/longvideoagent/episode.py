@@ -54,7 +54,7 @@ class Episode:
     @property
     def has_evidence(self) -> bool:
         """True if there is anything to answer from."""
-        return bool(self.notes) or any(clip.text for clip in self.clips)
+        return bool(self.notes) or any(clip.has_words for clip in self.clips)
 
     @property
     def basis(self) -> tuple[Note, ...]:
@@ -86,6 +86,8 @@ def begin_episode(
     session.environment = environment = _narrowed(session, videos, clips, clip_s, anchors_from)
     vision = vision and any(video.has_pictures for video in environment.videos)
     tagged = tuple(tagged_clips(environment, clip_s))
+    for video in environment.videos:
+        session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
     declining = session.rules.while_searching
     limits = steps, window, frames, vision, declining, anchors_from
     return Episode(session.question, environment.videos, tagged, *limits)
@@ -110,7 +112,7 @@ def next_action(episode: Episode) -> ChooseAction:
     return ChooseAction(
         question=episode.question,
         videos=episode.videos,
-        clips=tuple(clip for clip in episode.clips if clip.text),
+        clips=tuple(clip for clip in episode.clips if clip.has_words),
         steps=episode.steps,
         vision=episode.vision,
         turns=episode.turns,
@@ -127,7 +129,7 @@ def answer_now(episode: Episode) -> AnswerNow:
         question=episode.question,
         videos=episode.videos,
         notes=episode.notes,
-        clips=tuple(clip for clip in episode.clips if clip.text),
+        clips=tuple(clip for clip in episode.clips if clip.has_words),
         steps=episode.steps,
         vision=episode.vision,
         turns=turns,
@@ -184,7 +186,7 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
 async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
     """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18."""
     located: Sequence[Clip] = ()
-    if any(clip.text for clip in episode.clips):
+    if any(clip.has_words for clip in episode.clips):
         request = LocateClips(
             question=episode.question,
             videos=episode.videos,

@@ -38,15 +38,21 @@ class Clip:
     source: str = ""
     seen: str = field(default="", metadata=LATER)
     """Captions of the times in which nobody speaks."""
+    written: str = field(default="", metadata=LATER)
+    """Text that stands on screen."""
+
+    @property
+    def has_words(self) -> bool:
+        """True if any words are known of it."""
+        return bool(self.text or self.written)
 
     @property
     def words(self) -> str:
-        """Its words with their source, said or seen."""
-        if not self.text:
-            return "no words are known of it"
-        if self.source != "transcript":
-            return f"seen: {self.text}"
-        return f'said: "{self.text}"' + (f" seen: {self.seen}" if self.seen else "")
+        """Its words with their source: said, on screen or seen."""
+        said = f'said: "{self.text}"' if self.text and self.source == "transcript" else ""
+        seen = self.seen if said else self.text
+        kinds = (said, f'on screen: "{self.written}"' if self.written else "", f"seen: {seen}" if seen else "")
+        return " ".join(filter(None, kinds)) or "no words are known of it"
 
 
 A = TypeVar("A", bound=Reply)

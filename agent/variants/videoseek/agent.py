@@ -11,7 +11,7 @@ What the supplement leaves open, and what was decided:
 - What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the
   frames that it cites. Answers cite notes.
 - The thinker reads all subtitles at the beginning (Figure 4), as notes; of several videos none. A tool reads those of
-  its own range (Figure 6).
+  its own range (Figure 6). Text on screen that the library holds is read beside them.
 - Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
   of equal parts of a range, not its ends.
 - Of several videos, every call names one; of very many, those that match the question best are offered.
@@ -96,7 +96,7 @@ class _Seeker:
         limits = Limits(parameters.alpha)
         self.tools = Tools(session, limits, subtitles=parameters.subtitles)
         single = self.videos if len(self.videos) == 1 else ()
-        lines = [line for each in single for line in self.tools.subtitles(each.video_id, each.start_s, each.end_s)]
+        lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
         self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
         self.turns: list[Turn] = []
         self.task: dict[str, Any] = {

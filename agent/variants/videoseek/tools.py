@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.core.protocol import R, ShownFrame
-from agent.core.question import Note, Segment, Video
+from agent.core.question import SCREEN_TEXT, Note, Segment, Video
 from agent.errors import InvalidReply
 from agent.session import Session
 from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
@@ -18,7 +18,7 @@ MOMENT_S = 1.0
 
 
 class Tools:
-    """The tools within their limits; each reads the subtitles of its own range, unless subtitles are off.
+    """The tools within their limits; each reads the text on screen of its range and, unless they are off, subtitles.
 
     The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
     """
@@ -36,12 +36,12 @@ class Tools:
         part, query = self._part(video, action), (action.query or "").strip()
         return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
 
-    def subtitles(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """Lines spoken in [start_s, end_s) of a video."""
-        if not self._with_subtitles:
-            return ()
-        lines = self.environment.transcript(video_id, start_s, end_s)
-        return tuple(Note(video_id, line.start_s, line.end_s, "subtitle", line.text) for line in lines)
+    def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
+        """Lines spoken, and text on screen, in [start_s, end_s) of a video."""
+        quoted = self.environment.quoted(video_id, start_s, end_s)
+        lines = tuple(line for line in quoted if self._with_subtitles or line.source == SCREEN_TEXT)
+        self.account.count_screen_text(lines)
+        return lines
 
     def _part(self, video: Video, action: Action) -> Segment:
         """The range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
@@ -83,13 +83,13 @@ class Tools:
         return (self._note("focus", request.frames, reply.frames if reply.found else [], finding),)
 
     def _inputs(self, part: Segment, count: int) -> dict[str, Any]:
-        """Inputs of a request about a part: up to `count` frames, as the budget allows, and its subtitles."""
+        """Inputs of a request about a part: up to `count` frames, as the budget allows, and what is quoted of it."""
         left = self.account.frames_left
         count = count if left is None else min(count, left)
         return {
             "videos": (self.environment.video(part.video_id),),
             "segment": part,
-            "subtitles": self.subtitles(part.video_id, part.start_s, part.end_s),
+            "subtitles": self.quoted(part.video_id, part.start_s, part.end_s),
             "frames": self.environment.frames_between(part.video_id, part.start_s, part.end_s, count),
         }
 

@@ -53,6 +53,7 @@ def eval_run(
     detector: options.DetectorOption = None,
     space: options.SpaceOption = None,
     subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
+    screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
     map_: MapOption = None,
     only: OnlyOption = None,
     ids: IdsOption = None,
@@ -90,7 +91,8 @@ def eval_run(
     choice = parts.choose_models(model, base_url, models, (input_price, output_price), cache, sample, at_once, anyway)
     budget = parts.Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
-    context = parts.RunContext(library, choice, budget, detector, subtitles, keep_captions, traces, space, rules, otlp)
+    settings = library, choice, budget, detector, subtitles, keep_captions, traces, space, rules, otlp, screen_text
+    context = parts.RunContext(*settings)
     systems = parts.choose_systems(agent, ablations, controls, choice)
     request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
     limits = parts.limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)

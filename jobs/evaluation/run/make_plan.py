@@ -36,6 +36,7 @@ FIELD_LABELS = {
     "at_once": "number of requests at once",
     "prices": "list of prices",
     "subtitles": "use of subtitles",
+    "screen_text": "use of text on screen",
 }
 """Names of a plan's fields in messages, where a field's own name is no plain word."""
 
@@ -117,6 +118,7 @@ def _plan(
         rules=context.rules,
         at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
         prices=describe_prices(context.choice),
+        screen_text=context.screen_text,
     )
 
 

@@ -54,7 +54,8 @@ class RunPlan:
     subset in words. `contenders` are the systems, `models` the models by role (with endpoint, without any key). With
     `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
     `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
-    together, and `prices` are those of the models by role; plans of older runs say none of the three.
+    together, and `prices` are those of the models by role; plans of older runs say none of the three. `screen_text`
+    may be read by agents.
     """
 
     benchmark: str
@@ -81,6 +82,7 @@ class RunPlan:
     rules: AnswerRules | None = None
     at_once: int | None = None
     prices: Mapping[str, str] = field(default_factory=dict)
+    screen_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)

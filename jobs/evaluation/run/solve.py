@@ -161,7 +161,8 @@ def open_environments(context: RunContext) -> EnvironmentOf:
     @lru_cache(ENVIRONMENTS)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
-        return Environment.of(library, videos, embed_text, detect, subtitles=context.subtitles, space=context.space)
+        shown = {"subtitles": context.subtitles, "screen_text": context.screen_text}
+        return Environment.of(library, videos, embed_text, detect, **shown, space=context.space)
 
     return shared if context.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
 

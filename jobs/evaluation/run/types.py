@@ -40,6 +40,7 @@ class RunContext:
     space: str | None = None
     rules: AnswerRules = USUAL
     otlp: str | None = None
+    screen_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)

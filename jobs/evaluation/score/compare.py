@@ -24,6 +24,7 @@ COMPARED = (
     "budget",
     "rules",
     "subtitles",
+    "screen_text",
     "keep_captions",
     "part",
     "limit",

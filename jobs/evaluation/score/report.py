@@ -46,6 +46,7 @@ NOTICES: Mapping[str, Callable[[SampleResult], int]] = {
     "calls without a count of tokens": lambda record: record.ledger.unknown_calls,
     "estimated tokens, among the tokens": lambda record: record.ledger.estimated_tokens,
     "contact sheets in the place of frames": lambda record: record.ledger.sheets,
+    "lines of text on screen": lambda record: record.ledger.screen_lines,
     "frames left out of a request": lambda record: record.ledger.left_out_frames,
     "replies that gave up and were not accepted": lambda record: record.ledger.declined,
 }
@@ -319,6 +320,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "sha256 of the questions": plan.annotations_sha256,
         "space": plan.space,
         "subtitles": "yes" if plan.subtitles else "no",
+        "text on screen": "yes" if plan.screen_text else "no",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
         "insufficient evidence": _rules(plan.rules),

@@ -17,7 +17,7 @@ from index.search.in_memory import InMemory
 
 if TYPE_CHECKING:
     from agent.retrieval.line_matches import AnchorsFrom
-    from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, SegmentRow, TranscriptRow
+    from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, ScreenTextRow, SegmentRow, TranscriptRow
 
 FRAME_S = 1.0
 """Seconds between frames, as an ingest samples by default."""
@@ -99,6 +99,9 @@ class SimulatedVideo:
         return []
 
     def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]:
+        return []
+
+    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]:
         return []
 
     def search_transcript(self, text: str, k: int) -> list[Hit]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
+from agent.models.rulebased.read_screen import read_screen
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
@@ -65,8 +66,14 @@ def _text_of(note: Part) -> str:
 
 
 def read_notes(question: Question, notes: list[Part]) -> Verdict:
-    """Read notes; those in general English by the weights of their words, which settles nothing."""
-    verdict, told = judge(question, notes_view(notes)), _as_notes(notes)
+    """Read notes: text on screen that is asked for; those in general English by their words, which settles nothing."""
+    told = _as_notes(notes)
+    written = read_screen(question, told)
+    if written.choice is not None:
+        first = told[written.evidence[0] - 1].text
+        text = question.options[written.choice] if question.options else first
+        return Verdict(written.choice, text, 1.0, 1.0, tuple(notes[at - 1].number for at in written.evidence[:4]))
+    verdict = judge(question, notes_view(notes))
     if verdict.believable or not word_overlap.is_general(told):
         return verdict
     weighed = word_overlap.judge(question, told)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agent.core.question import Question
+from agent.core.question import SCREEN_TEXT, Question
 from tests.support.servers.rules_judge import BELIEVABLE, Verdict, asked_for, judge, moment, strongest, texts_of, wanted
 from tests.support.servers.rules_prompt import Asked, Part
 from tests.support.servers.rules_replies import PARTLY, conclusion, likeness, notes_view, read_notes
 from tests.support.servers.rules_sight import Eyes
 
 Reply = dict[str, Any]
+_WRITTEN = re.compile(r'on screen: "(.*?)"(?: seen: |$)')
 _CLIP = re.compile(r'^<clip_(\d+)> (?:video (\S+), )?([\d.]+) s to ([\d.]+) s: (?:said: "|seen: )?(.*)$', re.MULTILINE)
 
 
@@ -60,8 +61,10 @@ def think(sight: Eyes, asked: Asked) -> str:
 def seek(sight: Eyes, asked: Asked) -> Reply:
     """Overview first, then the best note in focus, then what nobody has skimmed; the answer when it is settled."""
     question, notes = asked.question, asked.notes
-    told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "subtitles", "said")]
+    told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "said", "screen")]
     verdict = judge(question, notes_view(notes))
+    read = read_notes(question, [note for note in notes if note.source == SCREEN_TEXT])
+    verdict = read if read.settled else verdict
     if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
         return _finish(asked, verdict)
     if not told:
@@ -200,10 +203,13 @@ def caption_frames(sight: Eyes, asked: Asked) -> Reply:
 
 def clips(asked: Asked) -> list[Part]:
     """The clips with their words, as the last message that lists them gives them."""
-    return [
-        Part(int(each[1]), float(each[3]), float(each[4]), each[2] or "", each[5].strip('"'))
-        for each in _CLIP.finditer(asked.text)
-    ]
+    found = []
+    for each in _CLIP.finditer(asked.text):
+        place = int(each[1]), float(each[3]), float(each[4]), each[2] or ""
+        found.append(Part(*place, each[5].strip('"')))
+        if written := _WRITTEN.search(each[0]):
+            found += [Part(*place, text, SCREEN_TEXT) for text in written[1].split(" / ")]
+    return found
 
 
 def master(sight: Eyes, asked: Asked) -> str:

@@ -19,11 +19,13 @@ from agent.trace.events import Event
 from agent.variants.baselines.uniform import UniformParameters
 from tests.support.libraries.agent_library import (
     ScriptedModel,
+    embed_words,
     environment_of,
     explorer,
     film,
     make_library,
 )
+from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_video_id
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
@@ -114,3 +116,20 @@ def test_uniform_shows_equally_spaced_frames_in_one_call(environment):
 def test_uniform_keeps_the_frame_budget_and_counts_invalid_replies(environment):
     answer, _ = run(environment, but(AnswerFrames, {"option": "Q"}), Budget(frames=5), agent="uniform")
     assert (answer.status, answer.ledger.frames, answer.ledger.frame_shows) == ("invalid", 5, 10)
+
+
+def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(1, 60)})
+    lines = [Line(13.0, 17.0, "ECHO"), Line(29.0, 33.0, "MAPLE"), Line(44.5, 44.9, "BETWEEN FRAMES")]
+    add_screen_text(library, library.video("film").video_id, lines)
+    environment = environment_of(library)
+    question = Question("Which word does the title card show?", ("RIVER", "MAPLE", "SUMMER"))
+    answer, _ = asked(environment, question, RuleBasedModel(environment), "uniform", UniformParameters(frames=9))
+    assert (answer.text, answer.evidence_cited) == ("MAPLE", True)
+    assert [(part.start_s, part.end_s) for part in answer.evidence] == [(29.0, 33.0)]
+    assert answer.ledger.screen_lines == 1
+    model = ScriptedModel(answer_a)
+    hidden = Environment.of(library, library.videos(), embed_words, screen_text=False)
+    unread, _ = asked(hidden, question, model, "uniform", UniformParameters(frames=9))
+    assert model.asked(AnswerFrames)[0].notes == ()
+    assert unread.ledger.screen_lines == 0

@@ -12,6 +12,7 @@ from agent.variants.longvideoagent.requests import ChooseAction
 from index.rows import SegmentRow, TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
+from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_library
 from tests.support.runs.longvideoagent_runs import (
     ANSWER,
@@ -110,3 +111,22 @@ def with_silent_clip(library):
     silent = replace(row, video_id="f" * 32, title="clip_2", uri="imported:clip_2")
     assert library.writer.complete([silent]) == ()
     return library
+
+
+def test_text_on_screen_is_among_the_words_of_a_clip_and_makes_a_silent_one_known(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(5, 240)})
+    video_id = library.video("film").video_id
+    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 5.0, 8.0, "good morning", "sidecar")]})
+    add_screen_text(library, video_id, [Line(2.0, 4.0, "MAPLE"), Line(9.0, 50.0, "EXIT 4"), Line(70.0, 90.0, "ECHO")])
+    environment = environment_of(library)
+    clips = list(tagged_clips(environment))
+    assert [clip.words for clip in clips[:3]] == [
+        'said: "good morning" on screen: "MAPLE / EXIT 4"',
+        'on screen: "ECHO"',
+        "no words are known of it",
+    ]
+    assert [clip.has_words for clip in clips] == [True, True, False, False]
+    answer, model, _ = run(environment, saying(ANSWER))
+    (whole,) = model.asked(ChooseAction)[0].clips  # without segments the film is one clip
+    assert whole.words == 'said: "good morning" on screen: "MAPLE / EXIT 4 / ECHO"'
+    assert answer.ledger.screen_lines == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from agent.core.budget import Budget
 from agent.core.question import Note, Question
 from agent.errors import InvalidReply
+from agent.prompts.render import render
 from agent.session import Session
 from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
 from agent.variants.videoseek.requests import Action, Limits
 from agent.variants.videoseek.tools import Tools
 from index.library import Library
-from tests.support.libraries.agent_library import ScriptedModel, environment_of
+from index.rows import TranscriptRow
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.screen_lines import Line, add_screen_text
 
 ALPHA = 2
 
@@ -99,3 +103,23 @@ def test_a_range_that_reaches_out_of_the_video_is_cut_to_it(words_library: Libra
 def test_a_model_that_says_nothing_usable_is_an_invalid_call(words_library: Library) -> None:
     with pytest.raises(InvalidReply, match="nothing that could be read"):
         use(words_library, ScriptedModel(lambda request: "?"), tool="overview")
+
+
+def test_text_on_screen_is_given_beside_subtitles_or_without_them(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "library", {"film": film(1, 60)})
+    video_id = library.video("film").video_id
+    library.writer.add_transcript({video_id: [TranscriptRow(video_id, 4.0, 6.0, "mind the sign", "sidecar")]})
+    add_screen_text(library, video_id, [Line(3.0, 9.0, "LIBRARY 40"), Line(30.0, 33.0, "MAPLE")])
+    texts = []
+    for subtitles in (True, False):
+        model = ScriptedModel(describe)
+        use(library, model, subtitles=subtitles, tool="skim", start_s=0, end_s=12.5, query="a kite")
+        (request,) = model.asked(SkimRange)
+        assert [line.text for line in request.subtitles] == ["LIBRARY 40", "mind the sign"][: 1 + subtitles]
+        texts.append(render(request))
+    assert "Text that stands on screen meanwhile" in texts[0]
+    assert "\n- 3.0 s to 9.0 s: LIBRARY 40\n" in texts[0]
+    assert "\n- 4.0 s to 6.0 s: mind the sign\n" in texts[0]
+    assert "What is said meanwhile" in texts[0]
+    assert "What is said meanwhile" not in texts[1]
+    assert "\n\n\n" not in texts[0] + texts[1]

@@ -1,0 +1,41 @@
+"""Text on screen as an answer: of a question for a word, and where one option alone stands there."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.question import SCREEN_TEXT, Note, Question
+from agent.models.rulebased.read_screen import read_screen, screen_reply
+
+CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
+SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
+SAID = Note("v", 40.0, 43.0, "subtitle", "RIVER, I said")
+WORDS = ("RIVER", "MAPLE", "ECHO")
+
+
+def test_the_option_that_stands_on_screen_is_the_answer_with_its_note_as_evidence() -> None:
+    question = Question("Which word does the title card show?", WORDS)
+    reply = screen_reply(question, [SAID, CARD, SIGN], frames=4)
+    assert reply == {"action": "answer", "option": "B", "answer": "MAPLE", "evidence": (6,)}
+
+
+def test_an_open_question_is_answered_by_the_only_text() -> None:
+    question = Question("What does the sign say?")
+    reply = screen_reply(question, [SAID, SIGN])
+    assert reply is not None
+    assert (reply["option"], reply["answer"], reply["evidence"]) == (None, "LIBRARY 40", (2,))
+    assert screen_reply(question, [CARD, SIGN]) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "notes"),
+    [
+        (Question("Which word does the title card show?", WORDS), [SAID]),
+        (Question("Which word does the title card show?", ("LIBRARY 40", "MAPLE")), [CARD, SIGN]),
+        (Question("Which of these passes by?", WORDS), [CARD]),
+        (Question("Which code word is spoken?", WORDS), [CARD]),
+        (Question("What does the sign say?", ("LIBRARY 4", "STATION 1")), [SIGN]),
+    ],
+)
+def test_nothing_is_read_where_it_is_not_asked_for_or_not_clear(question: Question, notes: list[Note]) -> None:
+    assert read_screen(question, notes).choice is None

@@ -1,4 +1,4 @@
-"""`kinodex remove`: remove videos, or the rows that a model added to them, from a library."""
+"""`kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Remove videos from a library, or the rows that a model added. `kinodex maintain` frees their space later, "
-    "`kinodex maintain --purge` all of it.",
+    help="Remove videos from a library, the rows that a model added, or voices. `kinodex maintain` frees their space "
+    "later, `kinodex maintain --purge` all of it.",
 )
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 LISTED = 10
@@ -69,6 +69,28 @@ def added(
     remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
     print(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
+
+
+@app.command()
+def speaker(
+    library: LibraryArgument,
+    speaker: Annotated[list[str], typer.Argument(help="A voice, such as speaker-3, or its name.")],
+    yes: YesOption = False,
+) -> None:
+    """Forget voices and their names. What they said stays, by "speaker 3"; the voice is not known again.
+
+    Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
+    """
+    from index.library import Library
+    from jobs.console.escape import visible
+
+    opened = Library.open(library)
+    rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
+    for row in rows.values():
+        print(f"{row.speaker}  {visible(row.name or '(no name)')}")
+    _confirm(f"Forget {_count(len(rows), 'voice')} of {opened.uri}?", yes)
+    opened.speakers.forget([*rows])
+    print(f"{_count(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:

@@ -39,7 +39,7 @@ def run_demo(directory: Path) -> None:
     """Make films and a library, search it, and ask three questions, whose evidence is compared with the known truth."""
     out, began = console(), time.monotonic()
     films, place = directory / "films", directory / "library"
-    _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED}")
+    _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED} --form independent")
     if (films / "questions.jsonl").exists():
         out.print("the films are there already")
     else:

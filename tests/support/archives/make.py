@@ -29,7 +29,7 @@ ENTRIES = ("library", CACHE_FILE, "run")
 
 def make(folder: Path) -> None:
     """Fill a folder with what an archive holds, and with the films and the cache that it was made by."""
-    kinodex(folder, "sample", "films", "--hours", 0.01, "--seed", 5)
+    kinodex(folder, "sample", "films", "--hours", 0.01, "--seed", 5, "--form", "independent")
     lines = (folder / "films" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [each for each in map(json.loads, lines) if each["video"] == f"{FILM}.mp4"]
     (folder / "questions.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in questions), encoding="utf-8")

@@ -13,6 +13,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, PlainSerializer
 
 from agent.core.budget import Ledger
+from index.rows import ScreenTextRow
 
 VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 """The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
@@ -52,7 +53,7 @@ class VideoLine(BaseModel):
 
 
 class Stage(BaseModel):
-    """Rows that an optional stage (captions, detections, speech, vectors) added, and its model."""
+    """Rows that an optional stage (captions, detections, speech, text, vectors) added, and its model."""
 
     stage: str
     model: Text
@@ -103,6 +104,7 @@ class Overview(BaseModel):
     transcript_lines: int
     transcript_from: list[str]
     transcript_languages: list[str]
+    screen_text_lines: int
     detected: dict[str, int]
     """Detections by label, the most frequent first."""
     segments: list[SegmentLine]
@@ -122,6 +124,7 @@ class HitLine(BaseModel):
     score: Number
     found_in: str
     text: Text | None = None
+    speaker: Text | None = None
     cosine: Number | None = None
     bm25: Number | None = None
 
@@ -134,12 +137,19 @@ class Hits(BaseModel):
 
 
 class TranscriptLine(BaseModel):
-    """A line that is said, or shown as text, in [start_s, end_s)."""
+    """A line that is said in [start_s, end_s), or, `on_screen`, shown as text."""
 
     start_s: Number
     end_s: Number
     text: Text
     speaker: Text | None = None
+    on_screen: bool | None = None
+    confidence: Number | None = None
+
+    @classmethod
+    def shown(cls, row: ScreenTextRow) -> TranscriptLine:
+        """Make a line of text that the picture shows, with the confidence of its reader."""
+        return cls(start_s=row.start_s, end_s=row.end_s, text=row.text, on_screen=True, confidence=row.confidence)
 
 
 class Transcript(BaseModel):

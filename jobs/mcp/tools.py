@@ -30,10 +30,12 @@ FromS = Annotated[float | None, Field(description="Only from this time of the vi
 ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
 Only = Annotated[
-    Literal["frames", "transcript", "captions", "detections"] | None,
+    Literal["frames", "words", "transcript", "text", "captions", "detections"] | None,
     Field(
-        description="frames (by meaning), transcript (by words), captions (by words and meaning), detections (the "
-        "query is a label); without it the first three together. `overview` counts the rows of a video."
+        description="frames (by meaning), words (said, on screen and captions, by words and, where the library has "
+        "sentences, by meaning), transcript (by words), text (on screen, by words, typos forgiven), captions (by words "
+        "and meaning), detections (the query is a label); without it all but detections together. "
+        "`overview` counts the rows of a video."
     ),
 ]
 
@@ -118,6 +120,7 @@ class LibraryTools:
                 transcript_lines=len(lines),
                 transcript_from=sorted({each.source for each in lines}),
                 transcript_languages=sorted({each.language for each in lines if each.language}),
+                screen_text_lines=len(self.library.screen_text.rows(row.video_id)),
                 detected=dict(labels.most_common(replies.LABELS)),
                 segments=shown,
                 cut="; ".join(cuts) or None,
@@ -134,7 +137,7 @@ class LibraryTools:
         k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
         min_gap_s: Annotated[float, Field(description="Least seconds between hits of one video.")] = 2.0,
     ) -> Annotated[CallToolResult, replies.Hits]:
-        """Find moments of the videos that match a query, best first: seen, said, described or detected.
+        """Find moments of the videos that match a query, best first: seen, said, shown, described or detected.
 
         Look at a hit with `frames` at its start_s. At most 50 hits and 40,000 bytes. Scores order the hits of one
         search and mean nothing across searches.
@@ -151,14 +154,19 @@ class LibraryTools:
     def _search(self, query: str, only: str | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
         if only == "transcript":
             return self.library.search.transcript(query, scope, k, min_gap_s)
+        if only == "text":
+            return self.library.search.screen_text(query, scope, k, min_gap_s)
         if only == "detections":
             return self.library.search.detections(query, 0.0, scope, k, min_gap_s)
+        meaning = self.library.sentences.meaning(query) if only in (None, "words") else None
+        if only == "words":
+            return self.library.search.words(query, scope, k, min_gap_s, meaning)
         vector = self.environment.embed_text(query)
         if only == "frames":
             return self.library.search.frames(vector, scope, k, min_gap_s, self._space)
         if only == "captions":
             return self.library.search.captions(query, vector if self._in_own else None, scope, k, min_gap_s)
-        return self.library.search.hybrid(query, vector, scope, k, min_gap_s, self._space)
+        return self.library.search.hybrid(query, vector, scope, k, min_gap_s, self._space, meaning)
 
     def _found(self, hit: Hit) -> replies.HitLine:
         return replies.HitLine(
@@ -171,6 +179,7 @@ class LibraryTools:
             bm25=hit.bm25,
             found_in="several" if hit.source == "both" else hit.source,
             text=hit.text,
+            speaker=hit.speaker,
         )
 
     def frames(
@@ -201,12 +210,15 @@ class LibraryTools:
     def transcript(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
     ) -> Annotated[CallToolResult, replies.Transcript]:
-        """Read the transcript of a video or of a part of it, line by line: subtitles and recognised speech.
+        """Read the transcript of a video or of a part of it, line by line: subtitles, speech, text on screen.
 
+        Lines that the picture shows as text are marked `on_screen`, with their confidence; the others are said.
         At most 200 lines and 40,000 bytes a call; `cut` then says how to get the next.
         """
         row = self._video(video, start_s, end_s)
-        rows = self.library.transcript(row.video_id, start_s, end_s)
+        said = lines_of(self.library.transcript(row.video_id, start_s, end_s), replies.TranscriptLine)
+        shown = map(replies.TranscriptLine.shown, self.library.screen_text.rows(row.video_id, start_s, end_s))
+        rows = sorted([*said, *shown], key=lambda line: line.start_s)
         lines, cut = page(rows, replies.TranscriptLine, "lines", offset)
         return tool_result(replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut))
 

@@ -13,7 +13,7 @@ from jobs.viewer.library_view import ROWS
 
 Order = Literal["title", "length", "newest"]
 ORDERS: tuple[str, ...] = get_args(Order)
-COUNTED = ("captions", "detections", "speech")
+COUNTED = ("captions", "detections", "speech", "text")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20
@@ -34,7 +34,7 @@ class VideoList:
     def page(self, words: str = "", start: int = 0, order: str = "title") -> dict[str, Any]:
         """Page of `ROWS` videos from the `start`-th on, of the `count` with all these words in title or URI.
 
-        A row has the fields of `VideoRow` and the count of its captions, detections and lines of speech. Raises
+        A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
         UsageError for an unknown order.
         """
         if order not in ORDERS:

@@ -1,4 +1,4 @@
-"""One video as the page draws it: times of its frames, shots, what is said and described, and what was detected where.
+"""One video as the page draws it: times of its frames, shots, what is said, shown, described, and detected where.
 
 Hours of film are thousands of rows, so only what a time line draws is sent, and boxes come frame by frame.
 """
@@ -24,7 +24,7 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
     """
     row = library.video(video_id)
     numbers, times_s = library.frame_times(row.video_id)
-    segments = library.segments(row.video_id)
+    segments, said = library.segments(row.video_id), library.transcript(row.video_id)
     return {
         "video": row,
         "frame_nos": numbers.tolist(),
@@ -36,7 +36,12 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         ],
         "transcript": [
             {"start_s": each.start_s, "end_s": each.end_s, "text": each.text, "speaker": each.speaker}
-            for each in library.transcript(row.video_id)
+            for each in said
+        ],
+        "languages": sorted({each.language for each in said if each.language}),
+        "screen_text": [
+            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text}
+            for each in library.screen_text.rows(row.video_id)
         ],
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
     }

@@ -1,4 +1,4 @@
-"""Moments from what a library holds of a video: shots, captions, transcript, detections, or all of it as one."""
+"""Moments from what a library holds of a video: shots, captions, transcript, text, detections, or all as one."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def _transcript(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
         yield Moment(video, row.start_s, row.end_s, row.text, None, "transcript", row.speaker)
 
 
+def _screen_text(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for row in library.screen_text.rows(video.video_id):
+        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "text")
+
+
 def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     """Each detection, for as long as its frame stands for the video: until the next sample."""
     for row in library.detections(video.video_id):
@@ -42,6 +47,7 @@ ROWS: dict[str, MomentsOf] = {
     "shots": _shots,
     "captions": _captions,
     "transcript": _transcript,
+    "text": _screen_text,
     "detections": _detections,
     "videos": _whole,
 }

@@ -18,16 +18,20 @@ from index.library import Library
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
+from jobs.annotate.screen_text import ScreenText
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
+from pipeline.models.text_reader import CARRIED
 from tests.support.models.stage_models import beeps, library_of, tiny_film
+from tests.support.text_film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
 STAGES: dict[str, Callable[[str], Stage]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
     "detections": lambda model: Detections(model, min_score=0.5),
     "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
+    "text": ScreenText,
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
 MODELS = {"captions": "llava", "detections": "rt_detr", "speech": "whisper", "vectors": "space"}
@@ -43,10 +47,19 @@ def plain(tmp_path_factory) -> Path:
     return folder / "library"
 
 
+@pytest.fixture(scope="module")
+def signs(tmp_path_factory) -> Path:
+    """The same of films that show a word each."""
+    folder: Path = tmp_path_factory.mktemp("signs")
+    library_of(folder / "library", [text_film(folder / f"sign-{n}.mp4", [(2.0, f"SIGN {n}")]) for n in range(10)])
+    return folder / "library"
+
+
 @pytest.mark.parametrize("name", STAGES)
-def test_killed_while_it_writes(name, tiny_model, plain, tmp_path):
-    peaceful, killed = (Library.open(str(shutil.copytree(plain, tmp_path / place))) for place in ("one", "other"))
-    model = str(tiny_model(MODELS[name]))
+def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
+    films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
+    peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
+    model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     add(peaceful, stage)
     kill_when_it_has_written(killed, name, model)
@@ -102,5 +115,7 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
         return [(d.frame_no, d.label, d.track_id, np.round(d.box, 4).tolist()) for d in library.detections(video_id)]
     if name == "speech":
         return library.transcript(video_id), library.speakers.rows()
+    if name == "text":
+        return library.screen_text.rows(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)
     return held.frame_no.tolist(), held.vectors.astype(float).round(2).tolist()

@@ -22,6 +22,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
+from tests.support.libraries.screen_lines import Line
 
 OTHER = other_space()
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
@@ -33,6 +34,7 @@ def library(tmp_path) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
         write(library, made(video_id, 6, seed=number))
     library.additions.add_space(OTHER)
+    library.additions.discard_leftovers("text", "m1")  # which makes the table
     return library
 
 
@@ -50,12 +52,16 @@ def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, 
         library.additions.add_speech(
             {id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model
         )
+    elif stage == "text":
+        library.screen_text.add(
+            {id_: [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)] for id_ in video_ids}, model
+        )
     else:
         library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
     return dict.fromkeys(video_ids, 6 if stage == "vectors" else 3)
 
 
-STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("vectors", OTHER.digest)]
+STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("text", "m1"), ("vectors", OTHER.digest)]
 TWO = STAGES[0], STAGES[-1]
 
 

@@ -38,12 +38,13 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
+from tests.support.libraries.screen_lines import Line
 
 if TYPE_CHECKING:
     from jobs.annotate.stage import StageRows
 
 OTHER = other_space()
-STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "vectors": OTHER.digest}
+STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}
 VIDEOS = ("aaaa", "bbbb", "cccc")
 FRAMES = 5
 
@@ -55,6 +56,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, video_id in enumerate(VIDEOS):
         write(library, made(video_id, FRAMES, seed, lines=((0.0, 1.0, "hello"),)))
     library.additions.add_space(OTHER)
+    library.additions.discard_leftovers("text", "m")  # which makes the table
     for stage in STAGE_MODELS:
         add(library, stage, *VIDEOS[:2])
         library.additions.complete(stage, STAGE_MODELS[stage], dict.fromkeys(VIDEOS[:2], rows_of(stage)), {})
@@ -81,10 +83,12 @@ def add(library: Library, stage: str, *video_ids: str) -> None:
     captions = [caption(0, "a kite"), caption(1, "a boat")]
     detections = [detection(0, "kite", 0.9), detection(0, "kite", 0.8)]
     lines = [spoken(0, "one"), spoken(1, "two")]
+    shown = [Line(0.0, 1.0, "one"), Line(1.0, 2.0, "two")]
     adders: dict[str, Callable[[], None]] = {
         "captions": lambda: library.additions.add_captions(dict.fromkeys(video_ids, captions), "m"),
         "detections": lambda: library.additions.add_detections(dict.fromkeys(video_ids, detections), "m"),
         "speech": lambda: library.additions.add_speech(dict.fromkeys(video_ids, lines), "m"),
+        "text": lambda: library.screen_text.add(dict.fromkeys(video_ids, shown), "m"),
         "vectors": lambda: library.additions.add_vectors(dict.fromkeys(video_ids, vectors_of(FRAMES, 1)), OTHER),
     }
     adders[stage]()
@@ -250,7 +254,7 @@ def test_leases_are_those_that_runs_take(library: Library) -> None:
     from jobs.ingest.run import LEASE
 
     assert LEASE == INGEST
-    for name in ("captions", "detections", "speech"):
+    for name in ("captions", "detections", "speech", "text"):
         stage = Looking(name)
         run_stage(library, stage, video_ids=[])
         assert stage.leases == [addition_lease(name)]

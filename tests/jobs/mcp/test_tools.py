@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.variants.registry import variant_named
 from index.library import Library
 from index.rows import Scope
+from index.store.indexes import refresh
 from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
+from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 from tests.support.servers.mcp_client import (
@@ -45,6 +48,26 @@ def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> Non
         assert len(detected["hits"]) == 2
 
     use_tools(mcp_library, use)
+
+
+def test_text_on_screen_among_what_is_said(mcp_library: Library, tmp_path: Path) -> None:
+    library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
+    lines = [Line(4.0, 7.0, "HARBOUR CAFE"), Line(20.0, 22.0, "THE END")]
+    add_screen_text(library, library.videos()[0].video_id, lines)
+    refresh(library.tables)
+
+    async def use(client: Client) -> None:
+        assert (await call(client, "overview", video="harbour"))["screen_text_lines"] == 2
+        (hit,) = (await call(client, "search", query="harbor cafe", only="text"))["hits"]  # with a letter missing
+        assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "text")
+        lines = (await call(client, "transcript", video="harbour", start_s=3.5, end_s=9.0))["lines"]
+        assert [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines] == [
+            (4.0, None, None),
+            (4.0, True, 0.875),
+            (8.0, None, None),
+        ]
+
+    use_tools(library, use)
 
 
 def test_text_alone(tmp_path: Path) -> None:

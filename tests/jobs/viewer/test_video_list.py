@@ -69,7 +69,7 @@ def test_digits_sort_by_value() -> None:
 def test_a_row_counts_what_was_added(made_up) -> None:
     (row,) = VideoList(made_up).page("made-up://3")["rows"]
     assert (row["frames"], row["transcript_lines"]) == (12, 4)
-    assert (row["captions"], row["detections"], row["speech"]) == (2, 0, 0)
+    assert (row["captions"], row["detections"], row["speech"], row["text"]) == (2, 0, 0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ def test_a_video_comes_in_columns_with_frames_by_label_and_boxes_frame_by_frame(
     view = video_view(shown.library, shown.video_id)
     assert view["frame_nos"] == view["times_s"] == list(range(SECONDS))
     assert view["segments"][1] == {"start_s": 20.0, "end_s": 40.0, "kind": "shot"}
+    assert view["screen_text"][1] == {"start_s": 50.0, "end_s": 52.0, "text": "THE END"}
     assert view["detected"] == {f"shoe {EVIL}": [3]}
     (box,) = frame_detections(shown.library, shown.video_id, 3)
     assert box.box == (0.25, 0.25, 0.5, 0.75)

@@ -10,7 +10,9 @@ import { seconds } from "viewer/shared/words.js";
 const KINDS = {
   together: "all but detections",
   frames: "pictures",
+  words: "all words",
   transcript: "transcript",
+  text: "text on screen",
   captions: "captions",
   detections: "detections",
 };
@@ -97,7 +99,7 @@ const inputs = (key) => [
     el("input", {
       type: "search",
       name: "text",
-      placeholder: "what is seen, said or described",
+      placeholder: "what is seen, said, shown or described",
       autocomplete: "off",
     }),
   ),

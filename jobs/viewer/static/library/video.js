@@ -1,4 +1,4 @@
-// One video of a library: the frame that one is at, or the video itself, its time line, and what is said and described.
+// One video of a library: the frame that one is at, or the video itself, its time line, and what is said, shown and described.
 
 import { keep } from "viewer/shared/address.js";
 import { searchAddress } from "viewer/library/hits.js";
@@ -14,6 +14,20 @@ import { timeLine } from "viewer/library/video_timeline.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 
+const languageName = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+
+/** "Transcript, in English and German": the languages of its lines, where they are known. */
+function transcriptTitle(codes) {
+  const names = codes.map((code) => {
+    try {
+      return languageName.of(code);
+    } catch {
+      return code; // what a subtitle file calls a language need not be one
+    }
+  });
+  return names.length ? `Transcript, in ${new Intl.ListFormat("en").format(names)}` : "Transcript";
+}
+
 export async function video(key, videoId) {
   const { serve } = await load("home");
   const data = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
@@ -27,7 +41,8 @@ export async function video(key, videoId) {
   const line = timeLine(data, (at) => picture(key, row.video_id, data.frame_nos[at]), seek);
   const said = (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`;
   const lists = [
-    lines("Transcript", data.transcript, said, seek),
+    lines(transcriptTitle(data.languages), data.transcript, said, seek),
+    lines("Text on screen", data.screen_text, (each) => each.text, seek),
     lines("Captions", data.captions, (each) => each.text, seek),
   ].filter(Boolean);
 

@@ -1,4 +1,4 @@
-// What is said or described in a video, line by line; of many lines those around the present time are on the page.
+// What is said, shown as text or described in a video, line by line; of many lines those around the present time are on the page.
 
 import { el } from "viewer/shared/dom.js";
 import { firstFrom } from "viewer/shared/sorted.js";

@@ -1,4 +1,4 @@
-// The time line of a video: filmstrip, transcript, captions and detections on one canvas that zooms and scrolls.
+// The time line of a video: filmstrip, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
 
 import { el } from "viewer/shared/dom.js";
 import { nearest } from "viewer/shared/sorted.js";
@@ -21,7 +21,7 @@ import { TimeWindow } from "viewer/library/video_window.js";
 const LEAST_S = 4;
 const MOST_LABELS = 6;
 const COLOURS = 6;
-const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", said: "--c0", described: "--c2" };
+const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", said: "--c0", shown: "--c3", described: "--c2" };
 
 /**
  * The time line as `element`, with `show(time)`, `zoom(factor)`, `pan(windows)` and `whole()`. `picture` gives the address of
@@ -128,6 +128,7 @@ function textTracks(data) {
   });
   return [
     row(`Transcript: ${plural(data.transcript.length, "line")}`, data.transcript, (colours) => colours.said),
+    row(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
     row(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),
   ].filter((each) => each.ranges.length);
 }

@@ -107,9 +107,10 @@ function counts(row) {
   return [
     [row.frames, "frame"],
     [lines, "line"],
+    [row.text, "line on screen", "lines on screen"],
     [row.captions, "caption"],
     [row.detections, "detection"],
-  ].flatMap(([count, name]) => (count ? [plural(count, name)] : []));
+  ].flatMap(([count, ...names]) => (count ? [plural(count, ...names)] : []));
 }
 
 function nothing(facts, words) {

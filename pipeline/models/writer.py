@@ -60,16 +60,16 @@ class Writer:
     def _generate(self, parts: Sequence[PartLines]) -> list[str]:
         if not parts:
             return []
-        batch = self._loaded.to_input(
-            self._loaded.processor.apply_chat_template(
-                [self._chat(part) for part in parts],
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                **({"processor_kwargs": {"padding": True}} if self.sees else {"padding": True}),
-            )
+        options: dict[str, Any] = {"processor_kwargs": {"padding": True}} if self.sees else {"padding": True}
+        batch = self._loaded.processor.apply_chat_template(
+            [self._chat(part) for part in parts],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            **options,
         )
+        batch = self._loaded.to_input(batch) if self.sees else batch.to(self._loaded.device)
         with inference(), quiet():
             tokens = self._loaded.model.generate(**batch, generation_config=self._settings)
         written = tokens[:, batch["input_ids"].shape[1] :]

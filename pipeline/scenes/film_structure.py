@@ -32,6 +32,9 @@ SHORTEST_SCENE_S, SHORTEST_CHAPTER_S = 8.0, 30.0
 FILM_S, FILM_CHAPTERS = 7200.0, (8, 20)
 """Chapters grow with the root of the length: a list of them stays short enough to be read, 2 to 5 of ten minutes and
 27 to 69 of a day."""
+SCENE_PRICE, CHAPTER_PRICE = 8.0, 3.0
+"""Of a border, in units of noise. Shots that follow one another are more alike than others of a scene, scenes that do
+are not: with 3, a place of two minutes falls into three scenes, with 8 it is one (docs/measured.md)."""
 LONGEST_SHARE = 3.0
 """The longest group has so many times the items of the mean one, if there are as few as can be."""
 LEAST_PICTURE_NOISE, LEAST_WORD_NOISE = 0.02, 0.1
@@ -84,23 +87,29 @@ def find_structure(
         raise ValueError(f"got {count} segments, {len(vectors)} vectors and {len(texts)} texts; give one of each")
     seconds = np.array([max(end_s - start_s, 0.0) for start_s, end_s in spans_s])
     film = _Film(spans_s, seconds, vectors, texts, _merged(lines_s))
-    scenes = _joined(film, _units(seconds), scene_limits(float(seconds.sum())))
-    chapters = _joined(film, scenes, chapter_limits(float(seconds.sum())))
+    film_s, units = float(seconds.sum()), _units(seconds)
+    scenes = _joined(film, units, scene_limits(film_s, len(units)))
+    chapters = _joined(film, scenes, chapter_limits(film_s, len(scenes)))
     places = {first: number for number, first in enumerate(scenes)}
     return FilmStructure(tuple(scenes), tuple(places[first] for first in chapters))
 
 
-def scene_limits(film_s: float) -> tuple[int, int, float]:
-    """The fewest and the most scenes of a film of this length, and the least seconds of one that is nothing special."""
+def scene_limits(film_s: float, segments: int) -> Limits:
+    """Limits of the scenes of a film of this length."""
     shortest_s, longest_s = SCENE_S
     most = max(film_s / shortest_s, min(SHORT_FILM_SCENES, film_s / SHORT_FILM_SCENE_S))
-    return max(1, int(film_s / longest_s)), max(1, int(most)), SHORTEST_SCENE_S
+    fewest = max(1, int(film_s / longest_s))
+    return Limits(SCENE_PRICE, fewest, max(1, int(most)), _longest(segments, fewest), SHORTEST_SCENE_S)
 
 
-def chapter_limits(film_s: float) -> tuple[int, int, float]:
-    """The fewest and the most chapters, and the least seconds of one that is nothing special."""
+def chapter_limits(film_s: float, scenes: int) -> Limits:
+    """Limits of the chapters of a film of this length."""
     fewest, most = (max(1, int(count * math.sqrt(film_s / FILM_S))) for count in FILM_CHAPTERS)
-    return fewest, most, SHORTEST_CHAPTER_S
+    return Limits(CHAPTER_PRICE, fewest, most, _longest(scenes, fewest), SHORTEST_CHAPTER_S)
+
+
+def _longest(items: int, fewest: int) -> int:
+    return items if fewest == 1 else math.ceil(LONGEST_SHARE * items / fewest)
 
 
 def _units(seconds: Floats) -> list[int]:
@@ -116,7 +125,7 @@ def _units(seconds: Floats) -> list[int]:
     return firsts
 
 
-def _joined(film: _Film, firsts: Sequence[int], limits: tuple[int, int, float]) -> list[int]:
+def _joined(film: _Film, firsts: Sequence[int], limits: Limits) -> list[int]:
     """First segments of the groups of items, which begin with these segments."""
     if not firsts:
         return []
@@ -129,10 +138,8 @@ def _joined(film: _Film, firsts: Sequence[int], limits: tuple[int, int, float]) 
     words = word_vectors([" ".join(film.texts[first:end]) for first, end in pairwise(bounds)])
     worded = np.where(words.any(axis=1), lengths_s, 0.0)
     features = [Feature(means, weights, LEAST_PICTURE_NOISE), Feature(words, worded, LEAST_WORD_NOISE)]
-    fewest, most, shortest_s = limits
-    longest = len(firsts) if fewest == 1 else math.ceil(LONGEST_SHARE * len(firsts) / fewest)
     prices = np.array([_border_price(film, first) for first in firsts])
-    starts = divide(features, lengths_s, prices, Limits(fewest, most, longest, shortest_s))
+    starts = divide(features, lengths_s, prices, limits)
     return [firsts[start] for start in starts]
 
 

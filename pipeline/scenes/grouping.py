@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-BORDER_PRICE = 3.0
-"""Price of a border in units of noise: cutting pure noise in two lowers its squares by one unit, by chance by two."""
 STEPS = 12
 """Halvings of the range of prices, on a scale of logarithms."""
 RANGE = 1e4
 """How far the price may be changed, either way."""
 SHORT_COST = 3.0
 """Extra price of a group that is too short, in prices of a border: one that stands out that much stays."""
+LAGS = 2
+"""Items so far apart are near."""
 STILL = 1e-9
 """Noise below this is rounding."""
 
@@ -44,8 +44,13 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a grouping: numbers of groups, most items in one, and the shortest length of a group."""
+    """Limits of a grouping: numbers of groups, most items in one, and the shortest length of a group.
 
+    `border_price` is in units of noise: cutting pure noise in two lowers its sum of squares by one unit, by chance by
+    two, and by more where neighbours are more alike than the group is, for they are what noise is measured by.
+    """
+
+    border_price: float
     fewest: int
     most: int
     longest_items: int
@@ -71,7 +76,7 @@ def divide(features: Sequence[Feature], lengths: Floats, border_prices: Floats, 
     def at(price: float) -> list[int]:
         return _best_starts(costs + price * shorts, price * border_prices)
 
-    return _within(at, BORDER_PRICE * unit, limits)
+    return _within(at, limits.border_price * unit, limits)
 
 
 def _within(at: Callable[[float], list[int]], price: float, limits: Limits) -> list[int]:
@@ -116,9 +121,13 @@ def _band(feature: Feature, longest: int) -> Floats:
 
 
 def _noise(vectors: Floats) -> float:
-    """Variance within groups: half the median squared distance of neighbours, most of which share a group."""
-    steps = np.diff(vectors, axis=0)
-    return max(float(np.median(np.einsum("nd,nd->n", steps, steps))) / 2, STILL)
+    """Variance within groups: half the median squared distance of items that are near, most of which share a group.
+
+    Not of neighbours alone, which are more alike than others of their group where the picture changes little by little.
+    """
+    steps = [vectors[lag:] - vectors[:-lag] for lag in range(1, min(LAGS, len(vectors) - 1) + 1)]
+    distances = np.concatenate([np.einsum("nd,nd->n", each, each) for each in steps])
+    return max(float(np.median(distances)) / 2, STILL)
 
 
 def _short(lengths: Floats, shortest: float, longest: int) -> Floats:

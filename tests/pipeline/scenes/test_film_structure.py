@@ -69,17 +69,18 @@ def test_numbers_are_bounded_whatever_is_seen(film_s, shot_s):
     count = int(film_s / shot_s)
     noise = np.random.default_rng(0).normal(size=(count, 16))
     found = find_structure(spans(count, shot_s), noise / np.linalg.norm(noise, axis=1, keepdims=True))
-    fewest, most, _ = scene_limits(film_s)
-    assert min(fewest, count) / 3 <= len(found.scenes) <= most
-    fewest, most, _ = chapter_limits(film_s)
-    assert fewest / 3 <= len(found.chapters) <= most
+    scenes, chapters = scene_limits(film_s, count), chapter_limits(film_s, count)
+    assert min(scenes.fewest, count) / 3 <= len(found.scenes) <= scenes.most
+    assert chapters.fewest / 3 <= len(found.chapters) <= chapters.most
     assert all(a < b for a, b in pairwise(found.scenes)) and found.chapters[0] == found.scenes[0] == 0
 
 
-def test_limits():
-    assert scene_limits(7200.0)[:2] == (40, 120) and chapter_limits(7200.0)[:2] == (8, 20)
-    assert scene_limits(60.0)[:2] == (1, 6) and chapter_limits(60.0)[:2] == (1, 1)
-    assert chapter_limits(600.0)[:2] == (2, 5)
+@pytest.mark.parametrize(
+    ("film_s", "scenes", "chapters"), [(7200.0, (40, 120), (8, 20)), (60.0, (1, 6), (1, 1)), (600.0, (3, 10), (2, 5))]
+)
+def test_limits(film_s, scenes, chapters):
+    limits = scene_limits(film_s, 1000), chapter_limits(film_s, 1000)
+    assert [(each.fewest, each.most) for each in limits] == [scenes, chapters]
 
 
 def test_a_thousand_cuts_of_a_tenth_of_a_second_are_taken_together():

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pipeline.scenes.grouping import BORDER_PRICE, Feature, Limits, divide
+from pipeline.scenes.grouping import Feature, Limits, divide
 
 DIM = 32
-FREE = Limits(fewest=1, most=1000, longest_items=1000, shortest=0.0)
+FREE = Limits(border_price=3.0, fewest=1, most=1000, longest_items=1000, shortest=0.0)
 
 
 def feature(vectors, weights=None, least_noise=1e-6):
@@ -42,12 +42,13 @@ def test_a_dialogue_that_cuts_to_and_fro_is_one_group():
 def test_no_other_grouping_costs_less(seed):
     vectors = places(3, 4, 3, seed=seed, noise=1.0)
     found = divided([feature(vectors)], 10)
-    noise = np.median((np.diff(vectors, axis=0) ** 2).sum(axis=1)) / 2
+    near = [vectors[lag:] - vectors[:-lag] for lag in (1, 2)]
+    noise = np.median((np.vstack(near) ** 2).sum(axis=1)) / 2
 
     def cost(starts):
         groups = np.split(vectors, starts[1:])
         within = sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups)
-        return within / noise + BORDER_PRICE * (len(starts) - 1)
+        return within / noise + 3.0 * (len(starts) - 1)
 
     every = [[0, *inner] for size in range(10) for inner in combinations(range(1, 10), size)]
     assert cost(found) == pytest.approx(min(map(cost, every)))
@@ -56,9 +57,9 @@ def test_no_other_grouping_costs_less(seed):
 def test_the_number_of_groups_stays_within_its_limits():
     vectors = feature(places(*[5] * 8, noise=0.2))
     assert len(divided([vectors], 40)) == 8
-    assert len(divided([vectors], 40, Limits(1, 3, 40, 0.0))) == 3
-    assert 12 <= len(divided([vectors], 40, Limits(12, 20, 40, 0.0))) <= 20
-    assert max(np.diff([*divided([vectors], 40, Limits(1, 40, 4, 0.0)), 40])) <= 4
+    assert len(divided([vectors], 40, Limits(3.0, 1, 3, 40, 0.0))) == 3
+    assert 12 <= len(divided([vectors], 40, Limits(3.0, 12, 20, 40, 0.0))) <= 20
+    assert max(np.diff([*divided([vectors], 40, Limits(3.0, 1, 40, 4, 0.0)), 40])) <= 4
 
 
 def test_items_that_are_all_alike_are_one_group():
@@ -88,4 +89,4 @@ def test_a_short_group_has_to_stand_out():
     vectors = 0.2 * places(21, noise=1.0)
     vectors[10] += 0.5
     assert divided([feature(vectors)], 21) == [0, 10, 11]
-    assert divided([feature(vectors)], 21, Limits(1, 1000, 1000, 3.0)) == [0]
+    assert divided([feature(vectors)], 21, Limits(3.0, 1, 1000, 1000, 3.0)) == [0]

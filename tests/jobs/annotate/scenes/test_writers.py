@@ -1,0 +1,61 @@
+"""Models that write titles: what a local one says is read with patience, an endpoint is asked once more."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.question import Note, Segment
+from agent.requests.scenes import SummarizePart
+from jobs.annotate.endpoint_captions import open_model_thread
+from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer, read_entry
+from tests.support.servers.chat_server import ChatServer, failing, in_turn
+from tests.support.servers.wire import role
+
+GOOD = {"title": "Kites over the sea", "summary": "Red kites fly. It is windy."}
+
+
+def part(number: int = 0, *texts: str) -> SummarizePart:
+    notes = tuple(Note("v", float(n), n + 1.0, "caption", text) for n, text in enumerate(texts or ("a red kite",)))
+    return SummarizePart(part=Segment(number, "v", 0.0, 30.0), level="scene", notes=notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kites over the sea\nRed kites fly. It is windy.",
+        "Title: Kites over the sea\n\nSummary: Red kites fly.\nIt is windy.\n",
+        '**Title:** "Kites over the sea"\n**Summary**: Red kites fly. It is windy.',
+        "# Kites over the sea\nRed kites fly. It is windy.",
+    ],
+)
+def test_a_title_stands_in_the_first_line(text):
+    written = read_entry(part(), text)
+    assert (written.title, written.text) == ("Kites over the sea", "Red kites fly. It is windy.")
+
+
+@pytest.mark.parametrize("text", ["", "Kites over the sea", "I'm sorry, I cannot do that.\nNo.", "word " * 40 + "\nx"])
+def test_other_replies_have_no_title(text):
+    assert read_entry(part(), text).title == ""
+
+
+def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
+    replies = in_turn({"title": "", "summary": "x"}, GOOD, {"title": "x"}, {"title": "y"}, failing(400, "no"))
+    with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
+        write = endpoint_writer(thread)
+        (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
+    assert server.problems == []
+    assert (first.title, first.text) == (GOOD["title"], GOOD["summary"])
+    assert "the title is empty" in server.seen[1].text
+    assert second.title == "" and second.refused is None and second.usage.input_tokens > 0
+    assert third.title == "" and third.refused is not None
+    assert len(server.seen) == 5
+
+
+def test_a_local_model_of_words_alone(tiny_model):
+    writer = open_writer(str(tiny_model("llama")), "cpu", 12)
+    assert not writer.sees
+    write = local_writer(writer)
+    wordless = SummarizePart(part=Segment(0, "v", 0.0, 30.0), level="scene", notes=())
+    written = write([part(), wordless])
+    assert len(written) == 2
+    assert written[1].title == ""

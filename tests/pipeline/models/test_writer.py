@@ -1,0 +1,57 @@
+"""Titles and summaries by local models: of words alone and of pictures, batches, prompts that are too long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ModelMissing, WrongModel
+from pipeline.models.writer import PartLines, Writer, load_writer
+from tests.pipeline.models.test_captioner import pictures
+from tests.support.models import stage_models as stage_kit
+
+MAKERS = {"llama": stage_kit.llama, "llava": stage_kit.llava}
+PARTS = [PartLines(("a red kite", "two boats"), (), 30.0), PartLines(("a cat at night",), (), 4.0)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return {name: make(folder / name) for name, make in MAKERS.items()}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def writer(request, models) -> Writer:
+    return load_writer(str(models[request.param]), "cpu", max_new_tokens=8)
+
+
+def test_a_batch_says_what_each_part_alone_says(writer):
+    together = writer.write(PARTS)
+    assert together == [writer.write([part])[0] for part in PARTS]
+    assert all(text and set(text.split()) <= set(stage_kit.WORDS.split()) for text in together)
+    assert writer.write([]) == []
+
+
+def test_pictures_are_for_models_that_read_them(models):
+    shown = PartLines((), pictures(2, 1), 30.0)
+    nothing = PartLines((), (), 30.0)
+    llama, llava = (load_writer(str(models[name]), "cpu", 8) for name in MAKERS)
+    assert not llama.sees and llava.sees
+    assert llama.write([shown, PARTS[0]])[0] is None and llama.write([shown, PARTS[0]])[1]
+    text, none = llava.write([shown, nothing])
+    assert text and none is None
+
+
+def test_lines_that_do_not_fit_are_thinned(writer):
+    many = PartLines(tuple(f"a red kite over the sea number {n}" for n in range(400)), (), 30.0)
+    assert writer.write([many])[0]
+    assert len(writer._fitting(many, 200)) < len(writer._fitting(many, 2000))
+    assert "number 0" in writer._fitting(many, 10)
+
+
+def test_models_that_cannot_be_used(models, tmp_path):
+    with pytest.raises(ModelMissing):
+        load_writer(str(tmp_path / "nothing"), "cpu")
+    with pytest.raises(WrongModel):
+        load_writer(str(stage_kit.rt_detr(tmp_path / "detector")), "cpu")

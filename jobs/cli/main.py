@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": "jobs.cli.servers.serve:serve",
     "search": "jobs.cli.search:search",
     "ground": "jobs.cli.find.ground:ground",
+    "duplicates": "jobs.cli.find.duplicates:duplicates",
     "frames": "jobs.cli.library:frames",
     "maintain": "jobs.cli.maintain:maintain",
     "doctor": "jobs.cli.doctor:doctor",

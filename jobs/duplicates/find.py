@@ -1,0 +1,150 @@
+"""Find the near-duplicates of a library: candidate pairs by a few frames of each video, then their alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from index.clock import zero_s
+from index.library_reader import LibraryReader
+from index.rows import VideoRow
+from jobs.duplicates.alignment import Alignment, align
+from jobs.duplicates.candidates import IN_MEMORY_FRAMES, Pair, pairs_by_index, pairs_in_memory
+from jobs.duplicates.timeline import Timeline, read_mean, read_timeline
+from jobs.errors import UsageError
+
+MIN_S, EVERY_S = 5.0, 30.0
+KEPT_TIMELINES = 64
+Progress = Callable[[str, int, int], None]
+"""Gets what is being done, and how many of how many are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateRange:
+    """A stretch that both videos share, in the times that a player shows, in seconds."""
+
+    start_a_s: float
+    end_a_s: float
+    start_b_s: float
+    end_b_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Two videos that show the same: a time t of `a` is `speed * t + offset_s` of `b`, as a player shows times.
+
+    `shared_s` is the length of the ranges in `a`, `share_a` and `share_b` their shares of the two videos. `score` is
+    the agreement of the changes in them, up to 1; `likeness` the mean cosine of the frames, less the library's mean.
+    """
+
+    a: VideoRow
+    b: VideoRow
+    offset_s: float
+    speed: float
+    ranges: tuple[DuplicateRange, ...]
+    shared_s: float
+    share_a: float
+    share_b: float
+    score: float
+    likeness: float
+
+
+def find_duplicates(
+    library: LibraryReader,
+    videos: Sequence[str] = (),
+    *,
+    min_s: float = MIN_S,
+    every_s: float = EVERY_S,
+    space: str | None = None,
+    progress: Progress | None = None,
+    in_memory_frames: int = IN_MEMORY_FRAMES,
+) -> list[Duplicate]:
+    """Find pairs of videos that share `min_s` seconds or more, the longest first.
+
+    `videos` are ids: only pairs with one of them. One frame each `every_s` of a video looks for others, eight or
+    more a video: a shared part in which no such frame of either video falls is not found. A library of more than
+    `in_memory_frames` frames is searched through its vector index.
+
+    Raises:
+        UsageError: a number is not more than 0.
+        SpaceMismatch: a video has no vectors in the space.
+    """
+    for name, value in {"least seconds": min_s, "seconds between searched frames": every_s}.items():
+        if not value > 0:
+            raise UsageError(f"got {value:g} {name}; give more than 0")
+    rows = {row.video_id: row for row in library.videos() if row.frames}
+    if len(rows) < 2:
+        return []
+    tell = progress or (lambda what, done, of: None)
+    read, pairs = _candidates(library, rows, set(videos) or set(rows), every_s, space, tell, in_memory_frames)
+    found = []
+    for number, (one, other) in enumerate(pairs, start=1):
+        aligned = align(read(one), read(other))
+        if aligned is not None and aligned.is_same:
+            found.append(_duplicate(rows[one], rows[other], aligned))
+        tell("aligning pairs", number, len(pairs))
+    return sorted((each for each in found if each.shared_s >= min_s), key=_order)
+
+
+def _candidates(
+    library: LibraryReader,
+    rows: dict[str, VideoRow],
+    chosen: set[str],
+    every_s: float,
+    space: str | None,
+    tell: Progress,
+    in_memory_frames: int,
+) -> tuple[Callable[[str], Timeline], list[Pair]]:
+    """A reader of timelines, and the pairs to align."""
+    mean = read_mean(library, rows, space)
+    if sum(row.frames for row in rows.values()) <= in_memory_frames:
+        held = {video_id: read_timeline(library, video_id, space, mean) for video_id in sorted(rows)}
+        done = len(rows)
+        return held.__getitem__, pairs_in_memory(
+            held, every_s, chosen, lambda number: tell("searching frames of videos", number, done)
+        )
+
+    @lru_cache(maxsize=KEPT_TIMELINES)
+    def read(video_id: str) -> Timeline:
+        return read_timeline(library, video_id, space, mean)
+
+    searched = [video_id for video_id in sorted(chosen) if video_id in rows]
+    return read, pairs_by_index(
+        library, searched, every_s, space, lambda number: tell("searching frames of videos", number, len(searched))
+    )
+
+
+def _duplicate(one: VideoRow, other: VideoRow, aligned: Alignment) -> Duplicate:
+    """The pair in the order of titles, in the times of players."""
+    zero_a, zero_b = zero_s(one), zero_s(other)
+    ranges = [
+        (each.start_a_s - zero_a, each.end_a_s - zero_a, each.start_b_s - zero_b, each.end_b_s - zero_b)
+        for each in aligned.ranges
+    ]
+    speed, offset_s = aligned.speed, aligned.offset_s + aligned.speed * zero_a - zero_b
+    if (other.title, other.video_id) < (one.title, one.video_id):
+        one, other = other, one
+        ranges = [(start_b, end_b, start_a, end_a) for start_a, end_a, start_b, end_b in ranges]
+        speed, offset_s = 1 / speed, -offset_s / speed
+    shared_s = sum(end - start for start, end, _, _ in ranges)
+    return Duplicate(
+        one,
+        other,
+        offset_s,
+        speed,
+        tuple(DuplicateRange(*each) for each in ranges),
+        shared_s,
+        _share(shared_s, one),
+        _share(sum(end - start for _, _, start, end in ranges), other),
+        aligned.agreement,
+        aligned.likeness,
+    )
+
+
+def _share(shared_s: float, row: VideoRow) -> float:
+    return min(1.0, shared_s / row.duration_s) if row.duration_s > 0 else 1.0
+
+
+def _order(each: Duplicate) -> tuple[float, str, str]:
+    return -each.shared_s, each.a.title, each.b.title

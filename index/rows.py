@@ -286,6 +286,9 @@ class Hit:
     source: Literal["frame", "transcript", "text", "caption", "chapter", "detection", "both"]
     cosine: float | None = None
     bm25: float | None = None
+    speaker: str | None = None
+    """Who says the text, as readers see it; None where nobody knows."""
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,12 @@ if TYPE_CHECKING:
         SegmentRow,
         TranscriptRow,
     )
+    from jobs.duplicates.find import Duplicate
     from kinodex.datasets import TorchOptions
 
 VideoName = str | VideoRow
 """A video's id, the first digits of one, its title or file name, or its row."""
-Table = Literal["all", "frames", "captions", "transcript"]
+Table = Literal["all", "frames", "words", "captions", "transcript"]
 FRAMES_A_READ = 64
 """Frames read at a time by `Library.all_frames`."""
 
@@ -106,8 +107,10 @@ class Library:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
         `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space.
-        A text is looked for in frames by meaning, in captions and in the transcript, fused by rank; `table` names one
-        of them. Pictures and vectors are looked for in frames. Hits of one video are at least `min_gap_s` apart.
+        A text is looked for in frames by meaning, and in captions, in the transcript and in text on screen by words,
+        fused by rank; where the library has sentences (`kinodex add sentences`), in these by meaning too. `table`
+        names one of them; "words" are all three kinds of text. Pictures and vectors are looked for in frames. Hits of
+        one video are at least `min_gap_s` apart.
         """
         scope = self._scope(videos, start_s, end_s)
         if not isinstance(query, str):
@@ -116,6 +119,9 @@ class Library:
             return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
         if not query.strip():
             raise _usage("got an empty query; give some words to look for")
+        if table == "words":
+            meaning = self._reader.sentences.meaning(query)
+            return self._reader.search.words(query, scope, k=k, min_gap_s=min_gap_s, meaning=meaning)
         if table == "transcript":
             return self._reader.search.transcript(query, scope, k=k, min_gap_s=min_gap_s)
         if table == "captions":
@@ -125,10 +131,11 @@ class Library:
         if table == "frames":
             return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
         if table == "all":
+            vector, meaning = self.embed(query), self._reader.sentences.meaning(query)
             return self._reader.search.hybrid(
-                query, self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space
+                query, vector, scope, k=k, min_gap_s=min_gap_s, space=self.space, meaning=meaning
             )
-        raise _usage(f"got table={table!r}; it is 'all', 'frames', 'captions' or 'transcript'")
+        raise _usage(f"got table={table!r}; it is 'all', 'frames', 'words', 'captions' or 'transcript'")
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -160,6 +167,19 @@ class Library:
     @cached_property
     def _image_tower(self) -> Any:
         return self._reader.load_space(self.space, "image")
+
+    def duplicates(
+        self, videos: VideoName | Sequence[VideoName] = (), *, min_s: float = 5.0, every_s: float = 30.0
+    ) -> list[Duplicate]:
+        """Find videos that show the same, whole or in part: re-encoded, cut, letterboxed, moved in time.
+
+        Only pairs with one of `videos`, if any are named, and only those that share `min_s` seconds. One frame each
+        `every_s` of a video looks for others, eight or more a video. What stands still is no duplicate of anything.
+        """
+        from jobs.duplicates.find import find_duplicates
+
+        named = tuple(row.video_id for row in self._reader.videos_named(_names(videos))) if videos else ()
+        return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
 
     # Reading
 

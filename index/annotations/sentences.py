@@ -96,6 +96,15 @@ class Sentences:
         if parts:
             self._tables.append(table, pa.concat_tables(parts))
 
+    def vectors(self, video_id: str, fingerprint: Fingerprint) -> dict[str, NDArray[np.float32]]:
+        """Read the vectors `[dim]` of the lines of a video by a model, by their text; none before it is complete."""
+        if fingerprint.digest not in self._visible.models(STAGE, [video_id]).get(video_id, ()):
+            return {}
+        of_video = equal("video_id", video_id)
+        rows = self._tables.rows(vectors_table(fingerprint, SENTENCES_PREFIX), of_video, ["text", "vector"])
+        values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
+        return dict(zip(rows["text"].to_pylist(), values.astype(np.float32), strict=True))
+
     def outdated(self, fingerprint: Fingerprint) -> list[str]:
         """List the videos whose lines are no longer those that this model embedded."""
         names = {space.digest: table for table, space in space_tables(self._tables, SENTENCES_PREFIX).items()}

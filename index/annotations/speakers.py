@@ -61,9 +61,19 @@ class Speakers:
     def lines(self, rows: Iterable[Mapping[str, Any]]) -> list[TranscriptRow]:
         """Make transcript lines of stored rows, each with the name of its speaker as readers are to see it."""
         rows = list(rows)
-        has_voices = any(row["speaker"] and STORED.fullmatch(row["speaker"]) for row in rows)
-        names = self.names() if has_voices else {}
+        names = self.names_of(row["speaker"] for row in rows)
         return [_line(row, names) for row in rows]
+
+    def names_of(self, speakers: Iterable[str | None]) -> dict[str, str]:
+        """Read the names that were given, if any of these speakers of lines is a voice: most libraries have none."""
+        is_any = any(speaker and STORED.fullmatch(speaker) for speaker in speakers)
+        return self.names() if is_any else {}
+
+    def languages(self) -> dict[str, int]:
+        """Count the stored transcript lines by language, the commonest first; those without one are left out."""
+        counts = self._tables.rows("transcript", None, ["language"])["language"].value_counts().to_pylist()
+        named = [(each["values"], each["counts"]) for each in counts if each["values"]]
+        return dict(sorted(named, key=lambda each: (-each[1], each[0])))
 
     def match(self, voices: Sequence[VoiceLike], model: str, same: float) -> list[str]:
         """Find the speaker of each voice of one video, and store those that are new; `model` made the vectors.

@@ -39,9 +39,10 @@ def fuse(*searches: Sequence[Hit]) -> list[Hit]:
 
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:
     end_s = max(moment.end_s, hit.end_s)
-    text = hit.text if moment.text is None else moment.text
     cosine, bm25 = _scores(moment, hit)
-    return replace(moment, score=moment.score + score, end_s=end_s, text=text, source="both", cosine=cosine, bm25=bm25)
+    if moment.text is None:
+        moment = replace(moment, text=hit.text, speaker=hit.speaker, language=hit.language)
+    return replace(moment, score=moment.score + score, end_s=end_s, source="both", cosine=cosine, bm25=bm25)
 
 
 def _scores(first: Hit, second: Hit) -> tuple[float | None, float | None]:
@@ -64,7 +65,15 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
             row = (hit.video_id, hit.time_s, hit.end_s, hit.text)
             before = rows.get(row, replace(hit, score=0.0))
             cosine, bm25 = _scores(before, hit)
-            rows[row] = replace(before, score=before.score + 1 / (RRF_K + rank), cosine=cosine, bm25=bm25)
+            spoken = before if before.speaker or before.language else hit
+            rows[row] = replace(
+                before,
+                score=before.score + 1 / (RRF_K + rank),
+                cosine=cosine,
+                bm25=bm25,
+                speaker=spoken.speaker,
+                language=spoken.language,
+            )
     return sorted(rows.values(), key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
 
 

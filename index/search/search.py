@@ -7,13 +7,16 @@ video.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
 from index.annotations.additions import plain_label
 from index.annotations.sentences import Meaning
+from index.annotations.speakers import Speakers, shown_speaker
+from index.annotations.text_lines import SOURCES, Source
 from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
 from index.search.fusion import followed, fuse, fuse_same, shares_words, suppress_neighbours
@@ -38,6 +41,7 @@ from index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
+SPOKEN_COLUMNS = [*LINE_COLUMNS, "speaker", "language"]
 CAPTION_COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "model"]
 DETECTION_COLUMNS = ["video_id", "frame_no", "time_s", "label", "score", "model"]
 
@@ -91,10 +95,11 @@ class Search:
         where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
 
         def by_words(limit: int) -> Rows:
-            return _best_first(matching_rows(self._tables, "transcript", text, LINE_COLUMNS, where, limit))
+            return _best_first(matching_rows(self._tables, "transcript", text, SPOKEN_COLUMNS, where, limit))
 
         def to_hits(rows: Rows) -> list[Hit]:
-            hits = [_text_hit(row, "transcript") for row in self._shown(rows, "speech")]
+            names = Speakers(self._tables).names_of(row["speaker"] for row in rows)
+            hits = [_spoken_hit(row, names) for row in self._shown(rows, "speech")]
             return suppress_neighbours(hits, min_gap_s)
 
         return search_until_k(by_words, to_hits, k, first=4 * k if min_gap_s else k)
@@ -170,21 +175,21 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         meaning: Meaning | None = None,
+        sources: Collection[Source] = tuple(SOURCES),
     ) -> list[Hit]:
         """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
 
         With the text's `meaning` (`library.sentences.meaning`) lines of like meaning are fused in by rank, word in
-        common or not. A line that shares only a small word with the text is left out (see `shares_words`).
+        common or not. A line that shares only a small word with the text is left out (see `shares_words`). `sources`
+        are the kinds of text that are searched: "transcript", "text" or "caption".
         """
-        searches = [
-            [line for line in lines if shares_words(text, line.text)]
-            for lines in (
-                self.transcript(text, scope, 2 * k, min_gap_s),
-                self.screen_text(text, scope, 2 * k, min_gap_s),
-                self.captions(text, None, scope, 2 * k, min_gap_s),
-            )
-        ]
-        return by_words_and_meaning(searches, self._like(meaning, scope, 2 * k, min_gap_s), k, min_gap_s)
+        searches = {
+            "transcript": lambda: self.transcript(text, scope, 2 * k, min_gap_s),
+            "text": lambda: self.screen_text(text, scope, 2 * k, min_gap_s),
+            "caption": lambda: self.captions(text, None, scope, 2 * k, min_gap_s),
+        }
+        found = [[hit for hit in searches[each]() if shares_words(text, hit.text)] for each in sources]
+        return by_words_and_meaning(found, self._like(meaning, scope, 2 * k, min_gap_s, sources), k, min_gap_s)
 
     def chapters(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
         """Find the `k` chapters whose title and summary match a text best by BM25; see `search_scenes`."""
@@ -256,10 +261,17 @@ class Search:
         said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
         return frames, said[:k], captions[:k], with_meaning(shown, like, "text")[:k]
 
-    def _like(self, meaning: Meaning | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
+    def _like(
+        self,
+        meaning: Meaning | None,
+        scope: Scope,
+        k: int,
+        min_gap_s: float,
+        sources: Collection[Source] = tuple(SOURCES),
+    ) -> list[Hit]:
         if meaning is None:
             return []
-        return lines_like(self._tables, self._visible, meaning, scope, k, min_gap_s)
+        return lines_like(self._tables, self._visible, meaning, scope, k, min_gap_s, sources)
 
     def _shown(self, rows: Rows, stage: str) -> Rows:
         """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
@@ -295,6 +307,11 @@ def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> floa
     video = videos[row["video_id"]]
     time_s: float = row["time_s"]
     return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
+
+
+def _spoken_hit(row: Mapping[str, Any], names: Mapping[str, str]) -> Hit:
+    speaker = shown_speaker(row["speaker"], names)
+    return replace(_text_hit(row, "transcript"), speaker=speaker, language=row["language"])
 
 
 def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "text", "caption"]) -> Hit:

@@ -7,7 +7,7 @@ chance has it (`index.embedding.sentences.likeness`): a nearest line always exis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from index.annotations.sentences import STAGE, Meaning
@@ -17,7 +17,7 @@ from index.search.fusion import fuse_same, suppress_neighbours
 from index.search.in_memory import unit_query
 from index.search.query import Rows, check_scope, is_few, nearest_rows, search_until_k
 from index.store.database import Tables
-from index.store.filters import all_of, of_videos, overlapping
+from index.store.filters import all_of, of_videos, one_of, overlapping
 from index.store.schema import SENTENCES_PREFIX, vectors_table
 from index.videos.visibility import VisibilityCache
 
@@ -25,7 +25,13 @@ COLUMNS = ["video_id", "source", "start_s", "end_s", "text", "model"]
 
 
 def lines_like(
-    tables: Tables, visible: VisibilityCache, meaning: Meaning, scope: Scope, k: int, min_gap_s: float = 0.0
+    tables: Tables,
+    visible: VisibilityCache,
+    meaning: Meaning,
+    scope: Scope,
+    k: int,
+    min_gap_s: float = 0.0,
+    sources: Collection[Source] = tuple(SOURCES),
 ) -> list[Hit]:
     """Find the `k` lines that are most like a query in meaning, best first, and none that is like it by chance alone.
 
@@ -35,7 +41,8 @@ def lines_like(
     check_scope(visible, scope, k, min_gap_s)
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
-    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+    of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(SOURCES) else []
+    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s) + of_kinds)
 
     def fetch(limit: int) -> Rows:
         rows = nearest_rows(tables, table, query, COLUMNS, where, is_few(scope), limit)

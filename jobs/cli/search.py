@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from index.annotations.sentences import Meaning
     from index.library import Library
 
-KINDS = ("both", "frames", "transcript", "text", "captions", "detections")
+KINDS = ("both", "frames", "words", "transcript", "text", "captions", "chapters", "detections")
 
 
 def search(
@@ -30,8 +31,9 @@ def search(
     only: Annotated[
         str,
         typer.Option(
-            help="frames (by embedding), transcript (by words), text (on screen, by words, typos forgiven), captions "
-            "(by words and meaning), detections (by label), or both: all but detections together."
+            help="frames (by embedding), words (said, on screen and captions, by words, and by meaning after `kinodex "
+            "add sentences`), transcript (by words), text (on screen, by words, typos forgiven), captions (by words "
+            "and meaning), chapters (by titles and summaries), detections (by label), or both: all but these two."
         ),
     ] = "both",
     label: Annotated[str | None, typer.Option(help="Only detections of this label.")] = None,
@@ -48,16 +50,20 @@ def search(
 
     opened = Library.open(library)
     only = _checked("detections" if label is not None and only == "both" else only, query, image, label, space)
-    if only in ("captions", "detections", "text"):
+    if only in ("captions", "chapters", "detections", "text"):
         _check_added(opened, only)
     ids = tuple(row.video_id for row in opened.videos_named(video)) if video else None
     scope = Scope(ids, from_s, to_s)
     if only == "detections":
         hits = opened.search.detections(label or query, min_score, scope, k=k, min_gap_s=min_gap)
+    elif only == "words":
+        hits = opened.search.words(query, scope, k=k, min_gap_s=min_gap, meaning=_meaning(opened, query))
     elif only == "transcript":
         hits = opened.search.transcript(query, scope, k=k, min_gap_s=min_gap)
     elif only == "text":
         hits = opened.search.screen_text(query, scope, k=k, min_gap_s=min_gap)
+    elif only == "chapters":
+        hits = opened.search.chapters(query, scope, k)
     elif only == "frames":
         vector = _vector(opened, query, image, space)
         hits = opened.search.frames(vector, scope, k=k, min_gap_s=min_gap, space=space)
@@ -65,9 +71,8 @@ def search(
         vector = _vector(opened, query, None, None)
         hits = opened.search.captions(query, vector, scope, k=k, min_gap_s=min_gap)
     else:
-        hits = opened.search.hybrid(
-            query, _vector(opened, query, None, space), scope, k=k, min_gap_s=min_gap, space=space
-        )
+        vector, meaning = _vector(opened, query, None, space), _meaning(opened, query)
+        hits = opened.search.hybrid(query, vector, scope, k=k, min_gap_s=min_gap, space=space, meaning=meaning)
     show_hits(hits, opened, as_json=json)
 
 
@@ -91,9 +96,9 @@ def _check_added(library: Library, stage: str) -> None:
     """Raise `UsageError` if a library has no rows of a stage, instead of finding nothing."""
     from jobs.errors import UsageError
 
+    what, stage = ("text on screen" if stage == "text" else stage), ("summaries" if stage == "chapters" else stage)
     if all(added.stage != stage for added in library.info().added):
-        what = "text on screen" if stage == "text" else stage
-        raise UsageError(f"{library.uri} has no {what}; `kinodex add {stage}` makes it from its stored frames")
+        raise UsageError(f"{library.uri} has no {what}; `kinodex add {stage}` makes it from what the library holds")
 
 
 def _vector(library: Library, query: str, image: Path | None, space: str | None) -> NDArray[np.floating[Any]]:
@@ -108,6 +113,16 @@ def _vector(library: Library, query: str, image: Path | None, space: str | None)
         vectors = tower.embed(tower.prepare(_read_image(image))[None])
     vector: NDArray[np.floating[Any]] = vectors[0]
     return vector
+
+
+def _meaning(library: Library, query: str) -> Meaning | None:
+    """Embed the query by the library's sentence model, if it has one; say it where this machine cannot load it."""
+    import sys
+
+    meaning = library.sentences.meaning(query)
+    if library.sentences.missing:
+        print(f"note: lines are found by words alone: {library.sentences.missing}", file=sys.stderr)
+    return meaning
 
 
 def _read_image(path: Path) -> NDArray[np.uint8]:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from agent.environment import Environment
 from index.library import Library
-from index.rows import CaptionRow, Hit, Scope, SegmentRow, VideoRow
+from index.rows import CaptionRow, Hit, SceneRow, Scope, SegmentRow, VideoRow
 from jobs.errors import UsageError
 from jobs.mcp import replies
 from jobs.mcp.images import image_blocks
@@ -30,11 +30,12 @@ FromS = Annotated[float | None, Field(description="Only from this time of the vi
 ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
 Only = Annotated[
-    Literal["frames", "words", "transcript", "text", "captions", "detections"] | None,
+    Literal["frames", "words", "transcript", "text", "captions", "chapters", "detections"] | None,
     Field(
         description="frames (by meaning), words (said, on screen and captions, by words and, where the library has "
         "sentences, by meaning), transcript (by words), text (on screen, by words, typos forgiven), captions (by words "
-        "and meaning), detections (the query is a label); without it all but detections together. "
+        "and meaning), chapters (by titles and summaries), detections (the query is a label); without it all but these "
+        "two. "
         "`overview` counts the rows of a video."
     ),
 ]
@@ -156,6 +157,8 @@ class LibraryTools:
             return self.library.search.transcript(query, scope, k, min_gap_s)
         if only == "text":
             return self.library.search.screen_text(query, scope, k, min_gap_s)
+        if only == "chapters":
+            return self.library.search.chapters(query, scope, k)
         if only == "detections":
             return self.library.search.detections(query, 0.0, scope, k, min_gap_s)
         meaning = self.library.sentences.meaning(query) if only in (None, "words") else None
@@ -242,6 +245,29 @@ class LibraryTools:
             )
         )
 
+    def chapters(
+        self,
+        video: VideoName,
+        start_s: FromS = None,
+        end_s: ToS = None,
+        scenes: Annotated[bool, Field(description="The scenes of the chapters instead: finer, and more.")] = False,
+        offset: Offset = 0,
+    ) -> Annotated[CallToolResult, replies.Contents]:
+        """Read the table of contents of a video or of a part of it: chapters with titles and summaries, or none.
+
+        The quickest way to know what happens where in a long video. At most 200 and 40,000 bytes a call; `cut` then
+        says how to get the next.
+        """
+        row = self._video(video, start_s, end_s)
+        held = self.library.scenes.rows(row.video_id, "scene" if scenes else "chapter")
+        rows = [each for each in held if _in_part(each, start_s, end_s)]
+        lines, cut = page(rows, replies.Part, "scenes" if scenes else "chapters", offset)
+        return tool_result(
+            replies.Contents(
+                video_id=row.video_id, title=row.title, written_by=rows[0].model if rows else None, parts=lines, cut=cut
+            )
+        )
+
     def detections(
         self,
         video: VideoName,
@@ -279,6 +305,6 @@ def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[
     return max(first_s, video.start_s), min(last_s, video.end_s)
 
 
-def _in_part(row: SegmentRow | CaptionRow, start_s: float | None, end_s: float | None) -> bool:
+def _in_part(row: SegmentRow | CaptionRow | SceneRow, start_s: float | None, end_s: float | None) -> bool:
     """True if a row overlaps [start_s, end_s)."""
     return (start_s is None or row.end_s > start_s) and (end_s is None or row.start_s < end_s)

@@ -96,6 +96,8 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
     Raises WeightsMissing, BadCheckpoint, DeviceMissing, or TorchMissing without torch or transformers.
     """
     name = _absolute(name)
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise WeightsMissing(f"got the sentence model {name}, a folder without config.json; give a copy of a model")
     try:
         import_torchvision()
         import transformers

@@ -97,7 +97,8 @@ def _search(library: Library, choice: MomentChoice, videos: Sequence[VideoRow] |
     ids = None if videos is None else tuple(video.video_id for video in videos)
     vector = load_text_tower(library, None).embed_text([words])[0]
     scope = Scope(ids, choice.start_s, choice.end_s)
-    for hit in library.search.hybrid(words, vector, scope, k=choice.hits):
+    meaning = library.sentences.meaning(words)
+    for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):
         yield _of_hit(library, hit, words)
 
 

@@ -36,6 +36,7 @@ class LibrarySearch:
         self.space = space
         self._towers = towers or TextTowers()
         self.embed_text = self._cached(lambda text: self.text_tower.embed_text([text])[0])
+        self._meaning_of = lru_cache(TEXTS_KEPT)(library.sentences.meaning)
         self._frame_times = lru_cache(VIDEOS_KEPT)(library.frame_times)
 
     @property
@@ -51,7 +52,7 @@ class LibrarySearch:
     def search(self, request: SearchRequest) -> dict[str, Any]:
         """Groups of moments (see `groups_view`) for a text, or like a frame where `request.like` names one."""
         if request.like is None:
-            moments = find_moments(self.library, request, self.embed_text, self.space)
+            moments = find_moments(self.library, request, self.embed_text, self.space, self._meaning_of)
             return groups_view(self.library, moments, request.text, "words", self._frame_times, _in_one(request))
         vector = stored_vector(self.library, *request.like, self.space)
         moments = moments_like(self.library, vector, request, self.space)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from index.annotations.sentences import Meaning
 from index.embedding.space import Fingerprint
 from index.errors import QueryError, TimeOutside
 from index.library import Library
@@ -16,8 +17,12 @@ from index.search.fusion import fuse, is_same_moment, suppress_neighbours
 from jobs.viewer.search.request import SearchRequest
 
 EmbedText = Callable[[str], NDArray[np.float32]]
+MeaningOf = Callable[[str], Meaning | None]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
+
+PARTS = {"transcript": "line", "text": "shown", "caption": "caption"}
+"""Of a hit among words, the part of a moment that it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,14 @@ def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -
     return request.kind in ("together", "frames") or (request.kind == "captions" and in_own)
 
 
-def find_moments(library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint) -> list[Moment]:
+def find_moments(
+    library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint, meaning_of: MeaningOf | None = None
+) -> list[Moment]:
     """Find the best moments for a text, best first; `embed` embeds it in `space`, one of the library's.
 
-    Raises QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and
-    detections are searched without embedding anything.
+    `meaning_of` embeds it by the library's sentence model; None: as `library.sentences` does, each time. Raises
+    QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and detections are
+    searched without embedding anything.
     """
     text, k, scope = request.text, request.most, scope_of(library, request)
     if not text.strip():
@@ -53,6 +61,10 @@ def find_moments(library: Library, request: SearchRequest, embed: EmbedText, spa
         case "frames":
             hits = library.search.frames(embed(text), scope, k, MIN_GAP_S, space.digest)
             return [Moment(hit, frame=hit) for hit in hits]
+        case "words":
+            meaning = (meaning_of or library.sentences.meaning)(text)
+            hits = library.search.words(text, scope, k, meaning=meaning)
+            return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
         case "transcript":
             return [Moment(hit, line=hit) for hit in library.search.transcript(text, scope, k)]
         case "text":
@@ -61,9 +73,12 @@ def find_moments(library: Library, request: SearchRequest, embed: EmbedText, spa
             in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
             captions = library.search.captions(text, embed(text) if in_own else None, scope, k)
             return [Moment(hit, caption=hit) for hit in captions]
+        case "chapters":
+            return [Moment(hit, caption=hit) for hit in library.search.chapters(text, scope, k)]
         case "detections":
             return [Moment(hit, detection=hit) for hit in library.search.detections(text, 0.0, scope, k, MIN_GAP_S)]
-    found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest)
+    meaning = (meaning_of or library.sentences.meaning)(text)
+    found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning)
     return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found), MIN_GAP_S)[:k]]
 
 

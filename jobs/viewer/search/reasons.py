@@ -30,7 +30,8 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
         together = f"both {first[0]} and {last}" if len(first) == 1 else f"{', '.join(first)} and {last}"
         return f"{together}: {excerpt(quoted.text, text)}"
     if moment.line is not None:
-        return f"said at {clock(moment.line.time_s)}: {excerpt(moment.line.text, text)}"
+        by_whom = f" by {moment.line.speaker}" if moment.line.speaker else ""
+        return f"said at {clock(moment.line.time_s)}{by_whom}: {excerpt(moment.line.text, text)}"
     if moment.shown is not None:
         return f"on screen at {clock(moment.shown.time_s)}: {excerpt(moment.shown.text, text)}"
     if moment.caption is not None:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from index.errors import QueryError
 from jobs.errors import UsageError
 
-Kind = Literal["together", "frames", "transcript", "text", "captions", "detections"]
+Kind = Literal["together", "frames", "words", "transcript", "text", "captions", "chapters", "detections"]
 KINDS: tuple[str, ...] = get_args(Kind)
 MOST_HITS = 100
 LONGEST_TEXT = 2000

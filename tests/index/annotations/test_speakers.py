@@ -11,7 +11,8 @@ import pytest
 from index.annotations.speakers import Speakers, shown_speaker
 from index.errors import QueryError
 from index.library import Library
-from index.rows import SpokenWord, TranscriptRow
+from index.rows import Hit, SpokenWord, TranscriptRow
+from index.search.fusion import fuse
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SAME = 0.8
@@ -115,6 +116,17 @@ def test_a_name_shows_in_every_line_at_once(library):
     assert [row.speaker for row in library.speakers.find("anna lee")] == ["speaker-1", "speaker-2"]
     library.speakers.name(["speaker-1", "speaker-2"], None)
     assert library.speakers.names() == {}
+
+
+def test_a_search_says_who_spoke_and_in_which_language(library):
+    library.speakers.match([Voice(0)], "m", SAME)
+    heard(library, Line(0, 1, "bonjour kite", "speaker-1", "fr"), Line(5, 6, "hello boat", None, "en"))
+    library.speakers.name(["speaker-1"], "Anna")
+    (hit,) = library.search.transcript("bonjour")
+    assert (hit.speaker, hit.language) == ("Anna", "fr")
+    (fused,) = fuse([Hit("aaaa", 0.5, 1.0, 0, 0.9, None, "frame")], [hit])
+    assert (fused.text, fused.speaker, fused.language, fused.source) == ("bonjour kite", "Anna", "fr", "both")
+    assert (library.search.transcript("boat")[0].speaker, library.speakers.languages()) == (None, {"en": 1, "fr": 1})
 
 
 def test_a_name_outlives_what_was_heard(library):

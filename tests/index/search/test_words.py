@@ -64,6 +64,12 @@ def test_what_both_find_comes_first(library):
     assert len(apart) == 2
 
 
+def test_only_some_kinds_of_text(library):
+    for meaning in (None, MODEL.meaning("car")):
+        hits = library.search.words("car", meaning=meaning, sources=("text", "caption"))
+        assert {hit.text for hit in hits} == {"CAR WASH", "a puppy in a car"}
+
+
 def test_lines_that_chance_has_as_near_are_not_found(library):
     nothing = MODEL.meaning("zebra")
     assert library.search.words("zebra", meaning=nothing) == []

@@ -60,7 +60,7 @@ def test_search_looks_into_captions_detections_and_other_spaces(kinodex: Kinodex
 
     at = ("search", described)
     bad(kinodex, *at, "a boat", "--space", "ViT-B-32/openai", code=2, says="builtin")
-    bad(kinodex, *at, "a boat", "--only", "words", code=2, says="captions")
+    bad(kinodex, *at, "a boat", "--only", "sounds", code=2, says="captions")
     bad(kinodex, *at, "a boat", "--only", "captions", "--label", "walrus", code=2, says="--label")
     bad(kinodex, *at, "a boat", "--only", "transcript", "--space", "builtin", code=2, says="--only transcript")
 

@@ -14,6 +14,7 @@ const KINDS = {
   transcript: "transcript",
   text: "text on screen",
   captions: "captions",
+  chapters: "chapters",
   detections: "detections",
 };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";

@@ -13,7 +13,7 @@ from index.embedding.sentences.export_sentences import export_sentence_model
 from index.embedding.sentences.sentence_model import SentenceModel, load_sentence_model
 from index.embedding.sentences.sentence_tower import SentenceTower
 from index.errors import ExportRefused
-from tests.support.models.sentence_models import real_minilm, small_bert, small_roberta
+from tests.support.models.sentence_models import small_bert, small_roberta
 
 TEXTS = ["a red boat", "two dogs run along the beach at sunset", "", *CHECK_TEXTS[-24:]]
 
@@ -62,11 +62,3 @@ def test_a_tower_that_differs_is_refused(tmp_path):
     model.model.config.layer_norm_eps = 0.5  # the modules have read theirs before
     with pytest.raises(ExportRefused, match="cosine of 0"):
         export_sentence_model(model, tmp_path)
-
-
-@pytest.mark.slow
-def test_the_real_model(tmp_path):
-    model = load_sentence_model(str(real_minilm()), "cpu")
-    tower = exported(model, tmp_path / "tower")
-    car, automobile, snow = tower.embed_texts(["car", "automobile", "snow"])
-    assert car @ automobile > 0.8 > 0.5 > car @ snow

@@ -34,7 +34,7 @@ def test_words_are_found_without_embedding_anything(shown):
     def no_tower(text):
         raise AssertionError(text)
 
-    for kind, text in (("transcript", "sea"), ("text", "sea"), ("detections", "shoe")):
+    for kind, text in (("words", "sea"), ("transcript", "sea"), ("text", "sea"), ("detections", "shoe")):
         find_moments(shown.library, SearchRequest(text, kind), no_tower, shown.library.fingerprint)
 
 

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from agent.core.question import CAPTION, SCREEN_TEXT, SUBTITLE, Note, Video
 from agent.errors import NeedsPictures
 from agent.retrieval.calibration import Floats
+from index.annotations.text_lines import SOURCES
 from index.clock import zero_s
+from index.rows import TranscriptRow
 
 if TYPE_CHECKING:
     from agent.retrieval.line_matches import AnchorsFrom
+    from index.annotations.sentences import Meaning
     from index.library_reader import LibraryReader
     from index.rows import (
         CaptionRow,
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
         ScreenTextRow,
         SegmentRow,
         StoredFrame,
-        TranscriptRow,
         VideoRow,
     )
     from index.search.in_memory import InMemory
@@ -76,6 +78,8 @@ class LibraryVideos:
         self._words: dict[str, tuple[Note, ...]] = {}
         self._lines: dict[str, tuple[Note, ...]] = {}
         self._labels: dict[str, list[str]] = {}
+        self._meanings: dict[str, Meaning | None] = {}
+        self._line_vectors: dict[str, NDArray[np.float32]] = {}
         self._text_vectors: dict[str, NDArray[np.float32]] = {}
         self._cosines: dict[tuple[str, str], Floats] = {}
 
@@ -133,8 +137,21 @@ class LibraryVideos:
         return self._lines[video_id]
 
     def line_cosines(self, text: str, video_id: str) -> Floats | None:
-        """Cosine of every line of a video with a text; None without vectors of sentences."""
-        return None
+        """Cosine of every line of a video with a text, NaN for one without a vector; None without a sentence model."""
+        if text not in self._meanings:
+            self._meanings[text] = self._library.sentences.meaning(text)
+        meaning = self._meanings[text]
+        if meaning is None:
+            return None
+        if video_id not in self._line_vectors:
+            held = self._library.sentences.vectors(video_id, meaning.space)
+            none = np.full(meaning.space.dim, np.nan, np.float32)
+            found = {" ".join(line.split()): vector for line, vector in held.items()}
+            # a line that names its speaker was embedded without the name
+            texts = [line.text if line.text in found else line.text.partition(": ")[2] for line in self.lines(video_id)]
+            rows = [found.get(text, none) for text in texts]
+            self._line_vectors[video_id] = np.array(rows, np.float32).reshape(-1, meaning.space.dim)
+        return (self._line_vectors[video_id] @ meaning.vector).astype(np.float64)
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors [t, dim] of texts in the space; those not embedded before are embedded together."""
@@ -202,16 +219,11 @@ class LibraryVideos:
         return self._known(self._library.search.transcript(text, self._scope, k)) if self._subtitles else []
 
     def search_words(self, text: str, k: int) -> list[Hit]:
-        """The `k` lines that match a text best, of what is said, of text on screen and of captions.
-
-        By BM25, which adds up how rare the shared words are, and so compares from table to table.
-        """
-        from index.search.fusion import shares_words
-
-        captions = self._known(self._library.search.captions(text, None, self._scope, k))
-        written = self._known(self._library.search.screen_text(text, self._scope, k)) if self._screen_text else []
-        found = [*self.search_transcript(text, k), *written, *captions]
-        return sorted((hit for hit in found if shares_words(text, hit.text)), key=lambda hit: -hit.score)[:k]
+        """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
+        hidden = {"transcript": not self._subtitles, "text": not self._screen_text}
+        sources = [source for source in SOURCES if not hidden.get(source)]
+        meaning = self._library.sentences.meaning(text)
+        return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=sources))
 
     def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]:
         """Videos by how well they match any of the texts, best first, by the `k` best matches of each text.
@@ -250,6 +262,12 @@ class LibraryVideos:
 
 
 def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
-    """A line as a note; a caption has a confidence, and how surely text was read is no doubt about the video."""
+    """A line as a note; a caption has a confidence, and how surely text was read is no doubt about the video.
+
+    What was heard says by whom, where voices are told apart; imported lines stay as they were asked before there were
+    voices.
+    """
     confidence = getattr(row, "confidence", None) if kind == CAPTION else None
-    return Note(row.video_id, row.start_s, row.end_s, kind, row.text, confidence)
+    speaker = getattr(row, "speaker", None) if getattr(row, "source", "") == "asr" else None
+    text = f"{speaker}: {row.text}" if speaker else row.text
+    return Note(row.video_id, row.start_s, row.end_s, kind, text, confidence)

@@ -100,7 +100,8 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
             "videos": [asdict(row) for row in videos[:limit]],
             "failures": [asdict(row) for row in failures[:limit]],
         }
-        print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | rows)
+        voices = {"languages": library.speakers.languages(), "speakers": list(map(asdict, library.speakers.rows()))}
+        print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | voices | rows)
         return
     out = console()
     out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
@@ -112,6 +113,12 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
     for added in facts.added:
         out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
+    if languages := library.speakers.languages():
+        shown = ", ".join(f"{escape(visible(code))} ({count:,} lines)" for code, count in languages.items())
+        out.print(f"said and subtitled in {shown}", soft_wrap=True)
+    if voices := library.speakers.rows():
+        named = sum(row.name is not None for row in voices)
+        out.print(f"{len(voices):,} voices, {named:,} of them named (`kinodex name`)")
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
@@ -156,7 +163,8 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         found = {"frame": "picture", "both": "several"}.get(hit.source, hit.source)
         title = escape(visible(videos[hit.video_id].title))
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
-        table.add_row(clock(hit.time_s), *cells, title, found, escape(visible_lines(hit.text or "")))
+        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
+        table.add_row(clock(hit.time_s), *cells, title, found, escape(visible_lines(said)))
     console().print(table if hits else "no hit")
 
 

@@ -180,6 +180,26 @@ class Captions(BaseModel):
     cut: str | None = None
 
 
+class Part(BaseModel):
+    """A chapter, or a scene of one, in [start_s, end_s). Both texts are empty where a model gave none."""
+
+    level: str
+    start_s: Number
+    end_s: Number
+    title: Text
+    text: Text
+
+
+class Contents(BaseModel):
+    """The table of contents of a video: its chapters, or its scenes, in order."""
+
+    video_id: str
+    title: Text
+    written_by: Text | None = None
+    parts: list[Part]
+    cut: str | None = None
+
+
 class Detection(BaseModel):
     """A thing that a model found in a frame; `box` is x0, y0, x1, y1 as parts of width and height."""
 

@@ -31,12 +31,15 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         "times_s": times_s.round(3).tolist(),
         "opens_at_s": opening_s(times_s, segments),
         "segments": [{"start_s": each.start_s, "end_s": each.end_s, "kind": each.kind} for each in segments],
+        "contents": [
+            {"level": each.level, "start_s": each.start_s, "end_s": each.end_s, "title": each.title, "text": each.text}
+            for each in library.scenes.rows(row.video_id)
+        ],
         "captions": [
             {"start_s": each.start_s, "end_s": each.end_s, "text": each.text} for each in library.captions(row.video_id)
         ],
         "transcript": [
-            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text, "speaker": each.speaker}
-            for each in said
+            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text, "speaker": each.speaker} for each in said
         ],
         "languages": sorted({each.language for each in said if each.language}),
         "screen_text": [

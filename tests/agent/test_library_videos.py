@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,11 +11,15 @@ from numpy.typing import NDArray
 from agent.errors import NeedsPictures
 from agent.library_videos import LibraryVideos
 from agent.variants.longvideoagent.clips import tagged_clips
+from index.embedding.sentences.sentence_model import load_sentence_model
 from index.errors import SpaceMismatch
+from index.library import Library
 from index.rows import Scope, TranscriptRow
 from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
 from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.libraries.sentence_lines import add_sentences
 from tests.support.libraries.text_library import text_video_id
+from tests.support.models.sentence_models import small_bert
 
 SAID = "mind the wind"
 
@@ -45,6 +51,19 @@ def test_the_nearest_of_many_are_found_by_their_words(words_library):
     assert [video.title for video in written.nearest(["hello"], 1).videos] == ["talk"]
     found = environment_of(words_library).nearest(["cook in the kitchen", "tastes the soup"], 2)
     assert {video.title for video in found.videos} == {"dinner", "film"}
+
+
+def test_what_was_heard_says_by_whom(tmp_path):
+    library = make_library(tmp_path / "library", {"film": ["a red kite"] * 4})
+    (video,) = library.videos()
+    library.speakers.match([SimpleNamespace(vector=np.eye(256, dtype=np.float32)[0], seconds=9.0)], "m", 0.8)
+    lines = [SimpleNamespace(start_s=0.0, end_s=2.0, text="hello", language="en", speaker="speaker-1")]
+    library.additions.add_speech({video.video_id: lines}, "whisper")
+    assert library.additions.complete("speech", "whisper", {video.video_id: 1}, {}) == ()
+    for name, says in ((None, "speaker 1: hello"), ("Anna", "Anna: hello")):
+        library.speakers.name(["speaker-1"], name)
+        assert [note.text for note in environment_of(library).quoted(video.video_id, 0.0, 4.0)] == [says]
+        assert [clip.text for clip in tagged_clips(environment_of(library)) if clip.text] == [says]
 
 
 def test_a_hidden_transcript_is_hidden_everywhere(words_library):
@@ -162,3 +181,21 @@ def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):
     best = environment.search(["quiet harbour"], signposted.video("film").video_id, 1, 4.0, anchors_from="words")[0]
     assert (best.time_s, best.by_words) == (11.0, True)
     assert best.similarity > 0
+
+
+def test_lines_have_the_cosines_of_the_librarys_sentence_model(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(1, 60), "other": film(2, 60)})
+    video_id = library.video("film").video_id
+    said = [TranscriptRow(video_id, 5.0 * at, 5.0 * at + 3.0, f"line  {at}", "sidecar") for at in range(10)]
+    library.writer.add_transcript({video_id: said})
+    assert LibraryVideos(library, library.videos(), embed_words).line_cosines("line 4", video_id) is None
+    model = load_sentence_model(f"{small_bert(tmp_path / 'bert')}")
+    add_sentences(library, model)
+    videos = LibraryVideos(Library.open(library.uri), library.videos(), embed_words)
+    cosines = videos.line_cosines("line 4", video_id)
+    expected = model.embed_lines([line.text for line in said]) @ model.embed_texts(["line 4"])[0]
+    np.testing.assert_allclose(cosines, expected, atol=2e-3)
+    assert len(videos.line_cosines("line 4", library.video("other").video_id)) == 0
+    add_screen_text(library, video_id, [Line(12.0, 13.0, "ECHO")])
+    outdated = LibraryVideos(Library.open(library.uri), library.videos(), embed_words).line_cosines("line 4", video_id)
+    assert np.isnan(outdated).sum() == 1

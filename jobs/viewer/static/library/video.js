@@ -7,6 +7,7 @@ import { alone, load, picture } from "viewer/shared/source.js";
 import { nearest } from "viewer/shared/sorted.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
+import { contents } from "viewer/library/video_contents.js";
 import { lines } from "viewer/library/video_lines.js";
 import { playedStage } from "viewer/library/video_played.js";
 import { colourOf, detectionWords, stage } from "viewer/library/video_stage.js";
@@ -41,6 +42,7 @@ export async function video(key, videoId) {
   const line = timeLine(data, (at) => picture(key, row.video_id, data.frame_nos[at]), seek);
   const said = (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`;
   const lists = [
+    contents(data.contents, seek),
     lines(transcriptTitle(data.languages), data.transcript, said, seek),
     lines("Text on screen", data.screen_text, (each) => each.text, seek),
     lines("Captions", data.captions, (each) => each.text, seek),

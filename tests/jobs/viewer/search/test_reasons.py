@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from index.rows import Hit
@@ -20,6 +22,7 @@ DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
     [
         (Moment(FRAME, frame=FRAME), "looks like the words"),
         (Moment(LINE, line=LINE), "said at 0:31: we are at sea"),
+        (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31 by Anna: we are at sea"),
         (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
         (Moment(SHOWN, shown=SHOWN), "on screen at 0:31: TO THE SEA"),
         (Moment(FRAME, frame=FRAME, shown=SHOWN), "both seen and shown as text: TO THE SEA"),

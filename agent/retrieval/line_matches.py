@@ -67,7 +67,7 @@ def line_deviations(
 
 
 def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str) -> Floats | None:
-    """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of them."""
+    """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of all."""
     cosines = []
     for video_id in videos:
         lines, compared = source.lines(video_id), [source.line_cosines(text, video_id) for text in texts]
@@ -76,4 +76,4 @@ def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], 
         rows = [at for at, line in enumerate(lines) if line.source == kind]
         cosines += [np.stack([each[rows] for each in compared if each is not None], axis=1)] if rows else []
     known = np.concatenate(cosines)
-    return robust_deviations(known, known)
+    return None if np.isnan(known).any() else robust_deviations(known, known)

@@ -20,7 +20,9 @@ def label_studio(
         str | None,
         typer.Option(help="Address before the name of each video's file, such as /data/local-files/?d=films/."),
     ] = None,
-    boxes: Annotated[bool, typer.Option(help="Add the detections within the moments as boxes.")] = True,
+    boxes: Annotated[
+        bool, typer.Option(help="Add the detections and the text on screen within the moments as boxes.")
+    ] = True,
     json: JsonOption = False,
 ) -> None:
     """Write tasks of Label Studio: tasks.json, and config.xml for its labelling interface. Default: the shots."""
@@ -40,6 +42,7 @@ def coco(
     folder: FolderArgument,
     moments: MomentOptions,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
+    text: Annotated[bool, typer.Option("--text", help="Text on screen instead of detections.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
@@ -49,11 +52,10 @@ def coco(
 
     opened = Library.open(library)
     chosen = replace(moments, label="").choose(opened, "videos")
-    report = export_coco(opened, chosen, folder, moments.label or None, min_score)
-    text = (
-        f"{counted(report.annotations, 'detection')} in {counted(report.images, 'frame')}, {report.categories} labels"
-    )
-    _show(asdict(report), text, str(folder), as_json=json)
+    report = export_coco(opened, chosen, folder, moments.label or None, min_score, text)
+    found = f"{report.annotations:,} boxes of text" if text else counted(report.annotations, "detection")
+    line = f"{found} in {counted(report.images, 'frame')}, {report.categories} labels"
+    _show(asdict(report), line, str(folder), as_json=json)
 
 
 @with_moments

@@ -1,7 +1,8 @@
-"""`kinodex export coco`: detections as a COCO data set: the stored frames that they were found in, and one JSON file.
+"""`kinodex export coco`: detections, or text on screen, as a COCO data set: their stored frames, and one JSON file.
 
 The format is that of COCO's object detection (Lin et al. 2014, cocodataset.org/#format-data): boxes are x, y, width and
-height in pixels of the stored frame. Score, track and model are added to each annotation; readers leave them out.
+height in pixels of the stored frame. Score, track, model and, of text, what it says are added to each annotation;
+readers leave them out. A line of text has one box, that of its best reading, in all frames that show it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from index.library_reader import LibraryReader
 from index.redact import redact_uri
@@ -33,14 +34,24 @@ class CocoReport:
     categories: int
 
 
+class Found(NamedTuple):
+    """A box in a frame, and what it says if it is one of text."""
+
+    row: DetectionRow
+    text: str | None = None
+
+
 def export_coco(
     library: LibraryReader,
     moments: Sequence[Moment],
     folder: Path,
     label: str | None = None,
     min_score: float = 0.0,
+    text: bool = False,
 ) -> CocoReport:
     """Write the detections within the moments, of one label or all, and their frames, into a new or empty folder.
+
+    With `text` lines of text on screen are written instead, of the category `text`.
 
     Raises UsageError where there are none, and as `target_folder` does.
     """
@@ -48,9 +59,14 @@ def export_coco(
     stems = dict(zip(videos, distinct(file_stem(video.title) for video in videos.values()), strict=True))
     settings = {"label": label, "min_score": min_score, "of": [[m.video.video_id, m.start_s, m.end_s] for m in moments]}
     groups = by_video(moments).items()
-    found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
+    if text:
+        settings["text"] = True
+        found = {video_id: _texts(library, group, min_score) for video_id, group in groups}
+    else:
+        found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
     if not any(found.values()):
-        raise UsageError("there is no detection in these videos and times; `kinodex add detections` finds some")
+        what, stage = ("text on screen", "text") if text else ("detection", "detections")
+        raise UsageError(f"there is no {what} in these videos and times; `kinodex add {stage}` finds some")
     content = _Content()
     with target_folder(folder, settings, dict) as target:
         for video_id, rows in found.items():
@@ -63,12 +79,26 @@ def export_coco(
 
 def _detections(
     library: LibraryReader, moments: Sequence[Moment], label: str | None, min_score: float
-) -> dict[int, list[DetectionRow]]:
+) -> dict[int, list[Found]]:
     """Read the detections within moments of one video, by the numbers of their frames, each once."""
-    found: dict[int, dict[DetectionRow, None]] = {}
+    found: dict[int, dict[Found, None]] = {}
     for each in moments:
         for row in library.detections(each.video.video_id, each.start_s, each.end_s, label, min_score):
-            found.setdefault(row.frame_no, {})[row] = None
+            found.setdefault(row.frame_no, {})[Found(row)] = None
+    return {number: list(rows) for number, rows in sorted(found.items())}
+
+
+def _texts(library: LibraryReader, moments: Sequence[Moment], min_score: float) -> dict[int, list[Found]]:
+    """Read the lines of text on screen in the same way: in each stored frame that shows them within the moments."""
+    found: dict[int, dict[Found, None]] = {}
+    numbers, times_s = library.frame_times(moments[0].video.video_id)
+    for each in moments:
+        for row in library.screen_text.rows(each.video.video_id, each.start_s, each.end_s):
+            shown = (times_s >= max(row.start_s, each.start_s)) & (times_s < min(row.end_s, each.end_s))
+            for number, time_s in zip(numbers[shown].tolist(), times_s[shown].tolist(), strict=True):
+                if row.confidence >= min_score:
+                    box = DetectionRow(row.video_id, number, time_s, "text", row.confidence, row.box, None, row.model)
+                    found.setdefault(number, {})[Found(box, row.text)] = None
     return {number: list(rows) for number, rows in sorted(found.items())}
 
 
@@ -86,7 +116,7 @@ class _Content:
         target: Target,
         video: VideoRow,
         stem: str,
-        rows: dict[int, list[DetectionRow]],
+        rows: dict[int, list[Found]],
     ) -> None:
         """Add the frames of a video and what was detected in them."""
         for frame in _frames(library, video, list(rows)):
@@ -94,9 +124,10 @@ class _Content:
             if not target.has(f"{IMAGES}/{name}"):
                 target.write_bytes(f"{IMAGES}/{name}", frame.jpeg)
             self.images.append(_image(len(self.images) + 1, name, video, frame))
-            for row in rows[frame.frame_no]:
+            for row, text in rows[frame.frame_no]:
                 category = self.categories.setdefault(row.label, len(self.categories) + 1)
-                self.annotations.append(_annotation(len(self.annotations) + 1, len(self.images), category, row, frame))
+                made = _annotation(len(self.annotations) + 1, len(self.images), category, row, frame)
+                self.annotations.append(made if text is None else made | {"text": text})
 
     def document(self) -> dict[str, Any]:
         """The whole file."""

@@ -1,8 +1,8 @@
-"""`kinodex export label-studio`: tasks of Label Studio, a video each, with moments and detections as predictions.
+"""`kinodex export label-studio`: tasks of Label Studio, a video each: moments, detections and text as predictions.
 
 Moments are regions of the time line (`timelinelabels`), detections boxes that follow their thing (`videorectangle`),
-in frames from 1 and percent of the picture, as Label Studio's documentation of its video tags has them. `config.xml` is
-the labelling interface that these names belong to.
+and so are lines of text, whose box is that of their best reading; in frames from 1 and percent of the picture, as Label
+Studio's documentation of its video tags has them. `config.xml` is the labelling interface that these names belong to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 from index.clock import player_s
 from index.library_reader import LibraryReader
 from index.redact import redact_uri
-from index.rows import DetectionRow, VideoRow
+from index.rows import DetectionRow, ScreenTextRow, VideoRow
 from jobs.export.moments.moment import Moment, by_video
 from jobs.export.target_folder import target_folder
 
@@ -42,8 +42,8 @@ def export_label_studio(
 ) -> TaskReport:
     """Write `tasks.json` and `config.xml` into a folder that is new or empty.
 
-    Videos are named by their addresses, or by `url_prefix` and the name of the file. `boxes` adds the detections within
-    the moments. Raises UsageError as `target_folder` does.
+    Videos are named by their addresses, or by `url_prefix` and the name of the file. `boxes` adds the detections
+    and the text on screen within the moments. Raises UsageError as `target_folder` does.
     """
     spoken = [each for each in moments if each.source != "detection"] if boxes else list(moments)
     tasks = []
@@ -54,6 +54,7 @@ def export_label_studio(
         results = [_timeline(each, number) for number, each in enumerate(group) if each in spoken]
         if boxes:
             results += _boxes(video, _within(library, group))
+            results += _text_boxes(video, _text_within(library, group))
         for each in results:
             kind = "timeline" if each["type"] == "timelinelabels" else "label"
             names[kind] |= dict.fromkeys(each["value"].get("timelinelabels") or each["value"]["labels"])
@@ -130,12 +131,10 @@ def _boxes(video: VideoRow, rows: Sequence[DetectionRow]) -> list[dict[str, Any]
     for number, row in enumerate(rows):
         alone = ("alone", number) if row.track_id is None else ("track", row.track_id)
         tracks.setdefault((row.model, row.label, *alone), []).append(row)
-    fps = video.fps or USUAL_FPS
-    total = {"framesCount": _frame(video, video.end_s) - 1, "duration": round(video.duration_s, 6)}
     regions = []
     for number, track in enumerate(tracks.values()):
         ordered = sorted(track, key=lambda row: row.time_s)
-        sequence = [_key_frame(video, row, fps, is_last=row is ordered[-1]) for row in ordered]
+        sequence = [_key_frame(video, row.time_s, row.box, is_last=row is ordered[-1]) for row in ordered]
         regions.append(
             {
                 "id": f"box-{number + 1}",
@@ -143,19 +142,50 @@ def _boxes(video: VideoRow, rows: Sequence[DetectionRow]) -> list[dict[str, Any]
                 "from_name": "box",
                 "to_name": "video",
                 "score": max(row.score for row in ordered),
-                "value": total | {"sequence": sequence, "labels": [ordered[0].label]},
+                "value": _extent(video) | {"sequence": sequence, "labels": [ordered[0].label]},
             }
         )
     return regions
 
 
-def _key_frame(video: VideoRow, row: DetectionRow, fps: float, is_last: bool) -> dict[str, Any]:
+def _text_within(library: LibraryReader, moments: Sequence[Moment]) -> list[ScreenTextRow]:
+    """Read the lines of text on screen within moments of one video, each once."""
+    video_id = moments[0].video.video_id
+    rows = (row for each in moments for row in library.screen_text.rows(video_id, each.start_s, each.end_s))
+    return list(dict.fromkeys(rows))
+
+
+def _text_boxes(video: VideoRow, rows: Sequence[ScreenTextRow]) -> list[dict[str, Any]]:
+    """Make a region of each line of text, of the category `text`, with what it says beside it."""
+    regions = []
+    for number, row in enumerate(rows):
+        ends = ((row.start_s, False), (row.end_s, True))
+        sequence = [_key_frame(video, time_s, row.box, is_last) for time_s, is_last in ends]
+        regions.append(
+            {
+                "id": f"text-{number + 1}",
+                "type": "videorectangle",
+                "from_name": "box",
+                "to_name": "video",
+                "score": row.confidence,
+                "meta": {"text": [row.text]},
+                "value": _extent(video) | {"sequence": sequence, "labels": ["text"]},
+            }
+        )
+    return regions
+
+
+def _extent(video: VideoRow) -> dict[str, Any]:
+    return {"framesCount": _frame(video, video.end_s) - 1, "duration": round(video.duration_s, 6)}
+
+
+def _key_frame(video: VideoRow, time_s: float, box: tuple[float, ...], is_last: bool) -> dict[str, Any]:
     """A box at a frame, in percent; the box ends with its last one, else Label Studio would show it to the end."""
-    x0, y0, x1, y1 = (100 * part for part in row.box)
-    frame = _frame(video, row.time_s)
+    x0, y0, x1, y1 = (100 * part for part in box)
+    frame = _frame(video, time_s)
     return {
         "frame": frame,
-        "time": round((frame - 1) / fps, 6),
+        "time": round((frame - 1) / (video.fps or USUAL_FPS), 6),
         "enabled": not is_last,
         "rotation": 0,
         "x": round(x0, 4),

@@ -163,7 +163,7 @@ def test_sizes_are_told_before_and_after(kinodex: Kinodex, library: Library) -> 
 
 @pytest.mark.parametrize("stage", STAGE_MODELS)
 def test_an_addition_that_lost_rows_is_broken(kinodex: Kinodex, library: Library, tables: Tables, stage: str) -> None:
-    table = {"speech": "transcript", "vectors": vectors_table(OTHER)}.get(stage, stage)
+    table = {"speech": "transcript", "text": "screen_text", "vectors": vectors_table(OTHER)}.get(stage, stage)
     of_first = equal("video_id", "aaaa")
     tables.delete(table, of_first if stage == "vectors" else of_first & equal("model", "m"))
     looked = kinodex("maintain", library.uri, "--check")

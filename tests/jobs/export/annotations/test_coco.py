@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.export.annotations.coco import export_coco
 from jobs.export.moments.moment import Moment
+from tests.support.libraries.screen_lines import Line, add_screen_text
 
 
 def test_boxes_are_opened_by_pycocotools(described: Path, tmp_path: Path) -> None:
@@ -45,3 +47,23 @@ def test_times_scores_and_labels_limit_them(described: Path, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="kinodex add detections"):
         export_coco(library, [whole], tmp_path / "c", label="cat")
     assert not (tmp_path / "c").exists()
+
+
+def test_text_on_screen_is_a_box_in_every_frame_that_shows_it(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(shutil.copytree(described, tmp_path / "library")))
+    film = library.video("film-02")
+    whole = Moment(film, film.start_s, film.end_s)
+    with pytest.raises(UsageError, match="kinodex add text"):
+        export_coco(library, [whole], tmp_path / "none", text=True)
+    start_s = film.start_s + 2.0
+    add_screen_text(library, film.video_id, [Line(start_s, start_s + 3.0, "HARBOUR", box=(0.25, 0.5, 0.75, 0.625))])
+    report = export_coco(library, [whole], tmp_path / "out", text=True)
+    coco = COCO(str(tmp_path / "out" / "annotations.json"))
+    shown = [image["time_s"] for image in coco.loadImgs(coco.getImgIds())]
+    _, times_s = library.frame_times(film.video_id)
+    assert shown == [time_s for time_s in times_s if start_s <= time_s < start_s + 3.0]
+    assert (report.images, report.annotations, report.categories) == (len(shown), len(shown), 1)
+    annotation, image = coco.loadAnns(coco.getAnnIds())[0], coco.loadImgs(coco.getImgIds())[0]
+    assert (annotation["text"], coco.loadCats(coco.getCatIds())[0]["name"]) == ("HARBOUR", "text")
+    sides = (image["width"], image["height"])
+    assert annotation["bbox"] == pytest.approx([0.25 * sides[0], 0.5 * sides[1], 0.5 * sides[0], 0.125 * sides[1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +11,9 @@ import pytest
 
 from index.library import Library
 from jobs.export.annotations.label_studio import export_label_studio
+from jobs.export.moments.choose import MomentChoice, choose_moments
 from jobs.export.moments.moment import Moment
+from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.servers.third_parties.environments import printed, python_with
 
 SDK = "label-studio-sdk==2.1.2"
@@ -52,6 +55,22 @@ def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
     names = {each.get("name") for each in tree.iter()}
     assert {"timeline", "box", "video"} <= names
     assert {each.get("value") for each in tree.iter("Label")} == {"mine", "caption", "video", "walrus"}
+
+
+def test_text_on_screen_is_a_box_from_its_first_frame_to_its_end(described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(shutil.copytree(described, tmp_path / "library")))
+    film = library.video("film-01")
+    add_screen_text(library, film.video_id, [Line(2.0, 5.0, "HARBOUR", box=(0.25, 0.5, 0.75, 0.625))])
+    moments = choose_moments(library, MomentChoice(rows="text"), None)
+    assert [(each.start_s, each.end_s, each.label, each.score) for each in moments] == [(2.0, 5.0, "HARBOUR", 0.875)]
+    report = export_label_studio(library, moments, tmp_path / "out", None, boxes=True)
+    assert (report.moments, report.boxes) == (1, 1)
+    (task,) = json.loads((tmp_path / "out" / "tasks.json").read_text())
+    line, box = task["predictions"][0]["result"]
+    assert (line["value"]["timelinelabels"], line["meta"]) == (["text"], {"text": ["HARBOUR"]})
+    assert (box["value"]["labels"], box["meta"], box["score"]) == (["text"], {"text": ["HARBOUR"]}, 0.875)
+    keys = [(key["time"], key["enabled"], key["x"], key["width"]) for key in box["value"]["sequence"]]
+    assert keys == [(2.0, True, 25.0, 50.0), (5.0, False, 25.0, 50.0)]
 
 
 def test_a_task_without_boxes_names_the_file(library: Path, tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ LEAST_PICTURE_NOISE, LEAST_WORD_NOISE = 0.02, 0.1
 """Squared distances of unit vectors: of pictures of one place with another in front of it, and of texts."""
 UNIT_S, MOST_UNITS = 1.0, 20_000
 """Segments shorter than this are taken together, and so are many of a recording of days: both bound the work."""
-SILENCE_S = 10.0
-"""A silence of this length makes a border as cheap as one can."""
-SILENT_PRICE, SPOKEN_PRICE = 0.5, 2.0
+SILENCE_S, SILENCE_PAUSES = 10.0, 3.0
+"""A silence of this length, and of so many times the film's usual pause, makes a border as cheap as one can."""
+SILENT_PRICE, SPOKEN_PRICE = 0.8, 1.5
 """What a border costs in silence, and inside a spoken line, against one elsewhere."""
 
 
@@ -64,6 +64,7 @@ class _Film:
     vectors: Floats
     texts: Sequence[str]
     lines_s: Sequence[tuple[float, float]]
+    silence_s: float
 
 
 def find_structure(
@@ -86,7 +87,7 @@ def find_structure(
     if not len(vectors) == len(texts) == count:
         raise ValueError(f"got {count} segments, {len(vectors)} vectors and {len(texts)} texts; give one of each")
     seconds = np.array([max(end_s - start_s, 0.0) for start_s, end_s in spans_s])
-    film = _Film(spans_s, seconds, vectors, texts, _merged(lines_s))
+    film = _Film(spans_s, seconds, vectors, texts, spoken_s := _merged(lines_s), _long_silence(spoken_s))
     film_s, units = float(seconds.sum()), _units(seconds)
     scenes = _joined(film, units, scene_limits(film_s, len(units)))
     chapters = _joined(film, scenes, chapter_limits(film_s, len(scenes)))
@@ -155,7 +156,13 @@ def _border_price(film: _Film, first: int) -> float:
     said_from_s = film.lines_s[after][0] if after < len(film.lines_s) else math.inf
     if said_until_s > time_s:
         return SPOKEN_PRICE
-    return 1.0 - (1.0 - SILENT_PRICE) * min((said_from_s - said_until_s) / SILENCE_S, 1.0)
+    return 1.0 - (1.0 - SILENT_PRICE) * min((said_from_s - said_until_s) / film.silence_s, 1.0)
+
+
+def _long_silence(spoken_s: Sequence[tuple[float, float]]) -> float:
+    """Seconds of a silence that is long in this film: where somebody speaks once a minute, a minute is nothing."""
+    pauses_s = [after[0] - before[1] for before, after in pairwise(spoken_s)]
+    return max(SILENCE_S, SILENCE_PAUSES * float(np.median(pauses_s))) if pauses_s else SILENCE_S
 
 
 def _merged(lines_s: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -67,7 +67,10 @@ def _options(
         Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
     ] = None,
     of: Annotated[
-        str | None, typer.Option(help="What the library holds: shots, captions, transcript, text, detections, videos.")
+        str | None,
+        typer.Option(
+            help="What the library holds: shots, scenes, chapters, captions, transcript, text, detections, videos."
+        ),
     ] = None,
     video: VideoOption = None,
     from_s: FromOption = None,

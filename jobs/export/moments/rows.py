@@ -1,8 +1,9 @@
-"""Moments from what a library holds of a video: shots, captions, transcript, text, detections, or all as one."""
+"""Moments from what a library holds of a video: its shots, scenes and chapters, words, detections, or all as one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
@@ -39,12 +40,28 @@ def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
         yield Moment(video, row.time_s, end_s, row.label, row.score, "detection")
 
 
+def _chapters(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    yield from _parts(library, video, "chapter")
+
+
+def _scenes(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    yield from _parts(library, video, "scene")
+
+
+def _parts(library: LibraryReader, video: VideoRow, level: Literal["scene", "chapter"]) -> Iterator[Moment]:
+    """The titles of chapters or scenes, as players list them; a number in the place of one that is missing."""
+    for row in library.scenes.rows(video.video_id, level):
+        yield Moment(video, row.start_s, row.end_s, row.title or f"{level} {row.number + 1}", None, level)
+
+
 def _whole(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     yield Moment(video, video.start_s, video.end_s, video.title, None, "video")
 
 
 ROWS: dict[str, MomentsOf] = {
     "shots": _shots,
+    "scenes": _scenes,
+    "chapters": _chapters,
     "captions": _captions,
     "transcript": _transcript,
     "text": _screen_text,

@@ -34,6 +34,10 @@ PARTLY = 0.6
 """Share of a statement's words that makes a caption worth another look."""
 HINT = 0.3
 """That of a caption with the right colour or place, and another thing."""
+PLACE = re.compile(r"\b(?:in|on|at|under) the .+$")
+"""Of a caption of the sketch world, where it is."""
+SUMMED = 12
+"""Things that a summary names."""
 Reply = dict[str, Any]
 
 
@@ -172,6 +176,8 @@ def decide(sight: Eyes, asked: Asked) -> Reply:
     """Answer when it is settled, or when exploring is over; else go beside the moment asked about, else by score."""
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
+    told = read_notes(question, asked.notes) if asked.notes else Verdict()
+    verdict = max(told, verdict, key=lambda each: (each.settled, each.strength))
     open_ones = [part for part in asked.segments if part.open]
     if verdict.settled or not open_ones or "Exploring is over" in asked.text:
         return {**conclusion(question, verdict, asked.text), "segment": None}
@@ -243,15 +249,18 @@ def summarize(sight: Eyes, asked: Asked) -> Reply:
 
 
 def summarize_part(sight: Eyes, asked: Asked) -> Reply:
-    """An entry of a table of contents: what is described most often is the title."""
+    """An entry of a table of contents: the place that is named most often is the title, what is there the summary."""
     if asked.notes:
         texts = [note.text for note in asked.notes]
     else:
         texts = [each.text for each in sight.describe([frame.jpeg for frame in asked.frames])]
-    phrases = Counter(phrase for text in texts for phrase in text.split("; then ")[0].split(". ")[:1])
-    title = " ".join(max(phrases, key=lambda each: phrases[each], default="nothing").split()[:8]).rstrip(".,;:")
-    summary = ". ".join(dict.fromkeys(texts[:: max(1, len(texts) // 6)])) or "Nothing."
-    return {"title": title or "nothing", "summary": summary}
+    phrases = [
+        phrase.strip(" .") for text in texts for phrase in re.split(r"; then |; |[.] ", text) if phrase.strip(" .")
+    ]
+    places = Counter(found[0] for phrase in phrases if (found := PLACE.search(phrase)))
+    title = max(places, key=lambda each: places[each], default=phrases[0] if phrases else "nothing")
+    summary = ". ".join([*dict.fromkeys(phrases)][:SUMMED])
+    return {"title": " ".join(title.split()[:8]), "summary": f"{summary or 'Nothing is known'}."}
 
 
 def relevances(sight: Eyes, asked: Asked) -> Reply:

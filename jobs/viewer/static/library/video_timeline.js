@@ -1,4 +1,4 @@
-// The time line of a video: filmstrip, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
+// The time line of a video: filmstrip, chapters, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
 
 import { el } from "viewer/shared/dom.js";
 import { nearest } from "viewer/shared/sorted.js";
@@ -119,14 +119,18 @@ function readColours(element) {
 }
 
 function textTracks(data) {
-  const row = (name, ranges, colour) => ({
+  const row = (name, ranges, colour, alpha = 0.28) => ({
     name,
     ranges,
     longest: ranges.reduce((most, each) => Math.max(most, each.end_s - each.start_s), 0),
-    alpha: 0.28,
+    alpha,
     colour,
   });
+  const chapters = data.contents
+    .filter((each) => each.level === "chapter")
+    .map((each) => ({ ...each, text: each.title }));
   return [
+    row(`Chapters: ${amount(chapters.length)}`, chapters, (colours) => colours.muted, 0.18),
     row(`Transcript: ${plural(data.transcript.length, "line")}`, data.transcript, (colours) => colours.said),
     row(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
     row(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),

@@ -44,9 +44,12 @@ if TYPE_CHECKING:
         TranscriptRow,
         VideoRow,
     )
+    from jobs.duplicates.find import Duplicate
     from jobs.errors import UsageError
     from jobs.evaluation.harness import evaluate as eval
     from jobs.evaluation.score.report import EvalReport
+    from jobs.export.moments.moment import Moment
+    from jobs.ground.ground import Grounding
     from jobs.ingest.outcomes import IngestReport
     from kinodex.corpus import ingest
     from kinodex.frame import Frame
@@ -60,11 +63,13 @@ __all__ = [
     "Budget",
     "CaptionRow",
     "DetectionRow",
+    "Duplicate",
     "Environment",
     "EvalReport",
     "Evidence",
     "Frame",
     "FrameVectors",
+    "Grounding",
     "Hit",
     "IngestReport",
     "KinodexError",
@@ -73,6 +78,7 @@ __all__ = [
     "LibraryError",
     "LibraryFacts",
     "ModelError",
+    "Moment",
     "OpenAIModel",
     "PipelineError",
     "Price",
@@ -122,9 +128,12 @@ _HOMES = {
         "TranscriptRow",
         "VideoRow",
     ),
+    "jobs.duplicates.find": ("Duplicate",),
     "jobs.errors": ("UsageError",),
     "jobs.evaluation.harness": ("eval",),
     "jobs.evaluation.score.report": ("EvalReport",),
+    "jobs.export.moments.moment": ("Moment",),
+    "jobs.ground.ground": ("Grounding",),
     "jobs.ingest.outcomes": ("IngestReport",),
     "kinodex.corpus": ("ingest",),
     "kinodex.frame": ("Frame",),

@@ -111,3 +111,20 @@ def test_one_time_is_refused_and_a_row_names_its_video(opened: kinodex.Library) 
     assert "jpeg" not in repr(opened.frames(film, [0.0])[0])
     with pytest.raises(kinodex.UsageError, match=r"got 3.0 for times_s; give a list of times, such as \[3.0\]"):
         opened.frames(film, cast(Any, 3.0))
+
+
+def test_drawn_films_are_no_duplicates_of_each_other(opened: kinodex.Library) -> None:
+    assert opened.duplicates() == []
+    with pytest.raises(kinodex.UsageError, match="give more than 0"):
+        opened.duplicates(opened.videos()[0], min_s=0)
+
+
+def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) -> None:
+    found = opened.ground("a bird", videos="film-01", least=0.0, most=2)
+    assert isinstance(found, kinodex.Grounding)
+    assert found.present and 1 <= len(found.ranges) <= 2
+    assert all(isinstance(each, kinodex.Moment) and each.video.title == "film-01" for each in found.ranges)
+    assert opened.ground("a bird", least=99.0).ranges == ()
+    assert opened.ground("a bird", videos="film-01", agent="uniform", cache=False).by == "uniform"
+    with pytest.raises(kinodex.UsageError, match="got model without an agent"):
+        opened.ground("a bird", model="gpt-4o")

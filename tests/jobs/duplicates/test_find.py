@@ -1,0 +1,71 @@
+"""Near-duplicates of a library: pairs with offsets and ranges in the times of players, by memory and by index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.library import Library
+from jobs.duplicates.find import find_duplicates
+from jobs.errors import UsageError
+from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
+from tests.support.walks import DIM, shot, walk
+
+FILM, OTHER = walk(90, 1), walk(90, 2)
+VIDEOS = {
+    "whole": (shot(FILM, 0, 90), 0.0),
+    "cut": (shot(FILM, 25, 65, noise=0.05), 500.0),
+    "other": (shot(OTHER, 0, 60), 0.0),
+    "still": (np.repeat(shot(FILM, 40, 41), 20, axis=0), 0.0),
+    "still again": (np.repeat(shot(FILM, 40, 41), 30, axis=0), 0.0),
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    library = Library.create(str(tmp_path_factory.mktemp("duplicates") / "library"), SETTINGS, fingerprint(dim=DIM))
+    for name, (units, start_s) in VIDEOS.items():
+        write(library, MadeVideo(name.replace(" ", "-"), units.astype(np.float16), start_s=start_s), name)
+    return library
+
+
+@pytest.mark.parametrize("in_memory_frames", [10_000, 1])
+def test_a_cut_is_found_with_its_place(library: Library, in_memory_frames: int) -> None:
+    (found,) = find_duplicates(library, in_memory_frames=in_memory_frames)
+    assert (found.a.title, found.b.title, found.speed) == ("cut", "whole", 1.0)
+    assert found.offset_s == pytest.approx(25, abs=0.3), "both counted from 0:00, though the file begins at 500 s"
+    (stretch,) = found.ranges
+    assert (stretch.start_a_s, stretch.end_a_s) == pytest.approx((0, 40), abs=1.0)
+    assert (stretch.start_b_s, stretch.end_b_s) == pytest.approx((25, 65), abs=1.0)
+    assert (found.share_a, found.share_b) == pytest.approx((1.0, 40 / 90), abs=0.05)
+    assert found.shared_s == pytest.approx(40, abs=1.0)
+    assert 0.8 < found.score <= 1.0
+
+
+def test_only_pairs_of_the_named_videos_and_of_some_length(library: Library) -> None:
+    assert [each.b.title for each in find_duplicates(library, ["whole"])] == ["whole"]
+    assert find_duplicates(library, ["other"]) == []
+    assert find_duplicates(library, min_s=45) == []
+
+
+def test_progress_names_what_is_done(library: Library) -> None:
+    said: list[tuple[str, int, int]] = []
+    find_duplicates(library, progress=lambda what, done, of: said.append((what, done, of)))
+    assert ("searching frames of videos", 5, 5) in said
+    assert said[-1][0] == "aligning pairs"
+    assert said[-1][1] == said[-1][2]
+
+
+@pytest.mark.parametrize("numbers", [{"min_s": 0}, {"every_s": -1.0}, {"min_s": float("nan")}])
+def test_numbers_are_more_than_nothing(library: Library, numbers: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="give more than 0"):
+        find_duplicates(library, **numbers)
+
+
+def test_a_library_of_one_video_has_no_pair(tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint(dim=DIM))
+    assert find_duplicates(library) == []
+    write(library, MadeVideo("whole", VIDEOS["whole"][0].astype(np.float16)))
+    assert find_duplicates(library) == []

@@ -51,9 +51,9 @@ def videos(
 def added(
     library: LibraryArgument,
     stage: Annotated[
-        str, typer.Argument(help="captions, detections, speech, text, vectors, or clips (captions of agents).")
+        str, typer.Argument(help="captions, detections, speech, text, summaries, vectors, sentences, or clips.")
     ],
-    model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors the space's digest.")],
+    model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
     video: VideoOption = None,
     yes: YesOption = False,
 ) -> None:

@@ -11,7 +11,7 @@ from mktestdocs import check_md_file
 
 from index.library import Library
 from index.rows import ClipRow
-from index.store.late_tables import LATE_TABLES
+from index.store.late_tables import LATE_TABLES, sentences_schema
 from index.store.schema import FORMAT_VERSION, table_schemas, vectors_table
 from tests.support.libraries.random_library import (
     DIM,
@@ -39,6 +39,7 @@ def page(root: Path) -> Path:
 
 def schemas() -> dict[str, pa.Schema]:
     known = {**table_schemas(SETTINGS, fingerprint()), **LATE_TABLES}
+    known["sentences_<model>"] = sentences_schema(fingerprint(), {})
     known["vectors_<space>"] = known.pop(vectors_table(fingerprint()))
     return known
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -15,14 +16,18 @@ import pytest
 
 from index.annotations.additions import rows_held
 from index.library import Library
+from index.rows import Hit, Scope
+from index.search.words import lines_like
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
 from jobs.annotate.screen_text import ScreenText
+from jobs.annotate.sentences import Sentences
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.vectors import Vectors
 from pipeline.models.text_reader import CARRIED
+from tests.support.libraries.random_library import caption
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.text_film import text_film
 
@@ -30,11 +35,14 @@ HAS_VOICES = find_spec("resemblyzer") is not None
 STAGES: dict[str, Callable[[str], Stage]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
     "detections": lambda model: Detections(model, min_score=0.5),
+    "sentences": lambda model: Sentences(model, "cpu"),
     "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
     "text": ScreenText,
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
-MODELS = {"captions": "llava", "detections": "rt_detr", "speech": "whisper", "vectors": "space"}
+MODELS = {
+    "captions": "llava", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper", "vectors": "space",
+}  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; nothing here waits for a time
 
 
@@ -59,6 +67,9 @@ def signs(tmp_path_factory) -> Path:
 def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
     films: Path = request.getfixturevalue("signs" if name == "text" else "plain")
     peaceful, killed = (Library.open(str(shutil.copytree(films, tmp_path / place))) for place in ("one", "other"))
+    if name == "sentences":
+        for library in (peaceful, killed):
+            caption_all(library)
     model = CARRIED if name == "text" else str(tiny_model(MODELS[name]))
     stage = STAGES[name](model)
     add(peaceful, stage)
@@ -107,8 +118,25 @@ def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
         child.kill()
 
 
+def caption_all(library: Library) -> None:
+    """Give every video captions, which no model wrote."""
+    ids = [row.video_id for row in library.videos()]
+    library.additions.add_captions({id_: [caption(0, f"a red boat {id_}"), caption(1, "snow")] for id_ in ids}, "m")
+    assert library.additions.complete("captions", "m", dict.fromkeys(ids, 2), {}) == ()
+
+
+def like_all(library: Library, video_id: str) -> list[Hit]:
+    """All lines of a video that are found by meaning, however little they are like the words."""
+    meaning = library.sentences.meaning("two dogs")
+    assert meaning is not None
+    scope = Scope((video_id,))
+    return lines_like(library.tables, library.visible, replace(meaning, least_cosine=-1.0), scope, 10)
+
+
 def rows_of(library: Library, name: str, video_id: str) -> object:
     """Rows of a stage as readers see them."""
+    if name == "sentences":
+        return [(hit.text, round(hit.cosine or 0, 3)) for hit in like_all(library, video_id)]
     if name == "captions":
         return [(c.segment_no, c.text, round(c.confidence or 0, 5)) for c in library.captions(video_id)]
     if name == "detections":

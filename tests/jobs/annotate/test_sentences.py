@@ -90,3 +90,14 @@ def test_a_query_without_a_common_word_is_found_by_the_real_model(films, kinodex
     assert films.search.words("volcano", meaning=films.sentences.meaning("volcano")) == []
     found = json_of(kinodex, "search", films.uri, "car", "--only", "words")
     assert [each["text"] for each in found] == [SAID["drive"][0][2]]
+
+
+@pytest.mark.ray
+def test_on_ray_the_rows_are_the_same(films, bert, kinodex, ray_cluster, tmp_path):
+    other = Library.open(str(shutil.copytree(films.uri, tmp_path / "other")))
+    made_here = json_of(kinodex, "add", "sentences", films.uri, "--model", bert)
+    on_ray = json_of(
+        kinodex, "add", "sentences", other.uri, "--model", bert, "--ray-address", ray_cluster.address, "--workers", 1
+    )
+    assert (on_ray["added"], on_ray["rows"]) == (made_here["added"], made_here["rows"]) == (3, 4)
+    assert held(other, on_ray["model"]) == held(films, made_here["model"])

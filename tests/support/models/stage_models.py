@@ -27,6 +27,7 @@ from pipeline.models.hub import import_transformers
 from pipeline.sampling.sample import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.libraries.random_library import caption
+from tests.support.models.sentence_models import small_bert
 from tests.support.models.tiny_models import TINY, write_model
 
 WORDS = "a red kite over the sea and two boats at night in the snow with a cat dog house car what is to be seen here"
@@ -229,7 +230,13 @@ def space(folder: Path) -> Path:
     return folder
 
 
-MAKERS = {each.__name__: each for each in (llama, llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space)}
+def sentences(folder: Path, seed: int = 0) -> Path:
+    """A sentence model: a small BERT, with what sentence-transformers keeps beside it."""
+    return small_bert(folder, seed)
+
+
+MADE = (llama, llava, idefics3, rt_detr, owlv2, grounding_dino, whisper, space, sentences)
+MAKERS = {each.__name__: each for each in MADE}
 """Makers of tiny models by name."""
 
 

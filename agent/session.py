@@ -135,9 +135,15 @@ class Session:
         return await gather_all([self.ask(request) for request in requests])
 
     async def decide(
-        self, candidates: Sequence[ScoredSegment], frames: tuple[ShownFrame, ...], scores: ScoreKind = "fused"
+        self,
+        candidates: Sequence[ScoredSegment],
+        frames: tuple[ShownFrame, ...],
+        scores: ScoreKind = "fused",
+        notes: tuple[Note, ...] = (),
     ) -> int | Answer:
         """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
+
+        `notes` quote what is said at the times of the frames.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
@@ -151,6 +157,7 @@ class Session:
             scores=scores,
             must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
             declining=self.rules.while_searching,
+            notes=notes,
         )
         if request.must_answer:
             return await self.conclude(request, over or "")
@@ -161,7 +168,7 @@ class Session:
             return self._explore(_most_promising(candidates), forced=True)
         if decision.action == "explore" and decision.segment is not None:
             return self._explore(decision.segment, forced=False)
-        if decision.action == "answer" and (doubt := await self.doubt(decision, frames)):
+        if decision.action == "answer" and (doubt := await self.doubt(decision, (*frames, *notes))):
             return await self._explore_in_doubt(request, decision, doubt)
         return self._concluded(request, decision)
 
@@ -249,7 +256,7 @@ class Session:
         *,
         forced: bool = False,
     ) -> Answer:
-        notes = request.notes if isinstance(request, AnswerFrames | AnswerNotes | Recall) else ()
+        notes = request.notes if isinstance(request, Decide | AnswerFrames | AnswerNotes | Recall) else ()
         shown: Shown = (*request.frames, *notes)
         if reply is None:
             return self._answer_without_reply(over, reason)

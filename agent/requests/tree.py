@@ -24,7 +24,7 @@ from agent.core.protocol import (
     described,
     with_reasoning,
 )
-from agent.core.question import LATER, Question, ScoredSegment, Segment, Video, listed_candidates
+from agent.core.question import LATER, Note, Question, ScoredSegment, Segment, Video, listed_candidates
 from agent.core.reply_schema import NULL, Bounds, bound_schema, exactly, one_of, strict_schema
 from agent.core.reply_values import Score, WholeNumber
 from agent.errors import InvalidReply
@@ -269,6 +269,8 @@ class Decide(Request[Decision]):
     scores: ScoreKind = "fused"
     must_answer: bool = False
     declining: Declining = field(default="allowed", metadata=LATER)
+    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
+    """What is said and stands on screen at the times of the frames."""
 
     @property
     def actions(self) -> tuple[str, ...]:

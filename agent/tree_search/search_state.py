@@ -15,7 +15,7 @@ import numpy as np
 
 from agent.core.budget import Account
 from agent.core.protocol import ShownFrame
-from agent.core.question import ScoredSegment, Segment
+from agent.core.question import Note, ScoredSegment, Segment
 from agent.environment import Environment
 from agent.requests.tree import Decide, ScoreKind
 from agent.retrieval.calibration import Floats
@@ -193,6 +193,14 @@ def remember(
     session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
 
 
+def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+    """Lines that are said, or stand on screen, while some frames are on screen: notes by video and time, each once."""
+    environment = session.environment
+    lines = {note for frame in frames for note in environment.quoted(frame.video_id, *environment.shown_range(frame))}
+    session.account.count_screen_text(lines)
+    return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
+
+
 def whole_video(session: Session, capacity: int) -> tuple[ShownFrame, ...]:
     """All frames of the session's videos if there are no more than `capacity` of them, and a budget allows them."""
     environment, left = session.environment, session.account.frames_left
@@ -214,6 +222,7 @@ def final_request(
     candidates: Sequence[ScoredSegment] = (),
     scores: ScoreKind = "none",
     pictures: Pictures = "large",
+    notes: tuple[Note, ...] = (),
 ) -> Decide:
     """Make the request for an answer from the memory when exploring is over."""
     return Decide(
@@ -223,4 +232,5 @@ def final_request(
         frames=shown_frames(memory, 0, pictures),
         scores=scores,
         must_answer=True,
+        notes=notes,
     )

@@ -141,6 +141,9 @@ class RuleBasedModel:
     def _decide(self, request: Decide) -> dict[str, Any]:
         verdict = judge_frames(self.environment, request.question, request.frames)
         open_ones = [each for each in request.candidates if each.explorable]
+        clear = self._recall(request) if request.notes else {}
+        if clear.get("action") == "answer":
+            return clear
         if frames_settle(verdict) or request.must_answer or not open_ones:
             return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
         return {"action": "explore", "segment": self._next_segment(request.question, open_ones, request.frames)}
@@ -181,7 +184,7 @@ class RuleBasedModel:
         clear = self._recall(request)
         return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
 
-    def _recall(self, request: Recall | Verify | AnswerFrames) -> dict[str, Any]:
+    def _recall(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any]:
         """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
         written = screen_reply(request.question, request.notes, len(request.frames))
         if written is not None:

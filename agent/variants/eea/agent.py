@@ -21,7 +21,8 @@ What differs from the paper, each with a setting for its form:
 - Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen draw no frames, those seen and judged
   worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
   rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
-- Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures).
+- Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
+  policy may read what is said and written there (`quotes`, off as in the paper).
 - A video of no more frames than the memory holds is shown whole, in one call.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
@@ -37,7 +38,7 @@ import numpy as np
 
 from agent.answer import Answer
 from agent.core.protocol import ShownFrame
-from agent.core.question import Anchor, ScoredSegment, Segment
+from agent.core.question import Anchor, Note, ScoredSegment, Segment
 from agent.core.side_by_side import gather_pair
 from agent.environment import Environment
 from agent.errors import BadSettings
@@ -64,6 +65,7 @@ from agent.tree_search.search_state import (
     border_rewards,
     final_request,
     live_history,
+    quoted_beside,
     remember,
     seen_frames,
     shown_candidates,
@@ -136,6 +138,8 @@ class EEAParameters:
     """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
     time_anchors: bool = True
     """Times that the question names are anchors too."""
+    quotes: bool = False
+    """The policy reads what is said and stands on screen at the times of its frames; else it sees pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
 
@@ -191,7 +195,8 @@ class _Search:
             self._fuse()  # lines 13 to 17
             remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
             shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
-            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 25
+            notes = self._quotes(shown)
+            decision = await self.session.decide(self._candidates(), shown, self.scores, notes)  # line 25
             if isinstance(decision, Answer):
                 return decision
             selected = decision
@@ -349,7 +354,11 @@ class _Search:
         return shown_candidates(self.tree, self.environment, self.account, lambda each: each.reward)
 
     def _last_word(self) -> Decide:
-        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
+        candidates, notes = self._candidates(), self._quotes(self.memory.frames)
+        return final_request(self.session, self.memory, candidates, self.scores, self.parameters.pictures, notes)
+
+    def _quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
 
 
 EEA = Variant(

@@ -11,6 +11,7 @@ import pytest
 
 from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
+from agent.core.protocol import citation_numbers
 from agent.core.question import Question, Segment
 from agent.errors import BadSettings
 from agent.prompts.render import render
@@ -18,6 +19,7 @@ from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSe
 from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.variants.eea.agent import EEAParameters
 from agent.variants.eea.requests import ScoreAndPropose
+from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -335,3 +337,34 @@ def test_settings_of_the_paper():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(BadSettings, match="got "):
         EEAParameters(**wrong)
+
+
+def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
+    """Off, requests are those without notes; on, a line that words found is cited and is evidence."""
+    library = make_library(tmp_path / "library", {"film": film(5, 400)})
+    video_id = library.video("film").video_id
+    lines = [(6.0 * at, f"we went on to the next house {at}") for at in range(60)]
+    lines = sorted([*lines, (200.0, "the captain hides a compass")])
+    said = [TranscriptRow(video_id, at_s, at_s + 3.0, text, "sidecar") for at_s, text in lines]
+    library.writer.add_transcript({video_id: said})
+
+    def script(request):
+        if isinstance(request, DiscoverQueries):
+            return {"queries": ["captain hides compass"]}
+        if isinstance(request, Decide) and request.notes:
+            numbers = citation_numbers(request.frames, request.notes)[1]
+            found = [at for at, note in zip(numbers, request.notes, strict=True) if "captain" in note.text]
+            if found:
+                return {"action": "answer", "option": "A", "answer": "a compass", "evidence": found}
+        return explorer(request)
+
+    answers = {}
+    for kind, quotes in (("both", True), ("pictures", True), ("both", False)):
+        model, parameters = ScriptedModel(script), EEAParameters(rounds=1, quotes=quotes, anchors_from=kind)
+        question = Question("What does she hide?", ("a compass", "a map"))
+        answer = asyncio.run(ask(question, environment_of(library), model, agent="eea", parameters=parameters))
+        answers[kind, quotes] = [(part.start_s, part.end_s) for part in answer.evidence]
+        assert any(request.notes for request in model.asked(Decide)) == quotes
+    assert answers["both", True] == [(200.0, 203.0)]
+    assert answers["pictures", True] != [(200.0, 203.0)]
+    assert answers["both", False] != [(200.0, 203.0)]

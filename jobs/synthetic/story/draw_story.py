@@ -39,22 +39,24 @@ def render_story(film: StoryFilm, path: Path, on_frame: Callable[[int], None] | 
     encode_video(reported_frames(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
 
 
-def draw_frames(film: StoryFilm) -> Iterator[Pixels]:
-    """Draw all frames of a film in order: uint8 [height, width, 3]."""
+def draw_frames(film: StoryFilm, every: int = 1) -> Iterator[Pixels]:
+    """Draw the frames of a film in order, all or one in `every` of its story: uint8 [height, width, 3]."""
     for shot in film.shots:
+        first = -(-shot.first_frame // every) * every
+        frames = range(first, shot.first_frame + shot.frames, every)
         if shot.card is not None:
             still = np.asarray(draw_card(shot.card, WIDTH_PX, HEIGHT_PX))
-            yield from (still for _ in range(shot.frames))
+            yield from (still for _ in frames)
         elif shot.scene is not None:
-            yield from _shot_frames(film.scenes[shot.scene], shot)
+            yield from _shot_frames(film.scenes[shot.scene], shot, frames)
 
 
-def _shot_frames(scene: StoryScene, shot: StoryShot) -> Iterator[Pixels]:
+def _shot_frames(scene: StoryScene, shot: StoryShot, frames: range) -> Iterator[Pixels]:
     """Draw a shot; where nothing has moved the frame before is shown again."""
     ground = draw_setting(scene.setting, shot.view)
     before: list[Placed] | None = None
     picture: Pixels = np.asarray(ground)
-    for frame in range(shot.first_frame, shot.first_frame + shot.frames):
+    for frame in frames:
         placed = _placed(scene, frame / FPS, shot.view)
         if placed != before:
             picture, before = _compose(ground, placed, night=scene.setting.night), placed

@@ -32,6 +32,8 @@ def test_things_move_come_and_go() -> None:
     middles = [float((np.arange(WIDTH_PX) * column).sum() / column.sum() / WIDTH_PX) for column in columns]
     assert abs(middles[0] - 0.2) < 0.03 and abs(middles[1] - 0.775) < 0.03
     assert not np.abs(frames[36] - empty).any(), "the cat is gone at 3 s"
+    sparse = list(draw_frames(film(), 10))
+    assert [np.array_equal(frame, frames[10 * at]) for at, frame in enumerate(sparse)] == [True] * 5
 
 
 def test_a_near_view_is_a_part_of_the_stage_drawn_larger() -> None:

@@ -9,6 +9,7 @@ import typer
 from jobs.cli.eval import check as eval_check_command
 from jobs.cli.eval import import_answers as eval_import_command
 from jobs.cli.eval import judge as eval_judge_command
+from jobs.cli.eval import moments as eval_moments_command
 from jobs.cli.eval import report as eval_report_command
 from jobs.cli.eval import run as eval_run_command
 from jobs.cli.eval import simulate as eval_simulate_command
@@ -21,6 +22,8 @@ app.command("run")(eval_run_command.eval_run)
 app.command("check")(eval_check_command.check)
 app.command("import")(eval_import_command.import_answers)
 app.command("judge")(eval_judge_command.judge)
+app.command("search")(eval_moments_command.search)
+app.command("ground")(eval_moments_command.ground)
 app.command("report")(eval_report_command.report)
 app.command("compare")(eval_report_command.compare)
 app.command("simulate")(eval_simulate_command.simulate)

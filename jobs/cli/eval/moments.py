@@ -1,0 +1,206 @@
+"""`kinodex eval search` and `kinodex eval ground`: searches and ranges against the true moments of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs.cli.options import models as options
+from jobs.cli.options.library import JsonOption
+
+if TYPE_CHECKING:
+    from jobs.benchmarks.moments import MomentBenchmark
+    from jobs.evaluation.moments.cases import Case, Cases
+    from jobs.evaluation.moments.report import Standing
+    from jobs.evaluation.moments.results import Result
+    from jobs.evaluation.report.tables import Table
+    from jobs.model_choice import ModelChoice
+
+BenchmarkArgument = Annotated[
+    str,
+    typer.Argument(
+        help="momentseeker, qvhighlights, charades-sta, activitynet-captions, cg-bench, or own: a line of JSON for "
+        "each search."
+    ),
+]
+FileArgument = Annotated[Path, typer.Argument(help="Its annotation file as it is published, or the folder with it.")]
+LibraryOption = Annotated[str, typer.Option("--library", help="The library that holds its videos.")]
+SystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. May "
+        "be repeated.",
+    ),
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")]
+OutOption = Annotated[
+    Path | None, typer.Option(metavar="FILE.jsonl", help="Keep each result in this file; run again to go on.")
+]
+GapOption = Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video of a search.")]
+CategoriesOption = Annotated[bool, typer.Option("--categories", help="Also a table for each category of searches.")]
+FailuresOption = Annotated[bool, typer.Option("--failures", help="Also list the searches in which a system failed.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The cases of a run, the benchmark they are of, the results, and the file with them."""
+
+    benchmark: MomentBenchmark
+    cases: Cases
+    results: list[Result]
+    out: Path | None
+
+
+def search(
+    benchmark: BenchmarkArgument,
+    file: FileArgument,
+    library: LibraryOption,
+    system: SystemOption = None,
+    most: Annotated[int, typer.Option(min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
+    min_gap: GapOption = 2.0,
+    limit: LimitOption = None,
+    space: options.SpaceOption = None,
+    model: options.ModelOption = "builtin",
+    base_url: options.BaseUrlOption = None,
+    models: options.ModelsOption = None,
+    cache: options.CacheOption = True,
+    out: OutOption = None,
+    categories: CategoriesOption = False,
+    failures: FailuresOption = False,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
+    from jobs.evaluation.moments.report import search_standings
+    from jobs.evaluation.moments.tables import SEARCH_NOTES, search_tables
+    from jobs.model_choice import ModelChoice
+
+    choice = ModelChoice(model, base_url, models, cache=cache)
+    names = system or ["frames", "words", "captions", "fused", "ground"]
+    ran = _run(benchmark, file, library, names, choice, most, min_gap, limit, space, out, absent=False)
+    parts = _parts(ran, search_standings, categories)
+    _show(ran, parts, SEARCH_NOTES, search_tables, failures, markdown, json)
+
+
+def ground(
+    benchmark: BenchmarkArgument,
+    file: FileArgument,
+    library: LibraryOption,
+    system: SystemOption = None,
+    most: Annotated[int, typer.Option(min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
+    limit: LimitOption = None,
+    space: options.SpaceOption = None,
+    model: options.ModelOption = "builtin",
+    base_url: options.BaseUrlOption = None,
+    models: options.ModelsOption = None,
+    cache: options.CacheOption = True,
+    out: OutOption = None,
+    categories: CategoriesOption = False,
+    failures: FailuresOption = False,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
+    from jobs.evaluation.moments.report import ground_standings
+    from jobs.evaluation.moments.tables import GROUND_NOTES, ground_tables
+    from jobs.model_choice import ModelChoice
+
+    choice = ModelChoice(model, base_url, models, cache=cache)
+    names = system or ["ground", "ground-pictures", "ground-words"]
+    ran = _run(benchmark, file, library, names, choice, most, 0.0, limit, space, out)
+    parts = _parts(ran, ground_standings, categories)
+    _show(ran, parts, GROUND_NOTES, ground_tables, failures, markdown, json)
+
+
+def _run(
+    benchmark: str,
+    file: Path,
+    library: str,
+    names: Sequence[str],
+    choice: ModelChoice,
+    most: int,
+    min_gap_s: float,
+    limit: int | None,
+    space: str | None,
+    out: Path | None,
+    absent: bool = True,
+) -> _Run:
+    """Read, match and solve; without `absent` only what is there is searched for."""
+    import sys
+
+    from index.library import Library
+    from jobs.benchmarks.moment_registry import read_moment_benchmark
+    from jobs.evaluation.moments.cases import make_cases
+    from jobs.evaluation.moments.results import ResultFile
+    from jobs.evaluation.moments.run import run_cases, run_settings
+    from jobs.evaluation.moments.systems import AGENT, Bench, check_systems
+    from jobs.model_choice import check_known_world
+    from jobs.open_library import open_environment
+
+    systems = check_systems(names)
+    read = read_moment_benchmark(benchmark, file)
+    opened = Library.open(library)
+    samples = [each for each in read.samples if absent or not each.absent]
+    cases = make_cases(samples, opened.videos(), limit)
+    environment = open_environment(opened, space=space)
+    if any(name.startswith(AGENT) for name in systems):
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
+        options.announce(choice)
+    bench = Bench(opened, environment, choice, most, min_gap_s, space)
+    results = ResultFile(out, run_settings(benchmark, file, systems, bench))
+
+    def progress(done: int, todo: int) -> None:
+        if sys.stderr.isatty() and done % 10 == 0:
+            print(f"\r{done:,} of {todo:,}", end="", file=sys.stderr, flush=True)
+
+    return _Run(read, cases, run_cases(cases, systems, bench, results, progress), out)
+
+
+def _parts(
+    ran: _Run, standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]], categories: bool
+) -> tuple[list[Standing], dict[str, list[Standing]]]:
+    from jobs.evaluation.moments.report import by_category
+
+    cases = ran.cases.cases
+    return standings(cases, ran.results), by_category(cases, ran.results, standings) if categories else {}
+
+
+def _show(
+    ran: _Run,
+    parts: tuple[list[Standing], dict[str, list[Standing]]],
+    notes: str,
+    tables: Callable[[Sequence[Standing], dict[str, list[Standing]]], list[Table]],
+    failures: bool,
+    markdown: bool,
+    json: bool,
+) -> None:
+    from jobs.console.output import print_json
+    from jobs.evaluation.moments.tables import as_json, facts
+    from jobs.evaluation.report.tables import print_all
+
+    standings, categories = parts
+    if json:
+        print_json(as_json(standings, categories, ran.cases))
+        return
+    lines = facts(ran.benchmark.title, ran.cases, len(ran.benchmark.problems), str(ran.out or ""))
+    if failures:
+        lines += _failures(ran, standings)
+    print_all([*lines, notes], tables(standings, categories), markdown)
+
+
+def _failures(ran: _Run, standings: Sequence[Standing]) -> list[str]:
+    from jobs.console.escape import visible
+
+    texts = {case.case_id: visible(case.query.text) for case in ran.cases.cases}
+    return [
+        f"{each.system} failed in {len(each.failures):,}: "
+        + "; ".join(f"{name} {texts[name]!r}" for name in each.failures)
+        for each in standings
+        if each.failures
+    ]

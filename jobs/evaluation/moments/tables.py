@@ -1,0 +1,87 @@
+"""Tables and lines of a run of moments: for people at a terminal, as Markdown, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from jobs.evaluation.moments.cases import Cases
+from jobs.evaluation.moments.report import Standing
+from jobs.evaluation.report.tables import NOTHING, Table, with_error
+
+SEARCH_NOTES = (
+    "R@k: share of searches with a right result among the first k; mAP and nDCG@10 as TREC has them. A moment is right "
+    "if its middle lies in a true range that no better result lies in; a video if it has a true range. "
+    "± is a standard error clustered by video, [] a 95 % interval"
+)
+GROUND_NOTES = (
+    "The first range of each event that is there, whether or not it was said to be there, by its IoU with the true "
+    "range that it fits best. misses: events that are there and were said to be nowhere; false alarms: the reverse. "
+    "± is a standard error clustered by video, [] a 95 % interval"
+)
+NAMED = 12
+
+
+def facts(title: str, cases: Cases, problems: int, results: str) -> list[str]:
+    """Lines about a run: what was searched for, what was left out, and what is missing."""
+    there = sum(not case.absent for case in cases.cases)
+    nowhere = len(cases.cases) - there
+    whole = sum(case.video_id is None for case in cases.cases)
+    lines = [
+        f"{title}: {len(cases.cases):,} searches, {there:,} of what is there and {nowhere:,} of what is nowhere; "
+        f"{whole:,} of the whole library, {len(cases.cases) - whole:,} of one video"
+    ]
+    if problems:
+        lines.append(f"{problems:,} defects in the file of the benchmark")
+    lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
+    if cases.missing:
+        names = ", ".join(each.video for each in cases.missing[:NAMED])
+        more = f" and {len(cases.missing) - NAMED:,} more" if len(cases.missing) > NAMED else ""
+        lines.append(f"not in the library: {len(cases.missing):,} videos, whose moments count as missed: {names}{more}")
+    return [*lines, f"results in {results}"] if results else lines
+
+
+def standing_table(title: str, standings: Sequence[Standing], prefix: str = "") -> Table:
+    """A row for each system, a column for each figure whose name begins with a prefix, which is left out."""
+    names = [name for name in _names(standings) if name.startswith(prefix)]
+    rows = tuple((each.system, str(each.searches), *(_cell(each, name) for name in names)) for each in standings)
+    return Table(title, ("system", "searches", *(name.removeprefix(prefix) for name in names)), rows)
+
+
+def search_tables(standings: Sequence[Standing], categories: Mapping[str, Sequence[Standing]]) -> list[Table]:
+    """Tables of moments, of videos where whole libraries were searched, and of moments by category."""
+    tables = [standing_table("Moments", standings, "moment ")]
+    if any(name.startswith("video ") for each in standings for name in each.figures):
+        tables.append(standing_table("Videos", standings, "video "))
+    return tables + [standing_table(f"Moments: {name}", each, "moment ") for name, each in categories.items() if each]
+
+
+def ground_tables(standings: Sequence[Standing], categories: Mapping[str, Sequence[Standing]]) -> list[Table]:
+    """Tables of all events and of those of each category."""
+    tables = [standing_table("Ranges", standings)]
+    return tables + [standing_table(f"Ranges: {name}", each) for name, each in categories.items() if each]
+
+
+def as_json(
+    standings: Sequence[Standing], categories: Mapping[str, Sequence[Standing]], cases: Cases
+) -> dict[str, Any]:
+    """All figures as JSON values, with what was left out and what is missing."""
+    return {
+        "searches": len(cases.cases),
+        "left_out": dict(cases.left_out),
+        "missing_videos": [asdict(each) for each in cases.missing],
+        "systems": [asdict(each) for each in standings],
+        "categories": {name: [asdict(each) for each in part] for name, part in categories.items()},
+    }
+
+
+def _names(standings: Sequence[Standing]) -> list[str]:
+    return list(dict.fromkeys(name for each in standings for name in (*each.figures, *each.plain)))
+
+
+def _cell(standing: Standing, name: str) -> str:
+    if name in standing.figures:
+        return with_error(standing.figures[name])
+    value = standing.plain.get(name)
+    return NOTHING if value is None else f"{value:.3f}"

@@ -1,0 +1,52 @@
+"""The result file: kept line by line, gone on with, and refused for another run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.errors import UsageError
+from jobs.evaluation.moments.results import Result, ResultFile
+
+SETTINGS = {"library": "films", "most": 10}
+ONE = Result("1", "frames", (("v", 0.0, 1.5),))
+TWO = Result("2", "ground", (), False, 1.25, "no reply")
+
+
+def test_results_are_there_again_and_half_a_line_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    first = ResultFile(path, SETTINGS)
+    first.add(ONE)
+    first.add(TWO)
+    assert ResultFile(path, SETTINGS).results == {("frames", "1"): ONE, ("ground", "2"): TWO}
+    whole = path.read_text()
+    path.write_text(whole[:-5])
+    again = ResultFile(path, SETTINGS)
+    assert list(again.results.values()) == [ONE]
+    again.add(TWO)
+    assert path.read_text() == whole
+
+
+def test_another_run_s_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    ResultFile(path, SETTINGS).add(ONE)
+    before = path.read_text()
+    with pytest.raises(UsageError, match="most 10, and this run has 20"):
+        ResultFile(path, SETTINGS | {"most": 20})
+    with pytest.raises(UsageError, match="models None, and this run has x"):
+        ResultFile(path, SETTINGS | {"models": "x"})
+    assert path.read_text() == before
+    other = tmp_path / "notes.txt"
+    other.write_text("mine\n")
+    with pytest.raises(UsageError, match="no result file"):
+        ResultFile(other, SETTINGS)
+    assert other.read_text() == "mine\n"
+    with pytest.raises(UsageError, match="cannot write"):
+        ResultFile(tmp_path / "no" / "results.jsonl", SETTINGS)
+
+
+def test_without_a_file_results_are_kept_in_memory() -> None:
+    held = ResultFile(None, SETTINGS)
+    held.add(ONE)
+    assert list(held.results.values()) == [ONE]

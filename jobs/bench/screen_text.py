@@ -1,4 +1,4 @@
-"""Measure text on screen on sketch films, whose scripts say which title card is shown when.
+"""Measure text on screen on sketch films, whose scripts say which title card, and which sign, is shown when.
 
 python -m jobs.bench.screen_text LIBRARY FILMS: characters wrong, times off, and CPU seconds a frame. FILMS is the
 folder of `kinodex sample`, LIBRARY holds them with `kinodex add text`.
@@ -17,15 +17,17 @@ from statistics import median
 from index.library import Library
 from index.rows import ScreenTextRow
 from jobs.stored_frames import stored_pictures
-from pipeline.models.edit_distance import edit_distance
+from pipeline.models.edit_distance import edit_distance, similarity
 from pipeline.models.text_reader import TextReader, load_text_reader
 
 FRAMES_TIMED = 60
+SAME_S = 0.05
+PART = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A title card that is shown in `[start_s, end_s)`."""
+    """A title card or sign that is shown in `[start_s, end_s)`."""
 
     text: str
     start_s: float
@@ -44,7 +46,7 @@ class ReadCard:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Scores of the cards of some films, and the number of lines that are of no card."""
+    """Scores of the cards of some films, and the number of lines that are read where there is none."""
 
     cards: tuple[ReadCard, ...]
     others: int
@@ -53,7 +55,7 @@ class Score:
         """The figures, a line each."""
         read = [each for each in self.cards if each.start_off_s is not None and each.end_off_s is not None]
         letters, wrong = sum(each.letters for each in self.cards), sum(each.wrong for each in self.cards)
-        yield f"{len(read)} of {len(self.cards)} title cards read; other lines: {self.others}"
+        yield f"{len(read)} of {len(self.cards)} cards and signs read; other lines: {self.others}"
         yield f"character error rate {wrong / max(letters, 1):.3f} ({wrong} of {letters}; of a card not read all)"
         for name in ("start_off_s", "end_off_s"):
             off = [abs(getattr(each, name)) for each in read]
@@ -62,13 +64,25 @@ class Score:
 
 
 def cards_of(script: Path) -> list[Card]:
-    """Read the title cards of a film from its script."""
-    shots = json.loads(script.read_text("utf-8"))["shots"]
-    return [Card(each["title_card"], each["start_s"], each["end_s"]) for each in shots if each.get("title_card")]
+    """Read what a film shows as text from its script; a sign that successive shots show is one."""
+    held = json.loads(script.read_text("utf-8"))
+    shots = [each | {"text": each["title_card"]} for each in held["shots"] if each.get("title_card")]
+    cards: list[Card] = []
+    for each in held.get("texts", shots):
+        card = Card(each["text"], each["start_s"], each["end_s"])
+        before = cards[-1] if cards else None
+        if before is not None and before.text == card.text and card.start_s - before.end_s < SAME_S:
+            cards[-1] = Card(card.text, before.start_s, card.end_s)
+        else:
+            cards.append(card)
+    return cards
 
 
 def score(films: Sequence[tuple[Sequence[Card], Sequence[ScreenTextRow]]]) -> Score:
-    """Score the lines that were read in films against their cards: each card against the line it overlaps longest."""
+    """Score the lines that were read in films against their cards: each card against the line it overlaps longest.
+
+    Further lines that overlap a card and are like its text are parts of it: of a sign that is seen from another side.
+    """
     cards, others = [], 0
     for shown, rows in films:
         used = set()
@@ -78,6 +92,7 @@ def score(films: Sequence[tuple[Sequence[Card], Sequence[ScreenTextRow]]]) -> Sc
             if best is None:
                 cards.append(ReadCard(len(card.text), len(card.text), None, None))
                 continue
+            used |= {row for row in near if similarity(row.text, card.text) >= PART}
             used.add(best)
             wrong = min(edit_distance(card.text, best.text), len(card.text))
             cards.append(ReadCard(len(card.text), wrong, best.start_s - card.start_s, best.end_s - card.end_s))

@@ -28,7 +28,7 @@ def ingest(
     from jobs.errors import UsageError
     from jobs.ingest.config import held_settings, resolve
     from jobs.ingest.run import run_ingest
-    from kinodex.library import library_place
+    from kinodex.arguments import library_place
     from pipeline.sources.discover import list_sources
 
     if not sources:

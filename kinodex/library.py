@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from index.rows import VideoRow
+from kinodex.arguments import VideoName, library_place, name_of, names_of, path_of, question_of, usage_error
 from kinodex.frame import Frame, frame_of
+from kinodex.searching import Table, find_hits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,11 +41,9 @@ if TYPE_CHECKING:
         TranscriptRow,
     )
     from jobs.duplicates.find import Duplicate
+    from jobs.ground.ground import Grounding
     from kinodex.datasets import TorchOptions
 
-VideoName = str | VideoRow
-"""A video's id, the first digits of one, its title or file name, or its row."""
-Table = Literal["all", "frames", "words", "captions", "transcript"]
 FRAMES_A_READ = 64
 """Frames read at a time by `Library.all_frames`."""
 
@@ -89,7 +89,7 @@ class Library:
 
     def video(self, name: VideoName) -> VideoRow:
         """One video; raises `UnknownVideo`."""
-        return self._reader.video(_name(name))
+        return self._reader.video(name_of(name))
 
     # Searching
 
@@ -113,29 +113,7 @@ class Library:
         one video are at least `min_gap_s` apart.
         """
         scope = self._scope(videos, start_s, end_s)
-        if not isinstance(query, str):
-            if table not in ("all", "frames"):
-                raise _usage(f"got a picture or vector and table={table!r}; they are looked for in frames")
-            return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
-        if not query.strip():
-            raise _usage("got an empty query; give some words to look for")
-        if table == "words":
-            meaning = self._reader.sentences.meaning(query)
-            return self._reader.search.words(query, scope, k=k, min_gap_s=min_gap_s, meaning=meaning)
-        if table == "transcript":
-            return self._reader.search.transcript(query, scope, k=k, min_gap_s=min_gap_s)
-        if table == "captions":
-            # Captions are embedded in the library's own space only.
-            vector = self._reader.load_space(None, "text").embed_text([query])[0]
-            return self._reader.search.captions(query, vector, scope, k=k, min_gap_s=min_gap_s)
-        if table == "frames":
-            return self._reader.search.frames(self.embed(query), scope, k=k, min_gap_s=min_gap_s, space=self.space)
-        if table == "all":
-            vector, meaning = self.embed(query), self._reader.sentences.meaning(query)
-            return self._reader.search.hybrid(
-                query, vector, scope, k=k, min_gap_s=min_gap_s, space=self.space, meaning=meaning
-            )
-        raise _usage(f"got table={table!r}; it is 'all', 'frames', 'words', 'captions' or 'transcript'")
+        return find_hits(self._reader, query, self.embed, scope, k, table, min_gap_s, self.space)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
@@ -148,12 +126,12 @@ class Library:
         if isinstance(query, np.ndarray) and query.ndim == 1:
             length = float(np.linalg.norm(query))
             if not np.isfinite(length) or length == 0.0:
-                raise _usage("got a vector of length 0, or one that holds NaN or infinity; give numbers")
+                raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
             vector = (query / length).astype(np.float32)
             return vector
         pixels = np.asarray(query.convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
         if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-            raise _usage(
+            raise usage_error(
                 f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
                 "[height, width, 3], or a vector [dim]"
             )
@@ -168,6 +146,36 @@ class Library:
     def _image_tower(self) -> Any:
         return self._reader.load_space(self.space, "image")
 
+    def ground(
+        self,
+        text: str,
+        *,
+        videos: VideoName | Sequence[VideoName] = (),
+        most: int = 5,
+        evidence_from: Literal["both", "pictures", "words"] = "both",
+        least: float | None = None,
+        agent: str | Variant | None = None,
+        **asking: Any,
+    ) -> Grounding:
+        """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
+
+        By search alone: `least` is the evidence that it takes to be there, by default what half of some everyday texts
+        reach. With an `agent` the ranges are the evidence of its answer; `asking` are arguments of `ask`, as `model`.
+        """
+        from jobs.ground.by_agent import grounding_of, grounding_question
+        from jobs.ground.ground import ground
+
+        if agent is not None:
+            answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
+            return grounding_of(self._reader, text, answer, str(agent), most)
+        if asking:
+            raise usage_error(f"got {', '.join(asking)} without an agent; name the agent that asks")
+        from agent.environment import Environment
+
+        environment = Environment.of(self._reader, self.videos(), self._text_tower.embed_text, space=self.space)
+        rows = self._reader.videos_named(names_of(videos)) if videos else []
+        return ground(self._reader, environment, text, rows, most=most, evidence_from=evidence_from, least=least)
+
     def duplicates(
         self, videos: VideoName | Sequence[VideoName] = (), *, min_s: float = 5.0, every_s: float = 30.0
     ) -> list[Duplicate]:
@@ -178,7 +186,7 @@ class Library:
         """
         from jobs.duplicates.find import find_duplicates
 
-        named = tuple(row.video_id for row in self._reader.videos_named(_names(videos))) if videos else ()
+        named = tuple(row.video_id for row in self._reader.videos_named(names_of(videos))) if videos else ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
 
     # Reading
@@ -186,7 +194,7 @@ class Library:
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
         """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
         if isinstance(times_s, int | float):
-            raise _usage(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
+            raise usage_error(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
         rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
         return [frame_of(row) for row in rows]
 
@@ -214,7 +222,7 @@ class Library:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
         from kinodex.datasets import vectors_table
 
-        rows = self._reader.videos_named(_names(videos)) if videos else self.videos()
+        rows = self._reader.videos_named(names_of(videos)) if videos else self.videos()
         return vectors_table(self._reader, rows, self.space)
 
     # Many frames at once
@@ -233,7 +241,7 @@ class Library:
         """
         from kinodex.datasets import arrow_reader
 
-        return arrow_reader(self._reader, columns, _names(videos), self.space, float32)
+        return arrow_reader(self._reader, columns, names_of(videos), self.space, float32)
 
     def to_torch(
         self,
@@ -250,7 +258,7 @@ class Library:
         """
         from kinodex.datasets import torch_batches
 
-        return torch_batches(self._reader, columns, _names(videos), self.space, options)
+        return torch_batches(self._reader, columns, names_of(videos), self.space, options)
 
     def to_ray(
         self,
@@ -265,7 +273,7 @@ class Library:
         """
         from kinodex.datasets import ray_dataset
 
-        return ray_dataset(self._reader, columns, _names(videos), self.space, options)
+        return ray_dataset(self._reader, columns, names_of(videos), self.space, options)
 
     def segments(self, video: VideoName) -> list[SegmentRow]:
         """Shots and windows of a video, with their captions where there are any."""
@@ -281,6 +289,12 @@ class Library:
         """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
         return self._reader.transcript(self.video(video).video_id, start_s, end_s)
 
+    def screen_text(
+        self, video: VideoName, start_s: float | None = None, end_s: float | None = None
+    ) -> list[ScreenTextRow]:
+        """Lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
+        return self._reader.screen_text.rows(self.video(video).video_id, start_s, end_s)
+
     def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:
         """Things found by `kinodex add detections`, of one label or of all."""
         return self._reader.detections(self.video(video).video_id, None, None, label)
@@ -291,7 +305,7 @@ class Library:
         """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""
         from agent.environment import Environment
 
-        return Environment.open(self._reader, *_names(videos), space=self.space)
+        return Environment.open(self._reader, *names_of(videos), space=self.space)
 
     def ask(
         self,
@@ -336,12 +350,12 @@ class Library:
             rules or AnswerRules(),
             anyway,
             cache,
-            _path(trace),
-            _path(after),
+            path_of(trace),
+            path_of(after),
             on_event or (lambda event: None),
             stop,
         )
-        return answer_one(self.environment(*_names(videos)), _question(question, options), request)
+        return answer_one(self.environment(*names_of(videos)), question_of(question, options), request)
 
     def ask_many(
         self,
@@ -370,49 +384,13 @@ class Library:
             model, base_url, agent, parameters, budget, *ending, cache, None, None, lambda event: None
         )
         if isinstance(questions, str):
-            raise _usage("got one text for questions; give a list of them, or use `ask`")
-        asked = [_question(question, ()) for question in questions]
-        return answer_many(self.environment(*_names(videos)), asked, request, together)
+            raise usage_error("got one text for questions; give a list of them, or use `ask`")
+        asked = [question_of(question, ()) for question in questions]
+        return answer_many(self.environment(*names_of(videos)), asked, request, together)
 
     def _scope(self, videos: VideoName | Sequence[VideoName], start_s: float | None, end_s: float | None) -> Scope:
         from index.rows import Scope
 
-        names = _names(videos)
+        names = names_of(videos)
         ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
         return Scope(ids, start_s, end_s)
-
-
-def _question(question: str | Question, options: Sequence[str]) -> Question:
-    from agent.core.question import Question
-
-    if isinstance(options, str):
-        raise _usage(f"got the text {options!r} for options; give a list of 2 to 26 texts")
-    if isinstance(question, str):
-        return Question(question, tuple(options))
-    if options:
-        raise _usage("got options beside a Question, which has its own; give one of them")
-    return question
-
-
-def _names(videos: VideoName | Sequence[VideoName]) -> Sequence[str]:
-    """The names of videos, one of which may be given without a list."""
-    return [_name(each) for each in ((videos,) if isinstance(videos, str | VideoRow) else videos)]
-
-
-def _name(video: VideoName) -> str:
-    return video if isinstance(video, str) else video.video_id
-
-
-def library_place(uri: str | Path) -> str:
-    """The place of a library, with the home folder of `~` as a shell writes it."""
-    return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
-
-
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
-def _usage(message: str) -> Exception:
-    from jobs.errors import UsageError
-
-    return UsageError(message)

@@ -46,7 +46,7 @@ def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
     ("query", "table", "words"),
     [
         ("  ", "all", "got an empty query"),
-        ("a bird", "pictures", "it is 'all', 'frames', 'captions' or 'transcript'"),
+        ("a bird", "pictures", "it is 'all', 'frames', 'words', 'captions' or 'transcript'"),
         (np.zeros(4), "all", "a vector of length 0"),
         (np.full(4, np.nan), "all", "NaN or infinity"),
         (np.zeros((4, 4), np.uint8), "all", r"got an array of uint8 \[4, 4\]"),

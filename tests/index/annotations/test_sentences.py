@@ -7,8 +7,10 @@ import pytest
 
 from index.errors import SpaceMismatch, TowersDamaged
 from index.library import Library
+from index.maintenance.audit_annotations import AddedAudit, AddedRows, audit_added, discard_added
 from index.maintenance.remove import remove_added, remove_videos
 from index.store.carried_towers import LEASE
+from index.store.filters import equal
 from index.store.indexes import refresh
 from jobs.carry_towers import carry_sentences
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
@@ -91,6 +93,25 @@ def test_the_model_that_was_used_last_is_the_librarys(library):
         library.sentences.space("third")
     remove_added(library, "sentences", second.space.digest, "bbbb")
     assert library.sentences.space() == first.space
+
+
+def test_an_interrupted_run_is_a_leftover_and_lost_rows_are_broken(library):
+    model = ConceptModel()
+    add_sentences(library, model, "aaaa")
+    (table,) = [name for name in library.tables.names() if name.startswith("sentences_")]
+    library.tables.delete(table, equal("start_s", 1))
+    lines = library.sentences.lines("bbbb")
+    library.sentences.add({"bbbb": (lines, model.embed_lines([line.text for line in lines]))}, model.space)
+    meaning = model.meaning("car")
+    assert {hit.video_id for hit in library.search.words("car", meaning=meaning) if hit.cosine} == set()
+    found = audit_added(library)
+    assert found == AddedAudit(
+        leftovers=(AddedRows("sentences", model.space.digest, ("bbbb",)),),
+        broken=(AddedRows("sentences", model.space.digest, ("aaaa",)),),
+    )
+    assert library.additions.discard_leftovers("sentences", model.space.digest) == 1
+    discard_added(library, found.broken)
+    assert audit_added(library) == AddedAudit() and library.tables.count(table) == 0
 
 
 def test_rows_go_with_their_video_and_survive_maintenance(library):

@@ -49,6 +49,9 @@ def spelled(field: pa.Field) -> str:
     if pa.types.is_fixed_size_list(kind):
         size = "dim" if kind.list_size == DIM else kind.list_size
         return f"{kind.value_type}[{size}]{null}"
+    if pa.types.is_list(kind):
+        parts = ", ".join(part.name for part in kind.value_type.fields)
+        return f"list of {{{parts}}}{null.replace(' or', ', or')}"
     return f"{kind}{null}"
 
 

@@ -16,7 +16,7 @@ from agent.errors import BadSettings
 from agent.session import Session
 
 P = TypeVar("P")
-Table = Literal["captions", "transcript", "detections"]
+Table = Literal["captions", "transcript", "screen text", "detections"]
 
 
 @dataclass(frozen=True, slots=True)

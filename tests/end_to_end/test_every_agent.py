@@ -28,6 +28,8 @@ from tests.support.servers.rule_server import MODEL, Rules
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
+READING = ("longvideoagent", "videoseek")
+"""Agents that find lines and read them; others use what is said to find frames."""
 ABLATIONS = [(variant, name) for variant in VARIANTS for name in variant.ablations]
 TOGETHER = 4
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: of video (\S+))?")
@@ -151,11 +153,11 @@ def test_an_open_question_about_several_videos_is_answered_in_words_or_not_at_al
     check_bill(answer, sketch.everything, events)
 
 
-@every([variant for variant in SEEING if "transcript" in variant.uses and variant.name != "uniform"])
+@every([variant for variant in SEEING if variant.name in READING])
 def test_what_is_only_said_is_found_in_the_transcript(
     variant: Variant, sketch: SketchLibrary, server: ChatServer
 ) -> None:
-    """By agents that search: uniform is given what is said at the times of its frames, whatever is asked."""
+    """By agents that search for lines and read them; uniform is given those at the times of its frames."""
     environment = sketch.films["harbour"]
     [video] = environment.videos
     [line] = [row for row in environment.transcript(video.video_id, 0.0, 99.0) if "code word" in row.text]

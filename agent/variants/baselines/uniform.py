@@ -60,5 +60,5 @@ UNIFORM = Variant(
     uniform,
     lambda longest_s: UniformParameters(),
     roles=("vision", "policy"),
-    uses=("transcript",),
+    uses=("transcript", "screen text"),
 )

@@ -374,6 +374,6 @@ EEA = Variant(
         "no words": {"anchors_from": "pictures"},
         "no pictures": {"anchors_from": "words"},
     },
-    uses=("transcript", "captions"),
+    uses=("transcript", "screen text", "captions"),
     needs_pictures=True,
 )

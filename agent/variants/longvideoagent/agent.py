@@ -112,7 +112,7 @@ LONGVIDEOAGENT = Variant(
     longvideoagent,
     lambda longest_s: LongVideoAgentParameters(),
     roles=("policy", "grounding", "vision"),
-    uses=("transcript", "captions"),
+    uses=("transcript", "screen text", "captions"),
     ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
     needs_language=True,
 )

@@ -8,6 +8,8 @@ What the paper leaves open, and what was decided:
 - The first frames lie inside a video and not at its ends; so what comes before the first and after the last is a
   segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
 - At most 5 frames are looked for in a round. Three rounds are the published code's.
+- A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
+  time (`anchors_from`; the paper: pictures).
 - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
   confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
   nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
@@ -232,6 +234,7 @@ VIDEOAGENT = Variant(
     videoagent,
     VideoAgentParameters.for_duration,
     roles=("policy", "captioner"),
+    uses=("transcript", "screen text", "captions"),
     ablations={
         "no segment selection": {"segment_selection": False},
         "no self-evaluation": {"self_evaluation": False},

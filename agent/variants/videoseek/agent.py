@@ -180,7 +180,7 @@ VIDEOSEEK = Variant(
     videoseek,
     VideoSeekParameters.for_duration,
     roles=("policy", "vision"),
-    uses=("transcript",),
+    uses=("transcript", "screen text"),
     ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,
     needs_pictures=True,

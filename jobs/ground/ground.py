@@ -16,7 +16,7 @@ from index.library_reader import LibraryReader
 from index.rows import VideoRow
 from jobs.errors import UsageError
 from jobs.export.moments.moment import Moment
-from jobs.ground.evidence import usual_cosines, video_evidence
+from jobs.ground.evidence import LEAST_OF_ALL, usual_cosines, video_evidence
 from jobs.ground.ranges import EvidenceRange, evidence_ranges
 
 MOST = 5
@@ -76,7 +76,10 @@ def ground(
         raise UsageError("got an empty text; say in words what happens")
     if most < 1:
         raise UsageError(f"got most={most}; ask for at least 1 range")
-    searched = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
+    named = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
+    searched = [each for each in named if _holds_anything(environment, each)]
+    if not searched:
+        return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least)
     among = _usual_videos(environment, searched)
     usual = usual_cosines(environment, text, searched, among)
     found: list[EvidenceRange] = []
@@ -124,9 +127,15 @@ def _nearest(environment: Environment, text: str, evidence_from: AnchorsFrom) ->
 
 def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:
     """The videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are so many."""
-    others = sorted(video.video_id for video in environment.videos if video.video_id not in set(searched))
+    others = sorted({video.video_id for video in environment.videos} - set(searched))
     count = min(len(others), max(USUAL_VIDEOS - len(searched), 0))
-    return [*searched, *(others[at * len(others) // count] for at in range(count))]
+    spaced = [others[at * len(others) // count] for at in range(count)]
+    return [*searched, *(each for each in spaced if _holds_anything(environment, each))]
+
+
+def _holds_anything(environment: Environment, video_id: str) -> bool:
+    """False for a video of which the library has neither frames nor words: nothing can be found in it."""
+    return environment.pictured(video_id) or bool(environment.source.words(video_id))
 
 
 def _borders_s(environment: Environment, video_id: str) -> list[float]:

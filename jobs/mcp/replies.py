@@ -136,6 +136,27 @@ class Hits(BaseModel):
     cut: str | None = None
 
 
+class RangeLine(BaseModel):
+    """A range [start_s, end_s) of a video in which something happens; `strong` if its evidence suffices."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    score: Number | None
+    found_in: str
+    strong: bool
+
+
+class Ranges(BaseModel):
+    """The ranges in which something happens, best first; without `present` none of them has enough evidence."""
+
+    present: bool
+    evidence: Number | None
+    least_evidence: Number | None
+    ranges: list[RangeLine]
+
+
 class TranscriptLine(BaseModel):
     """A line that is said in [start_s, end_s), or, `on_screen`, shown as text."""
 

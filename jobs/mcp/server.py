@@ -32,8 +32,8 @@ from jobs.server_socket import LOOPBACK
 from pipeline.errors import PipelineError
 
 INSTRUCTIONS = """\
-An indexed library of videos. Begin with `videos` and `overview`, find moments with `search`, look at them with \
-`frames`, `transcript`, `captions`, `chapters` and `detections`{or_ask}. Times are in \
+An indexed library of videos. Begin with `videos` and `overview`, find moments with `search` and ranges with `ground`, \
+look at them with `frames`, `transcript`, `captions`, `chapters` and `detections`{or_ask}. Times are in \
 seconds of the video; ranges leave out their end. A video is named by its id, the first digits of it, or its title. \
 Replies are limited: where there is a `cut`, it says what was left out and how to get it.
 
@@ -58,8 +58,8 @@ def make_server(tools: LibraryTools, options: AskOptions | None, answering: Answ
     """
     turn = anyio.Lock()
     reads = (
-        tools.videos, tools.overview, tools.search, tools.frames, tools.transcript, tools.captions, tools.chapters,
-        tools.detections,
+        tools.videos, tools.overview, tools.search, tools.ground, tools.frames, tools.transcript, tools.captions,
+        tools.chapters, tools.detections,
     )  # fmt: skip
     offered = [_tool(_in_turn(read, turn), READS) for read in reads]
     if options is not None:

@@ -152,6 +152,38 @@ class LibraryTools:
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
         return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None))
 
+    def ground(
+        self,
+        event: Annotated[str, Field(description="What happens, in words.")],
+        videos: VideoNames = None,
+        most: Annotated[int, Field(ge=1, le=replies.HITS, description="Number of ranges.")] = 5,
+    ) -> Annotated[CallToolResult, replies.Ranges]:
+        """Find the ranges of time in which an event is seen or spoken of, or that it is nowhere: `present` is false.
+
+        Ranges that are not `strong` have too little evidence: look at them with `frames` before you rely on them.
+        """
+        from jobs.ground.ground import ground
+
+        rows = self.library.videos_named(videos) if videos else []
+        found = ground(self.library, self.environment_of(None), event, rows, most=most)
+        lines = [
+            replies.RangeLine(
+                video_id=each.video.video_id,
+                title=each.video.title,
+                start_s=each.start_s,
+                end_s=each.end_s,
+                score=each.score,
+                found_in=each.source,
+                strong=at < len(found.ranges),
+            )
+            for at, each in enumerate(found.candidates)
+        ]
+        return tool_result(
+            replies.Ranges(
+                present=found.present, evidence=found.evidence, least_evidence=found.least, ranges=first_fitting(lines)
+            )
+        )
+
     def _search(self, query: str, only: str | None, scope: Scope, k: int, min_gap_s: float) -> list[Hit]:
         if only == "transcript":
             return self.library.search.transcript(query, scope, k, min_gap_s)

@@ -12,6 +12,7 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.ground.ground import as_json, ground
 from jobs.open_library import open_environment
+from tests.support.libraries.text_library import text_library
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +79,16 @@ def test_a_text_is_needed_and_a_number_of_ranges(opened: Library, environment: E
         ground(opened, environment, "  ")
     with pytest.raises(UsageError, match="most=0"):
         ground(opened, environment, "a boat", most=0)
+
+
+def test_a_video_of_text_alone_is_searched_and_one_without_text_to_read_is_passed_over(tmp_path: Path) -> None:
+    lines = [
+        (10.0 * at, 10.0 * at + 10.0, text) for at, text in enumerate(["a dog in a room", "a red boat at sea", "snow"])
+    ]
+    made = text_library(tmp_path / "library", {"one": lines}, {"two": [(0.0, 5.0, "hello")]}, space="builtin")
+    embed_text = made.load_space(None, "text").embed_text
+    environment = Environment.of(made, made.videos(), embed_text, subtitles=False)
+    found = ground(made, environment, "a red boat at sea", evidence_from="pictures", least=0.0)
+    assert [(each.video.title, each.start_s) for each in found.ranges[:1]] == [("one", 10.0)]
+    nothing = ground(made, environment, "a red boat at sea", [made.video("two")])
+    assert (nothing.present, nothing.candidates) == (False, ())

@@ -19,6 +19,7 @@ from index.store.indexes import refresh
 from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
+from tests.support.libraries.chapters import add_chapters
 from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
@@ -50,6 +51,19 @@ def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> Non
     use_tools(mcp_library, use)
 
 
+def test_ranges_of_an_event_and_their_evidence(mcp_library: Library) -> None:
+    async def use(client: Client) -> None:
+        found = await call(client, "ground", event="a red boat at sea", most=2)
+        assert 1 <= len(found["ranges"]) <= 2
+        assert found["present"] is (found["evidence"] >= found["least_evidence"])
+        assert found["present"] is any(each["strong"] for each in found["ranges"])
+        assert all(each["start_s"] < each["end_s"] for each in found["ranges"])
+        named = await call(client, "ground", event="a boat", videos=["harbour"])
+        assert {each["title"] for each in named["ranges"]} == {"harbour"}
+
+    use_tools(mcp_library, use)
+
+
 def test_text_on_screen_among_what_is_said(mcp_library: Library, tmp_path: Path) -> None:
     library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
     lines = [Line(4.0, 7.0, "HARBOUR CAFE"), Line(20.0, 22.0, "THE END")]
@@ -66,6 +80,23 @@ def test_text_on_screen_among_what_is_said(mcp_library: Library, tmp_path: Path)
             (4.0, True, 0.875),
             (8.0, None, None),
         ]
+
+    use_tools(library, use)
+
+
+def test_chapters_of_a_video_and_in_searches(mcp_library: Library, tmp_path: Path) -> None:
+    library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
+    row = library.video("harbour")
+    add_chapters(library, row.video_id, row.duration_s)
+
+    async def use(client: Client) -> None:
+        contents = await call(client, "chapters", video="harbour")
+        assert contents["written_by"] == "writer"
+        assert [(part["title"], part["start_s"]) for part in contents["parts"]] == [("The harbour", 0), ("", 15)]
+        scenes = await call(client, "chapters", video="harbour", scenes=True, start_s=8, end_s=16)
+        assert [part["title"] for part in scenes["parts"]] == ["Scene of boats 1", "Scene of boats 2"]
+        (hit,) = (await call(client, "search", query="boats return", only="chapters"))["hits"]
+        assert (hit["found_in"], hit["start_s"], hit["end_s"]) == ("chapter", 0, 15)
 
     use_tools(library, use)
 

@@ -30,7 +30,7 @@ from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from tests.support.models.stage_models import library_of
 
-TOOLS = {"videos", "overview", "search", "frames", "transcript", "captions", "chapters", "detections", "ask"}
+TOOLS = {"videos", "overview", "search", "ground", "frames", "transcript", "captions", "chapters", "detections", "ask"}
 SAID = ((1.0, 3.0, "Good morning."), (4.0, 6.0, "Listen well: the code word is summer."), (8.0, 9.0, "Goodbye."))
 QUESTION, OPTIONS = "Which of these is shown?", ["a boat", "a car"]
 

@@ -1,0 +1,53 @@
+"""Tables and lines of a run: a row for each system, and what was left out or is missing said first."""
+
+from __future__ import annotations
+
+import json
+
+from jobs.benchmarks.moments import MomentQuery
+from jobs.benchmarks.samples import MissingVideo
+from jobs.evaluation.moments.cases import Case, Cases
+from jobs.evaluation.moments.report import Standing
+from jobs.evaluation.moments.tables import as_json, facts, ground_tables, search_tables
+from jobs.evaluation.report.tables import NOTHING
+from jobs.evaluation.score.statistics import estimate
+
+HALF = estimate([0.0, 1.0, 0.0, 1.0, 0.0, 1.0], ["a", "b", "c", "a", "b", "c"], 0.0, 1.0)
+
+
+def case(video_id: str | None, *, absent: bool) -> Case:
+    return Case("1", MomentQuery("a boat", None, None), video_id, (), (), absent, "", "a")
+
+
+def standing(**plain: float | None) -> Standing:
+    figures = {"moment R@1": HALF, "video R@1": HALF}
+    return Standing("frames", 6, figures, {name.replace("_", " "): value for name, value in plain.items()}, (), 0)
+
+
+def test_moments_and_videos_have_a_table_each_and_each_category_one() -> None:
+    moments, videos, boats = search_tables([standing()], {"boats": [standing()], "none": []})
+    assert (moments.title, moments.heads) == ("Moments", ("system", "searches", "R@1"))
+    assert (videos.title, videos.heads, boats.title) == ("Videos", ("system", "searches", "R@1"), "Moments: boats")
+    assert moments.rows[0][:2] == ("frames", "6")
+    assert moments.rows[0][2].startswith("0.500")
+
+
+def test_figures_without_an_error_and_those_that_are_not_there() -> None:
+    (table,) = ground_tables([standing(AUROC=0.75, balanced_accuracy=None)], {})
+    assert table.heads[-2:] == ("AUROC", "balanced accuracy")
+    assert table.rows[0][-2:] == ("0.750", NOTHING)
+
+
+def test_lines_say_what_was_searched_left_out_and_missing() -> None:
+    missing = tuple(MissingVideo(f"lost-{number}", "no such video", 1) for number in range(14))
+    cases = Cases((case(None, absent=True), case("v", absent=False)), missing, {"moments not published": 3})
+    lines = facts("Own", cases, 2, "results.jsonl")
+    assert lines[0] == (
+        "Own: 2 searches, 1 of what is there and 1 of what is nowhere; 1 of the whole library, 1 of one video"
+    )
+    assert lines[1:3] == ["2 defects in the file of the benchmark", "left out: 3 (moments not published)"]
+    assert lines[3].startswith("not in the library: 14 videos, whose moments count as missed: lost-0, ")
+    assert lines[3].endswith("lost-11 and 2 more")
+    assert lines[4] == "results in results.jsonl"
+    made = json.loads(json.dumps(as_json([standing()], {}, cases)))
+    assert (made["searches"], made["left_out"], len(made["missing_videos"])) == (2, {"moments not published": 3}, 14)

@@ -1,6 +1,7 @@
-"""Answers from text on screen: a question for a word, a sign or a title card, and the one option that stands there.
+"""Answers from quoted lines: of text on screen and of speech, the one option that stands there word by word.
 
-Other questions are not answered so: a thing that is written of need not be seen.
+Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody whom the
+line names too. Other questions are not answered so: a thing that is spoken or written of need not be seen.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agent.core.question import SCREEN_TEXT, Note, Question
+from agent.core.question import SCREEN_TEXT, SUBTITLE, Note, Question
 from agent.models.rulebased.statements import Verdict
 
 ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
+NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")
 SPOKEN = re.compile(r"\b(?:said|somebody says|says that|spoken|speaks?|code word)\b", re.I)
 
 
@@ -21,10 +23,19 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
 
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
+    if names := {_plain(name) for name in NAME.findall(question.text)}:
+        named = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
+        said = [(at, text) for at, text in named if names & set(text.split())]
+        return _only(question.options, said) if question.options else Verdict()
     if not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
         return Verdict()
     shown = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SCREEN_TEXT]
-    wanted = [_plain(option) for option in question.options] or list(dict.fromkeys(text for _, text in shown))
+    return _only(question.options or tuple(dict.fromkeys(text for _, text in shown)), shown)
+
+
+def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
+    """The one option that stands in some of the lines, with the numbers of those."""
+    wanted = [_plain(option) for option in options]
     found = {which: [at for at, text in shown if f" {each} " in f" {text} "] for which, each in enumerate(wanted)}
     held = [which for which, places in found.items() if places]
     return Verdict(held[0], 1.0, 1.0, tuple(found[held[0]])) if len(held) == 1 else Verdict()

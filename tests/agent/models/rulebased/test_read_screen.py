@@ -39,3 +39,13 @@ def test_an_open_question_is_answered_by_the_only_text() -> None:
 )
 def test_nothing_is_read_where_it_is_not_asked_for_or_not_clear(question: Question, notes: list[Note]) -> None:
     assert read_screen(question, notes).choice is None
+
+
+def test_a_line_that_names_whom_the_question_names_is_read_and_no_other() -> None:
+    late = Note("v", 4.0, 7.0, "subtitle", "Lina was late, because somebody had locked the cellar.")
+    other = Note("v", 9.0, 12.0, "subtitle", "Vera was late, because the road was flooded.")
+    question = Question("Why was Lina late?", ("the road was flooded", "somebody had locked the cellar"))
+    verdict = read_screen(question, [other, late])
+    assert (verdict.choice, verdict.evidence) == (1, (2,))
+    assert read_screen(question, [other]).choice is None
+    assert read_screen(Question("Who was late?", question.options), [late]).choice is None

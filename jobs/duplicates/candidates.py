@@ -21,11 +21,9 @@ IN_MEMORY_FRAMES = 200_000
 LEAST_PROBES = 8
 PARTNERS = 20
 """Videos that are aligned with one, at most: those that most of its frames are near to."""
-NEIGHBOURS = 10
-"""Videos asked of the index for each frame."""
+NEIGHBOURS = 100
+"""Frames asked of the index for each frame, those of its own video among them, in one query."""
 PROBE_ROWS = 64
-WHOLE_VIDEO_S = 1e9
-"""Hits of one video are so far apart: each video once."""
 
 Pair = tuple[str, str]
 Done = Callable[[int], None]
@@ -79,12 +77,10 @@ def pairs_by_index(
         stored = library.vectors(video_id, space)
         duration_s = float(stored.time_s[-1] - stored.time_s[0])
         for place in probe_places(len(stored.time_s), duration_s, every_s):
-            hits = library.search.frames(
-                stored.vectors[place].astype(np.float32), k=NEIGHBOURS + 1, min_gap_s=WHOLE_VIDEO_S, space=space
-            )
-            votes.update(_pair(video_id, hit.video_id) for hit in hits if hit.video_id != video_id)
+            hits = library.search.frames(stored.vectors[place].astype(np.float32), k=NEIGHBOURS, space=space)
+            votes.update(_pair(video_id, other) for other in {hit.video_id for hit in hits} - {video_id})
         done(number + 1)
-    # The nearest videos of a frame are always found, however far they are: one vote says nothing.
+    # The nearest frames are always found, however far they are: one vote says nothing.
     return best_partners(votes, least=2)
 
 

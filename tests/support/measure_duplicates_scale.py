@@ -1,4 +1,4 @@
-"""CPU seconds of `kinodex duplicates` by the number of videos: `python -m tests.support.measure_duplicates_scale FOLDER`.
+"""CPU seconds of `kinodex duplicates` by number of videos: `python -m tests.support.measure_duplicates_scale FOLDER`.
 
 Libraries of made-up vectors (a SIMULATION: no video stands behind them): films of ten minutes, one frame a second, one
 in twenty of them a part of the film before it. Each library is searched in memory and through its vector index.

@@ -31,7 +31,17 @@ from agent.video_source import VideoSource
 
 if TYPE_CHECKING:
     from index.library_reader import LibraryReader
-    from index.rows import ClipRow, DetectionRow, FrameVectors, Hit, ScreenTextRow, SegmentRow, TranscriptRow, VideoRow
+    from index.rows import (
+        ClipRow,
+        DetectionRow,
+        FrameVectors,
+        Hit,
+        SceneRow,
+        ScreenTextRow,
+        SegmentRow,
+        TranscriptRow,
+        VideoRow,
+    )
 
 PLACES = 16
 """A match of words counts if chance would find fewer lines that are as good."""
@@ -226,6 +236,10 @@ class Environment:
     def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]:
         """Lines of text on screen that share some time with [start_s, end_s); none if they are not to be read."""
         return self.source.screen_text(video_id, start_s, end_s)
+
+    def scenes(self, video_id: str) -> list[SceneRow]:
+        """Scenes and chapters with titles and summaries, a chapter before its scenes; none if none were written."""
+        return self.source.scenes(video_id)
 
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
         """What is said and stands on screen in [start_s, end_s) of a video, as notes in the order of time."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ClipRow,
         DetectionRow,
         Hit,
+        SceneRow,
         Scope,
         ScreenTextRow,
         SegmentRow,
@@ -205,6 +206,14 @@ class LibraryVideos:
         if video_id not in self._labels:
             self._labels[video_id] = self._library.detection_labels(video_id)
         return self._labels[video_id]
+
+    def scenes(self, video_id: str) -> list[SceneRow]:
+        """Scenes and chapters of a video with titles and summaries, a chapter before its scenes; none without a model.
+
+        Their texts were written from all words of a video, so there are none where subtitles or text on screen are not
+        to be read.
+        """
+        return self._library.scenes.rows(video_id) if self._subtitles and self._screen_text else []
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:
         """Captions of parts of a video that a model wrote for agents."""

@@ -17,7 +17,7 @@ from index.search.in_memory import InMemory
 
 if TYPE_CHECKING:
     from agent.retrieval.line_matches import AnchorsFrom
-    from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, ScreenTextRow, SegmentRow, TranscriptRow
+    from index.rows import CaptionRow, ClipRow, DetectionRow, Hit, SceneRow, ScreenTextRow, SegmentRow, TranscriptRow
 
 FRAME_S = 1.0
 """Seconds between frames, as an ingest samples by default."""
@@ -108,6 +108,9 @@ class SimulatedVideo:
         return []
 
     def search_words(self, text: str, k: int) -> list[Hit]:
+        return []
+
+    def scenes(self, video_id: str) -> list[SceneRow]:
         return []
 
     def clips(self, video_id: str, model: str) -> list[ClipRow]:

@@ -20,6 +20,13 @@ def test_a_video_comes_in_columns_with_frames_by_label_and_boxes_frame_by_frame(
     assert view["frame_nos"] == view["times_s"] == list(range(SECONDS))
     assert view["segments"][1] == {"start_s": 20.0, "end_s": 40.0, "kind": "shot"}
     assert view["screen_text"][1] == {"start_s": 50.0, "end_s": 52.0, "text": "THE END"}
+    assert [(each["level"], each["title"]) for each in view["contents"]] == [
+        ("chapter", "The harbour"),
+        ("scene", "Scene of boats 0"),
+        ("scene", "Scene of boats 1"),
+        ("chapter", ""),
+        ("scene", "Scene of boats 2"),
+    ]
     assert view["detected"] == {f"shoe {EVIL}": [3]}
     (box,) = frame_detections(shown.library, shown.video_id, 3)
     assert box.box == (0.25, 0.25, 0.5, 0.75)
@@ -80,6 +87,22 @@ def test_a_video_shows_detections_captions_and_what_is_said(opened, address, sho
     page.get_by_text("we are at sea").locator("button").click()
     assert page.locator(".still img").get_attribute("src").endswith("/20")
     assert page.locator(".lines li.now").count() == 2
+
+
+@pytest.mark.needs_chromium
+def test_chapters_are_listed_and_go_to_their_beginning(opened, address, shown):
+    page = opened(f"{address}/#/library/0/video/{shown.video_id}/3.0")
+    chapters = page.locator(".contents > li")
+    chapters.first.wait_for()
+    assert "The harbour" in chapters.first.inner_text() and "Boats leave & return." in chapters.first.inner_text()
+    assert "Chapter 2" in chapters.nth(1).inner_text()
+    assert chapters.first.get_attribute("aria-current") == "true"
+    chapters.first.get_by_text("2 scenes").click()
+    chapters.first.locator(".scenes .chip").nth(1).click()
+    page.wait_for_url(f"**/video/{shown.video_id}/15")
+    assert page.locator(".scenes [aria-current]").inner_text().endswith("A boat is seen.")
+    chapters.nth(1).locator(".chip").click()
+    assert page.locator(".contents > [aria-current] strong").inner_text() == "Chapter 2"
 
 
 @pytest.mark.needs_chromium

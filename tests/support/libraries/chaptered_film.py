@@ -51,7 +51,8 @@ def add_film(library: Library, video_id: str, seed: int, described: bool, places
     assert library.writer.complete([replace(row, segments=len(segments), transcript_lines=len(lines))]) == ()
     if described:
         rows = [
-            replace_times(caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}."), *span_s) for n, span_s in enumerate(spans_s)
+            replace_times(caption(n, f"A {PLACES[n // SHOTS]}, shot {n} of {video_id}."), *span_s)
+            for n, span_s in enumerate(spans_s)
         ]
         library.additions.add_captions({video_id: rows}, "captioner")
         library.additions.complete("captions", "captioner", {video_id: len(rows)}, {})

@@ -43,6 +43,7 @@ from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
 from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.libraries.chapters import add_chapters
 from tests.support.libraries.screen_lines import Line, add_screen_text
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def _add_words(library: Library, video_id: str, embed) -> None:
     library.additions.add_detections({video_id: seen}, "detector")
     library.additions.complete("detections", "detector", {video_id: 1}, {})
     add_screen_text(library, video_id, [Line(4.0, 9.0, f"HARBOUR CAFE {EVIL}"), Line(50.0, 52.0, "THE END")])
+    add_chapters(library, video_id, float(SECONDS))
     assert isinstance(library.captions(video_id)[0], CaptionRow)
 
 

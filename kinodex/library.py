@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Hit,
         LibraryFacts,
         Scope,
+        ScreenTextRow,
         SegmentRow,
         TranscriptRow,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import kinodex
+from index.library import Library
+from tests.support.libraries.screen_lines import Line, add_screen_text
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,17 @@ def test_a_text_is_looked_for_in_frames_and_transcript_together(opened: kinodex.
     assert any(hit.text == line.text for hit in fused) and any(hit.source == "frame" for hit in fused)
 
 
+def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> None:
+    inner = Library.open(str(shutil.copytree(library, tmp_path / "library")))
+    film = inner.videos()[0]
+    opened = kinodex.open(inner.uri)
+    assert opened.screen_text(film) == [] == opened.search("harbour", table="text")
+    add_screen_text(inner, film.video_id, [Line(1.0, 3.0, "HARBOUR"), Line(4.0, 6.0, "THE END")])
+    assert [line.text for line in opened.screen_text(film, 4.0)] == ["THE END"]
+    (hit,) = opened.search("harbour", table="text")
+    assert (hit.text, hit.source, opened.frame(hit).time_s) == ("HARBOUR", "text", 1.0)
+
+
 def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
     film = opened.videos()[0]
     hits = opened.search("a bird", videos=[film.title], start_s=5.0, end_s=12.0, table="frames", k=5, min_gap_s=1.0)
@@ -46,7 +60,7 @@ def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
     ("query", "table", "words"),
     [
         ("  ", "all", "got an empty query"),
-        ("a bird", "pictures", "it is 'all', 'frames', 'words', 'captions' or 'transcript'"),
+        ("a bird", "pictures", "it is 'all', 'frames', 'words', 'captions', 'transcript' or 'text'"),
         (np.zeros(4), "all", "a vector of length 0"),
         (np.full(4, np.nan), "all", "NaN or infinity"),
         (np.zeros((4, 4), np.uint8), "all", r"got an array of uint8 \[4, 4\]"),

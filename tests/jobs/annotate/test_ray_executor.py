@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import pytest
 
 from index.annotations.additions import rows_held
 from index.library import Library
 from jobs.annotate.run import add
+from jobs.annotate.screen_text import ScreenText
 from pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.dying_stage import Dying
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.servers.ray_node import RayCluster
+from tests.support.text_film import text_film
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; it waits for no time
@@ -57,6 +60,16 @@ def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(lib
     with pytest.raises(WrongModel, match=r"^this model is for something else$"):
         add(library, Dying(str(tmp_path), wrong_model=True), executor=executor)
     assert library.ingest_log.failures() == []
+
+
+@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
+def test_text_on_screen_by_actors_is_that_of_one_process(executor, tmp_path):
+    films = [text_film(tmp_path / f"sign-{n}.mp4", [(2.0, f"SIGN {n + 1}")]) for n in range(2)]
+    here, there = (library_of(tmp_path / name, films) for name in ("here", "on-ray"))
+    assert add(here, ScreenText()).rows == add(there, ScreenText(), executor=executor).rows == 2
+    rows = [[library.screen_text.rows(row.video_id) for row in library.videos()] for library in (here, there)]
+    assert rows[0] == rows[1]
+    assert [each.text for (each,) in rows[0]] == ["SIGN 1", "SIGN 2"]
 
 
 def test_by_the_command_line_with_a_real_model(executor, kinodex, tiny_model, tmp_path):

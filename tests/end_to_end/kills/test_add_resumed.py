@@ -25,6 +25,7 @@ from jobs.annotate.screen_text import ScreenText
 from jobs.annotate.sentences import Sentences
 from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
+from jobs.annotate.summaries import Summaries
 from jobs.annotate.vectors import Vectors
 from pipeline.models.text_reader import CARRIED
 from tests.support.libraries.random_library import caption
@@ -37,11 +38,13 @@ STAGES: dict[str, Callable[[str], Stage]] = {
     "detections": lambda model: Detections(model, min_score=0.5),
     "sentences": lambda model: Sentences(model, "cpu"),
     "speech": lambda model: Speech(model, vad=False, speakers=HAS_VOICES),  # its beeps are no speech
+    "summaries": lambda model: Summaries(model, frames_a_scene=1, max_new_tokens=4),
     "text": ScreenText,
     "vectors": lambda model: Vectors(f"local-dir:{model}"),
 }
 MODELS = {
-    "captions": "llava", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper", "vectors": "space",
+    "captions": "llava", "detections": "rt_detr", "sentences": "sentences", "speech": "whisper",
+    "summaries": "llava", "vectors": "space",
 }  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; nothing here waits for a time
 
@@ -143,6 +146,8 @@ def rows_of(library: Library, name: str, video_id: str) -> object:
         return [(d.frame_no, d.label, d.track_id, np.round(d.box, 4).tolist()) for d in library.detections(video_id)]
     if name == "speech":
         return library.transcript(video_id), library.speakers.rows()
+    if name == "summaries":
+        return library.scenes.rows(video_id)
     if name == "text":
         return library.screen_text.rows(video_id)
     held = library.vectors(video_id, space=library.spaces()[1].digest)

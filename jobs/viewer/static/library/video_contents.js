@@ -29,7 +29,7 @@ export function contents(parts, seek) {
   const details = (scenes) =>
     el(
       "details",
-      {},
+      { open: chapters.length === 1 },
       el("summary", {}, plural(scenes.length, "scene")),
       el("ol", { class: "scenes" }, scenes.map((each, at) => item(each, at, []))),
     );

@@ -126,11 +126,12 @@ function textTracks(data) {
     alpha,
     colour,
   });
-  const chapters = data.contents
-    .filter((each) => each.level === "chapter")
-    .map((each) => ({ ...each, text: each.title }));
+  const parts = (level) =>
+    data.contents.filter((each) => each.level === level).map((each) => ({ ...each, text: each.title }));
+  const [chapters, scenes] = [parts("chapter"), parts("scene")];
+  const [named, shown] = chapters.length > 1 ? ["Chapters", chapters] : ["Scenes", scenes];
   return [
-    row(`Chapters: ${amount(chapters.length)}`, chapters, (colours) => colours.muted, 0.18),
+    row(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
     row(`Transcript: ${plural(data.transcript.length, "line")}`, data.transcript, (colours) => colours.said),
     row(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
     row(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),

@@ -55,7 +55,7 @@ def read_timeline(library: LibraryReader, video_id: str, space: str | None, mean
 
 def read_mean(library: LibraryReader, video_ids: Iterable[str], space: str | None) -> NDArray[np.float32]:
     """Mean of the unit vectors of some videos, each video counting once."""
-    means = [
+    means: list[NDArray[np.float32]] = [
         _unit(library.vectors(video_id, space).vectors.astype(np.float32)).mean(axis=0)
         for video_id in islice(sorted(video_ids), MEAN_VIDEOS)
     ]
@@ -65,6 +65,6 @@ def read_mean(library: LibraryReader, video_ids: Iterable[str], space: str | Non
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = vectors / np.where(lengths < 1e-6, 1.0, lengths)
+    unit: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-6))
     unit[lengths[:, 0] < 1e-6] = 0.0
     return unit

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 
-from tests.support.ffmpeg import ffmpeg
+from tests.support import ffmpeg as tool
 
 MEDIA = Path(__file__).parents[3] / "shared" / "media" / "clips"
 BASES = {
@@ -37,6 +37,11 @@ LEAST_S = 4.0
 FRAME = "scale=320:180:force_original_aspect_ratio=decrease,pad=320:180:-1:-1,setsar=1,fps=24,format=yuv420p"
 CONCAT = ("-filter_complex", "[0][1]concat=n=2:v=1:a=0", "-crf", 28)
 X264 = ("-an", "-c:v", "libx264", "-preset", "ultrafast", "-threads", "1")
+
+
+def ffmpeg(*arguments: str | float | Path) -> None:
+    """Run ffmpeg with arguments that may be numbers."""
+    tool.ffmpeg(*map(str, arguments))
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def _copies(folder: Path, base: str) -> dict[str, list[Part]]:
         "second": (["-ss", length_s - half, "-i", source, "-crf", 28], Part(base, length_s - half, 0, half)),
     }
     for kind, (arguments, _) in copies.items():
-        ffmpeg(*map(str, arguments), *X264, folder / f"{base}_{kind}.mp4")
+        ffmpeg(*arguments, *X264, folder / f"{base}_{kind}.mp4")
     return {f"{base}_original": [Part(base, 0, 0, length_s)]} | {
         f"{base}_{kind}": [part] for kind, (_, part) in copies.items()
     }
@@ -124,7 +129,7 @@ def _mix(folder: Path, bases: tuple[str, ...]) -> dict[str, list[Part]]:
     name = f"mix_{'_'.join(bases)}"
     inputs = [each for base in bases for each in ("-ss", 3.4, "-t", PIECE_S, "-i", folder / f"{base}_original.mp4")]
     joined = ["-filter_complex", f"concat=n={len(bases)}:v=1:a=0", "-crf", 28]
-    ffmpeg(*map(str, inputs), *map(str, joined), *X264, folder / f"{name}.mp4")
+    ffmpeg(*inputs, *joined, *X264, folder / f"{name}.mp4")
     return {name: [Part(base, 3.4, PIECE_S * place, PIECE_S) for place, base in enumerate(bases)]}
 
 

@@ -1,7 +1,7 @@
 """Measure `kinodex duplicates` on films of known parts: `python -m tests.support.measure_duplicates LIBRARY FILMS`.
 
 FILMS was made by `tests.support.duplicate_films` and ingested as LIBRARY. Prints precision and recall of pairs, for
-copies of each kind and for two sets of bases, the errors of offsets, the share of right speeds, and CPU seconds.
+copies of each kind, the errors of offsets, the share of right speeds, and CPU seconds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from index.library import Library
 from jobs.duplicates.find import Duplicate, find_duplicates
 from tests.support.duplicate_films import LEAST_S, TruePair, read_parts, true_pairs
 
-CHOSEN_ON = ("sintel", "bottles", "cars", "bangkok", "bike", "dog", "slides")
-"""Bases on which the thresholds of `jobs.duplicates.alignment` may be chosen; the others are for the test."""
 STILL = ("slides",)
 Truth = dict[tuple[str, str], TruePair]
 
@@ -31,8 +29,6 @@ def main(library: str, films: Path) -> None:
     print(f"{len(parts)} films, {len(truth)} true pairs, {time.process_time() - began:.1f} CPU s")
     sets = {
         "all": list(truth),
-        "bases of the thresholds": [pair for pair in truth if _base(pair) in CHOSEN_ON],
-        "other bases": [pair for pair in truth if _base(pair) not in CHOSEN_ON],
         "without the one that stands still": [pair for pair in truth if _base(pair) not in STILL],
     }
     for name, pairs in sets.items():

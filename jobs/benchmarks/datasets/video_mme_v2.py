@@ -47,19 +47,14 @@ class _Row(BaseModel):
     @classmethod
     def _lines(cls, options: object) -> object:
         """Split a text of lettered lines, in which an option may go over several; a list stays one."""
-        listed = (
-            options if isinstance(options, str) else "\n".join(map(str, options)) if _is_lettered(options) else None
-        )
-        return options if listed is None else _split(listed)
+        if isinstance(options, list | tuple) and options and all(_LETTER.match(str(each)) for each in options):
+            return _split("\n".join(map(str, options)))
+        return _split(options) if isinstance(options, str) else options
 
 
 def read_video_mme_v2(path: Path) -> ParsedRows:
     """Read questions, grouped by level, type of their group, and both heads. A video's name is its number, as 001."""
     return parse_samples(parquet_rows(path), _Row, _item)
-
-
-def _is_lettered(options: object) -> bool:
-    return isinstance(options, list | tuple) and bool(options) and all(_LETTER.match(str(each)) for each in options)
 
 
 def _split(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from jobs.duplicates.alignment import align
 from tests.support.walks import DIM, shot, timeline, walk
@@ -65,9 +66,10 @@ def test_stills_and_one_change_between_two_stills_prove_nothing(noise: float) ->
     card, black = shot(FILM, 0, 1), shot(OTHER, 0, 1)
     rng = np.random.default_rng(5)
 
-    def film(*pictures: np.ndarray) -> np.ndarray:
-        frames = np.concatenate([np.repeat(picture, 10, axis=0) for picture in pictures])
-        return frames + noise * rng.standard_normal(frames.shape).astype(np.float32)
+    def film(*pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+        frames: NDArray[np.float32] = np.concatenate([np.repeat(picture, 10, axis=0) for picture in pictures])
+        grain: NDArray[np.float32] = noise * rng.standard_normal(frames.shape).astype(np.float32)
+        return frames + grain
 
     for pictures in ((card,), (black, card)):
         found = align(timeline(film(*pictures)), timeline(film(*pictures)))

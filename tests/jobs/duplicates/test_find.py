@@ -58,10 +58,10 @@ def test_progress_names_what_is_done(library: Library) -> None:
     assert said[-1][1] == said[-1][2]
 
 
-@pytest.mark.parametrize("numbers", [{"min_s": 0}, {"every_s": -1.0}, {"min_s": float("nan")}])
-def test_numbers_are_more_than_nothing(library: Library, numbers: dict[str, float]) -> None:
+@pytest.mark.parametrize(("min_s", "every_s"), [(0.0, 30.0), (5.0, -1.0), (float("nan"), 30.0)])
+def test_numbers_are_more_than_nothing(library: Library, min_s: float, every_s: float) -> None:
     with pytest.raises(UsageError, match="give more than 0"):
-        find_duplicates(library, **numbers)
+        find_duplicates(library, min_s=min_s, every_s=every_s)
 
 
 def test_a_library_of_one_video_has_no_pair(tmp_path: Path) -> None:

@@ -22,10 +22,15 @@ class IngestLog:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._known: KnownKeys | None = None
+        self._failed: KnownKeys | None = None
 
     def note_sources(self) -> None:
-        """Take note of the sources that are there, for a run that is the only one to record any."""
+        """Take note of the sources and failures that are there, for a run that is the only one to record sources.
+
+        It then clears failures that were there or are its own, without a look for those of all others.
+        """
         self._known = KnownKeys(self._tables, "sources", "uri")
+        self._failed = KnownKeys(self._tables, "failures", "uri")
 
     def sources(self) -> dict[str, SourceRow]:
         """Read every source that an ingest found a video in, by URI."""
@@ -49,6 +54,8 @@ class IngestLog:
         if not rows:
             return
         rows = [replace(row, uri=redact_uri(row.uri), message=redact(row.message)) for row in rows]
+        if self._failed is not None:
+            self._failed.add([row.uri for row in rows])
         where = one_of("uri", sorted({row.uri for row in rows}))
         before = self._tables.rows("failures", where, ["uri", "stage", "attempts"]).to_pylist()
         attempts = {(row["uri"], row["stage"]): row["attempts"] for row in before}
@@ -61,8 +68,11 @@ class IngestLog:
 
     def clear_failures(self, uris: Sequence[str], stages: Sequence[str] | None = None) -> None:
         """Forget the failures of sources, or only those of some stages."""
+        uris = [redact_uri(uri) for uri in uris]
+        if self._failed is not None:
+            uris = [uri for uri, has_failed in zip(uris, self._failed.hold(uris), strict=True) if has_failed]
         if uris:
-            of_sources = one_of("uri", [redact_uri(uri) for uri in uris])
+            of_sources = one_of("uri", uris)
             self._tables.delete("failures", of_sources if stages is None else of_sources & one_of("stage", stages))
 
     def runs(self) -> list[RunRow]:

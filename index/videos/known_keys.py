@@ -38,6 +38,10 @@ class KnownKeys:
         self._tables.upsert(self._name, [self._key], [row for row, is_held in zip(rows, held, strict=True) if is_held])
         self._add(hashes)
 
+    def add(self, keys: Sequence[str]) -> None:
+        """Take note of keys that are written otherwise."""
+        self._add(_hashes(keys))
+
     def hold(self, keys: Sequence[str]) -> list[bool]:
         """Say for each key if there was a row of it or one was written; of a new one that is wrong once in 2**64."""
         return self._hold(_hashes(keys))

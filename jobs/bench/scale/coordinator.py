@@ -13,6 +13,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from pipeline.sampling.sample import IngestSettings
 DIM = 8
 BUNDLE = 8
 TENTHS = 10
+MARKS = 2000
+"""Looks at the clock in a run, at most: a million would be most of what the driver holds."""
 LAST = 0.01
 """The part of the sources that counts as the end of a run."""
 
@@ -141,7 +144,8 @@ def run_simulated(load: RunLoad) -> RunFigures:
         marks: list[tuple[int, float, float]] = [(0, 0.0, clock())]
 
         def watch(progress: Progress) -> None:
-            marks.append((progress.done, clock.driver_s, clock()))
+            if progress.done - marks[-1][0] >= load.sources / MARKS or progress.done == load.sources:
+                marks.append((progress.done, clock.driver_s, clock()))
 
         with refreshing_indexes(library.uri):
             coordinator = Coordinator(library, lease, executor, work, IdSet(), limits, [watch], clock)
@@ -230,9 +234,9 @@ def _rates(done: NDArray[np.float64], driver_s: NDArray[np.float64], sources: in
     return tuple((sources / TENTHS / np.maximum(np.diff(at_s), 1e-9)).tolist())
 
 
-def _idle(spans_s: list[tuple[float, float]], begin_s: float, end_s: float, workers: int) -> float:
+def _idle(spans_s: array[float], begin_s: float, end_s: float, workers: int) -> float:
     """Part of the workers' time between two times in which they read nothing."""
-    spans = np.clip(np.array(spans_s), begin_s, end_s)
+    spans = np.clip(np.array(spans_s).reshape(-1, 2), begin_s, end_s)
     busy_s = float((spans[:, 1] - spans[:, 0]).sum())
     return 1 - busy_s / max(workers * (end_s - begin_s), 1e-9)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -165,7 +166,7 @@ class VirtualClock:
 
 
 class SimulatedExecutor:
-    """Executor of a crew that reads films; see jobs/ingest/messages.py. `spans_s` are begins and ends of all reads."""
+    """Executor of a crew that reads films; see jobs/ingest/messages.py. `spans_s` are begin and end of each read."""
 
     def __init__(self, library: Library, films: Films, crew: Crew, clock: VirtualClock) -> None:
         self._library, self._films, self._crew, self._clock = library, films, crew, clock
@@ -177,7 +178,7 @@ class SimulatedExecutor:
         self._frames = _made_up_frames(library)
         self._unwritten: dict[int, Read] = {}
         self.appends = 0
-        self.spans_s: list[tuple[float, float]] = []
+        self.spans_s = array("d")
         self.embedders = 1
         for _ in range(crew.workers):
             self._join()
@@ -208,7 +209,7 @@ class SimulatedExecutor:
             now, order = self._clock(), next(self._order)
             self._running[worker][order] = task
             if isinstance(task, Read):
-                self.spans_s.append((now, now + takes_s))
+                self.spans_s.extend((now, now + takes_s))
                 if not is_lost:
                     self._unwritten[order] = task
             heapq.heappush(self._events, _Event(now + takes_s, order, worker, task, is_lost))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from index.rows import FailureRow, RunRow, SourceRow
 from tests.support.libraries.random_library import WHEN
 
 
-def test_failures_count_attempts_and_clear(library):
+@pytest.mark.parametrize("noted", [False, True])
+def test_failures_count_attempts_and_clear(library, noted):
+    if noted:
+        library.ingest_log.note_sources()
     failure = FailureRow("/films/it's.mp4", "open", "NotAVideo", "no video in it", 1, WHEN)
     library.ingest_log.add_failures([failure])
     again = replace(failure, message="still none")
@@ -28,6 +33,14 @@ def test_failures_count_attempts_and_clear(library):
     library.ingest_log.clear_failures(["/films/it's.mp4"])
     library.ingest_log.clear_failures([])
     library.ingest_log.add_failures([])
+    assert library.ingest_log.failures() == []
+
+
+def test_a_run_clears_failures_that_were_there_before_it(library):
+    failure = FailureRow("https://me:secret@host/a.mp4", "fetch", "SourceError", "gone", 1, WHEN)
+    library.ingest_log.add_failures([failure])
+    library.ingest_log.note_sources()
+    library.ingest_log.clear_failures(["https://you:other@host/a.mp4", "/films/new.mp4"])
     assert library.ingest_log.failures() == []
 
 

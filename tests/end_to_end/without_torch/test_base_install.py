@@ -84,6 +84,7 @@ COMMANDS = {
     ),
     "agents": Command(("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "index.library", "starlette")),
     "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "agent")),
+    "ground": Command(("ground", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "PIL")),
     "ask": Command(
         ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
         ("openai", "httpx2", "starlette", "jobs.evaluation"),

@@ -22,7 +22,7 @@ def test_help_names_every_command(kinodex: Kinodex) -> None:
     ran = kinodex("--help")
     lines = [line.split()[1:2] for line in ran.out.splitlines()]
     assert ran.code == 0
-    assert len(COMMANDS) == 22
+    assert len(COMMANDS) == 25
     assert [name for (name,) in filter(None, lines) if name in COMMANDS] == list(COMMANDS)
 
 

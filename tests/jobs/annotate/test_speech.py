@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from index.library import Library
 from index.rows import SourceRow
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
-from tests.support.command import json_of
+from tests.support.command import bad, json_of
 from tests.support.models.stage_models import library_of, tiny_film
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,9 @@ def own_library(own_films: list[Path], tmp_path: Path) -> Library:
 
 
 def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
-    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de", "--no-vad")
+    made = json_of(
+        kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de", "--no-vad"
+    )
     assert made["added"] == 3
     assert {each["title"]: each["rows"] > 0 for each in made["outcomes"]} == {
         "film-0": True,
@@ -71,3 +74,26 @@ def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(own_libra
     )
     report = add(own_library, Speech(str(tiny_model("whisper")), vad=False), [video.video_id])
     assert (report.added, report.rows > 0) == (1, True)
+
+
+def test_beeps_are_no_speech(kinodex, library, tiny_model):
+    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"))
+    assert (made["added"], made["rows"]) == (3, 0)
+
+
+@pytest.mark.skipif(find_spec("resemblyzer") is None, reason="pip install --no-deps resemblyzer")
+def test_who_speaks_is_known_through_all_videos_and_by_name(kinodex, library, tiny_model, tmp_path):
+    command = ("add", "speech", library.uri, "--model", tiny_model("whisper"), "--no-vad")
+    assert json_of(kinodex, *command, "--speakers")["added"] == 3
+    voices = library.speakers.rows()
+    assert [row.speaker for row in voices] == ["speaker-1"]  # one tone in two films
+    spoken = [line for row in library.videos() for line in library.transcript(row.video_id)]
+    assert {line.speaker for line in spoken if line.end_s - line.start_s > 1} == {"speaker 1"}
+    assert any(line.words for line in spoken)
+    bad(kinodex, *command, code=2, says="got --no-speakers, but")
+    assert kinodex("name", library.uri, "speaker-1", "Anna").code == 0
+    assert kinodex("remove", "added", library.uri, "speech", tiny_model("whisper"), "--yes").code == 0
+    assert json_of(kinodex, *command, "--speakers")["added"] == 3
+    assert [(row.speaker, row.name) for row in library.speakers.rows()] == [("speaker-1", "Anna")]
+    assert kinodex("export", "vtt", library.uri, tmp_path / "said.vtt", "--video", "film-0").code == 0
+    assert "<v Anna>" in (tmp_path / "said.vtt").read_text()

@@ -242,7 +242,7 @@ class Environment:
         return self.source.scenes(video_id)
 
     def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
-        """What is said and stands on screen in [start_s, end_s) of a video, as notes in the order of time."""
+        """Quote what is said and stands on screen in [start_s, end_s) of a video: notes in the order of time."""
         lines = (line for line in self.source.lines(video_id) if line.source in (SUBTITLE, SCREEN_TEXT))
         return tuple(line for line in lines if line.end_s > start_s and line.start_s < end_s)
 

@@ -16,6 +16,10 @@ from jobs.cli.options.telemetry import OtlpOption
 AnnotationsOption = Annotated[
     Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
 ]
+OutOption = Annotated[
+    Path,
+    typer.Option(help="Folder for all results; a folder of the same run is continued. Kept replies cost as if new."),
+]
 AgentsOption = Annotated[
     list[str] | None,
     typer.Option(metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: eea."),
@@ -39,7 +43,7 @@ def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
     annotations: AnnotationsOption,
-    out: Annotated[Path, typer.Option(help="Folder for all results; a folder of the same run is continued.")],
+    out: OutOption,
     agent: AgentsOption = None,
     ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
     controls: ControlsOption = True,
@@ -82,17 +86,14 @@ def eval_run(
     otlp: OtlpOption = None,
     dry_run: options.DryRunOption = False,
 ) -> None:
-    """Ask agents the questions of a benchmark about a library's videos, and report how they did.
-
-    Whatever ends it, the same command continues it: answers are kept as they come. Kept replies cost as if new.
-    """
+    """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from jobs.cli.eval import run_parts as parts
 
     choice = parts.choose_models(model, base_url, models, (input_price, output_price), cache, sample, at_once, anyway)
     budget = parts.Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
-    settings = library, choice, budget, detector, subtitles, keep_captions, traces, space, rules, otlp, screen_text
-    context = parts.RunContext(*settings)
+    may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
+    context = parts.RunContext(library, choice, budget, detector, *may_read)
     systems = parts.choose_systems(agent, ablations, controls, choice)
     request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
     limits = parts.limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)

@@ -71,8 +71,7 @@ def export_coco(
     with target_folder(folder, settings, dict) as target:
         for video_id, rows in found.items():
             content.add_frames(library, target, videos[video_id], stems[video_id], rows)
-        text = json.dumps(content.document(), ensure_ascii=False)
-        target.write_bytes(FILE, text)
+        target.write_bytes(FILE, json.dumps(content.document(), ensure_ascii=False))
         target.finish(IMAGES, FILE)
     return CocoReport(len(content.images), len(content.annotations), len(content.categories))
 

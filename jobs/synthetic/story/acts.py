@@ -10,7 +10,7 @@ from jobs.synthetic.story.film import Event, Line, Range, Setting, Track, whole_
 from jobs.synthetic.story.stage import FACING_LEFT, PASSING, SLOTS, Stage, passer_key
 
 ALONGSIDE = 0.18
-"""How far from another an actor stops to hand something over."""
+"""The distance from another at which an actor stops to hand something over."""
 LINE_S = 2.75
 
 

@@ -19,7 +19,7 @@ CUED_PASS_S = 13.0
 
 @dataclass(slots=True)
 class World:
-    """What lasts from scene to scene: the pool of words and things, names, and what each actor carries."""
+    """State that lasts from scene to scene: the pool of words and things, names, and the thing each actor carries."""
 
     pool: Pool
     chance: Random

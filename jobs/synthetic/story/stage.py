@@ -17,7 +17,7 @@ SIDE, ITEM_SIDE, PASSER_SIDE, SMALL_SIDE = 0.36, 0.18, 0.34, 0.2
 SMALL_PASSERS = frozenset({"bird", "butterfly", "snail", "turtle", "spider", "snake"})
 FACING_LEFT = frozenset({"dog", "horse", "elephant", "snail", "turtle", "duck", "car", "helicopter"})
 HAND = 0.1
-"""How far from an actor's middle an item is held, in widths of the stage."""
+"""The distance of a held item from an actor's middle, in widths of the stage."""
 LANDMARK_SIDE, LANDMARK_FEET = 0.44, 0.72
 FEET, HORIZON = 0.95, 0.6
 PASSING = 0.3

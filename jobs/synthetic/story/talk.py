@@ -1,4 +1,4 @@
-"""What is said: mostly what no picture shows (names, plans, reasons, code words), sometimes what one does.
+"""Spoken lines: mostly of what no picture shows (names, plans, reasons, code words), sometimes of what one does.
 
 Lines bound to an act are made here and timed by it; free lines are put where nobody speaks.
 """

@@ -1,4 +1,4 @@
-"""What is said: of what no picture shows, each fact once, where there is time."""
+"""Spoken lines: of what no picture shows, each fact once, where there is time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What questions are made from: everything in the film, once, in order."""
+"""Facts that questions are made from: everything in the film, once, in order."""
 
 from __future__ import annotations
 

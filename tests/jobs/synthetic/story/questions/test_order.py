@@ -7,7 +7,7 @@ from random import Random
 from jobs.synthetic.story.film import Event, StoryFilm
 from jobs.synthetic.story.questions import order
 from jobs.synthetic.story.questions.draft import Facts, Maker
-from tests.support.made_story import AT_HOUSE, AT_TENT, BUSES, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
+from tests.support.stories.made_story import AT_HOUSE, AT_TENT, BUSES, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
 
 ENTRIES = [event("enter", each, 3.0) for each in (DOG, CAT, DUCK, HORSE)]
 AWAY = [*ENTRIES, event("leave", CAT, 10.0, back_at_s=40.0), event("return", CAT, 40.0, KEY)]

@@ -7,7 +7,7 @@ from random import Random
 from jobs.synthetic.story.film import StoryFilm
 from jobs.synthetic.story.questions import pictures
 from jobs.synthetic.story.questions.draft import Facts, Maker
-from tests.support.made_story import AT_HOUSE, AT_TENT, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
+from tests.support.stories.made_story import AT_HOUSE, AT_TENT, CAT, DOG, DUCK, HAT, HORSE, KEY, event, story
 
 ENTRIES = [event("enter", each, 3.0) for each in (CAT, DOG, DUCK, HORSE)]
 ONCE = story((AT_HOUSE, [*ENTRIES, event("give", CAT, 20.0, KEY, DOG)]))

@@ -8,7 +8,7 @@ from random import Random
 from jobs.synthetic.story.film import View
 from jobs.synthetic.story.questions import texts
 from jobs.synthetic.story.questions.draft import Facts
-from tests.support.made_story import AT_HOUSE, AT_TENT, story
+from tests.support.stories.made_story import AT_HOUSE, AT_TENT, story
 
 FILM = story((AT_HOUSE, []), (AT_TENT, []))
 

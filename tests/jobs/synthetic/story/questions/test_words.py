@@ -7,7 +7,7 @@ from random import Random
 from jobs.synthetic.story.film import Line
 from jobs.synthetic.story.questions import words
 from jobs.synthetic.story.questions.draft import Facts
-from tests.support.made_story import AT_HOUSE, BUSES, CAT, DOG, KEY, event, story
+from tests.support.stories.made_story import AT_HOUSE, BUSES, CAT, DOG, KEY, event, story
 
 LINES = (
     Line((5.0, 7.0), "They call me Mara.", "Mara", ("name", "Mara", "red cat")),

@@ -14,7 +14,7 @@ from jobs.synthetic.story.questions.write_questions import MAKERS, write_questio
 from jobs.synthetic.story.script_json import as_json
 from jobs.synthetic.story.shuffle_shots import shuffle_shots
 from jobs.synthetic.story.write_story import write_story
-from tests.support.story_truth import CHECKS, is_true
+from tests.support.stories.story_truth import CHECKS, is_true
 
 SEEDS = range(4)
 

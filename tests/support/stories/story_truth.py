@@ -137,7 +137,7 @@ def _cue(script: Script, option: str, _: Row, words: str) -> bool:
 
 
 def _who(script: Script, option: str, row: Row, name: str) -> bool:
-    """Who is alone on stage when somebody says this name for the first time as its own."""
+    """Find the one alone on stage when somebody says this name for the first time as its own."""
     (low, _), *_ = row["ranges"]
     (line,) = [each for each in script["spoken"] if each["start_s"] == low]
     assert name in line["text"]

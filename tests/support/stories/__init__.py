@@ -1,0 +1,1 @@
+"""Stories written by hand, and the truth of questions about any story."""

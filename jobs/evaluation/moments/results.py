@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a system found for a search, best first; `present` and `evidence` are None of one that gives no verdict.
+    """The finds of a system for a search, best first; `present` and `evidence` are None of one that gives no verdict.
 
     `error` is the reason why a system gave nothing, "" if it did.
     """

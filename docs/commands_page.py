@@ -63,7 +63,8 @@ def _section(name: str, command: TyperCommand) -> str:
 def _row(name: str, help_text: str) -> str:
     found = DEFAULT.search(help_text)
     default = found[1].removeprefix("default: ") if found else ""
-    return f"| `{name}` | {_cell(DEFAULT.sub('', help_text))} | {_cell(default)} |"
+    escaped = name.replace("|", "\\|")  # the choices of an option are no cells
+    return f"| `{escaped}` | {_cell(DEFAULT.sub('', help_text))} | {_cell(default)} |"
 
 
 def _prose(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from jobs.benchmarks.moment_registry import MOMENT_BENCHMARKS, find_moment_benchmark, read_moment_benchmark
 from jobs.benchmarks.registry import UnknownBenchmark
 from jobs.errors import UsageError
-from tests.support.libraries.moment_files import own_search, write_lines
+from tests.support.runs.moment_files import own_search, write_lines
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

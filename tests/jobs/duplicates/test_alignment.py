@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jobs.duplicates.alignment import align
-from tests.support.walks import DIM, shot, timeline, walk
+from tests.support.duplicates.walks import DIM, shot, timeline, walk
 
 FILM, OTHER = walk(120, 11), walk(120, 12)
 

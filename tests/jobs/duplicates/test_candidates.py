@@ -9,8 +9,8 @@ import pytest
 
 from index.library import Library
 from jobs.duplicates.candidates import PARTNERS, best_partners, pairs_by_index, pairs_in_memory, probe_places
+from tests.support.duplicates.walks import DIM, shot, timeline, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
-from tests.support.walks import DIM, shot, timeline, walk
 
 FILMS = {name: walk(60, seed) for name, seed in (("a", 1), ("b", 2), ("c", 3))}
 FRAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.duplicates.diagonals import BEST_ALL, find_diagonals
-from tests.support.walks import shot, timeline, walk
+from tests.support.duplicates.walks import shot, timeline, walk
 
 
 @pytest.mark.parametrize("start_s", [0.0, 12.0, 41.5])

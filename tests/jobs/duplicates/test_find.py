@@ -10,8 +10,8 @@ import pytest
 from index.library import Library
 from jobs.duplicates.find import find_duplicates
 from jobs.errors import UsageError
+from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
-from tests.support.walks import DIM, shot, walk
 
 FILM, OTHER = walk(90, 1), walk(90, 2)
 VIDEOS = {

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.benchmarks.moment_registry import read_moment_benchmark
 from jobs.errors import UsageError
-from tests.support.libraries.moment_files import problems
+from tests.support.runs.moment_files import problems
 
 VIDEOS = {
     "v_a": {"duration": 30, "timestamps": [[10, 20], [25, 30.5]], "sentences": [" He jumps.", "A man runs."]},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jobs.benchmarks.moment_registry import read_moment_benchmark
 from tests.support.libraries.benchmark_files import cg_bench_row
-from tests.support.libraries.moment_files import problems
+from tests.support.runs.moment_files import problems
 
 
 def test_clues_are_moments_and_the_answer_is_not_there(tmp_path: Path) -> None:

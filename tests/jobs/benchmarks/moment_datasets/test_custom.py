@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.libraries.moment_files import own_search, problems, read_lines
+from tests.support.runs.moment_files import own_search, problems, read_lines
 
 
 def test_searches_of_ones_own(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobs.benchmarks.moment_registry import read_moment_benchmark
 from jobs.benchmarks.moments import MomentBenchmark
-from tests.support.libraries.moment_files import problems
+from tests.support.runs.moment_files import problems
 
 
 def row(**changes: Any) -> dict[str, Any]:

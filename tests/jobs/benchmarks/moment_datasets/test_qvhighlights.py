@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.libraries.moment_files import problems, read_lines
+from tests.support.runs.moment_files import problems, read_lines
 
 
 def row(qid: int = 1, **changes: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 from index.library import Library
 from tests.support.command import Kinodex, bad
+from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
-from tests.support.walks import DIM, shot, walk
 
 FILM, OTHER = walk(90, 1), walk(90, 2)
 

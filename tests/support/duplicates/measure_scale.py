@@ -1,4 +1,4 @@
-"""CPU seconds of `kinodex duplicates` by number of videos: `python -m tests.support.measure_duplicates_scale FOLDER`.
+"""CPU seconds of `kinodex duplicates` by number of videos: `python -m tests.support.duplicates.measure_scale FOLDER`.
 
 Libraries of made-up vectors (a SIMULATION: no video stands behind them): films of ten minutes, one frame a second, one
 in twenty of them a part of the film before it. Each library is searched in memory and through its vector index.
@@ -15,8 +15,8 @@ import numpy as np
 from index.library import Library
 from index.maintenance.maintain import maintain
 from jobs.duplicates.find import find_duplicates
+from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
-from tests.support.walks import DIM, shot, walk
 
 LENGTH_S, CUT_EVERY = 600, 20
 """Of each film, and every which one is a cut of the one before."""

@@ -1,6 +1,6 @@
-"""Measure `kinodex duplicates` on films of known parts: `python -m tests.support.measure_duplicates LIBRARY FILMS`.
+"""Measure `kinodex duplicates` on films of known parts: `python -m tests.support.duplicates.measure LIBRARY FILMS`.
 
-FILMS was made by `tests.support.duplicate_films` and ingested as LIBRARY. Prints precision and recall of pairs, for
+FILMS was made by `tests.support.duplicates.films` and ingested as LIBRARY. Prints precision and recall of pairs, for
 copies of each kind, the errors of offsets, the share of right speeds, and CPU seconds.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from index.library import Library
 from jobs.duplicates.find import Duplicate, find_duplicates
-from tests.support.duplicate_films import LEAST_S, TruePair, read_parts, true_pairs
+from tests.support.duplicates.films import LEAST_S, TruePair, read_parts, true_pairs
 
 STILL = ("slides",)
 Truth = dict[tuple[str, str], TruePair]

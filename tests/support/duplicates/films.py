@@ -1,4 +1,4 @@
-"""Films of which some are the same: `python -m tests.support.duplicate_films FOLDER` makes them of ../shared/media.
+"""Films of which some are the same: `python -m tests.support.duplicates.films FOLDER` makes them of ../shared/media.
 
 Each base is a real clip; its copies are smaller and re-encoded, cut out of the middle, letterboxed, preceded by a title
 card, played at 25/24 of its speed, mirrored, its two halves, and a part of a mix of three. Stills, black films and
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support import ffmpeg as tool
 
-MEDIA = Path(__file__).parents[3] / "shared" / "media" / "clips"
+MEDIA = Path(__file__).parents[4] / "shared" / "media" / "clips"
 BASES = {
     "sintel": ("moviepy__sintel_trailer_52s.mp4", 40.0),
     "bunny": ("moviepy__big_buck_bunny_0_30.webm", 30.0),
@@ -39,7 +39,10 @@ CONCAT = ("-filter_complex", "[0][1]concat=n=2:v=1:a=0", "-crf", 28)
 X264 = ("-an", "-c:v", "libx264", "-preset", "ultrafast", "-threads", "1")
 
 
-def ffmpeg(*arguments: str | float | Path) -> None:
+Argument = str | float | Path
+
+
+def ffmpeg(*arguments: Argument) -> None:
     """Run ffmpeg with arguments that may be numbers."""
     tool.ffmpeg(*map(str, arguments))
 
@@ -105,7 +108,7 @@ def _copies(folder: Path, base: str) -> dict[str, list[Part]]:
     ffmpeg("-t", length_s, "-i", MEDIA / name, "-vf", FRAME, *X264, "-crf", 24, source)
     half, cut, middle = 0.48 * length_s, 0.3 * length_s + 0.37, 0.45 * length_s
     title = f"color=black:s=320x180:r=24:d={TITLE_S},drawtext=text='A film called {base}':fontcolor=white:x=60:y=80"
-    copies = {
+    copies: dict[str, tuple[list[Argument], Part]] = {
         "small": (["-i", source, "-vf", "scale=176:-2,fps=12", "-crf", 36], Part(base, 0, 0, length_s)),
         "cut": (["-ss", cut, "-t", middle, "-i", source, "-crf", 28], Part(base, cut, 0, middle)),
         "boxed": (["-i", source, "-vf", "pad=320:240:0:30,scale=240:180", "-crf", 30], Part(base, 0, 0, length_s)),
@@ -127,7 +130,9 @@ def _copies(folder: Path, base: str) -> dict[str, list[Part]]:
 
 def _mix(folder: Path, bases: tuple[str, ...]) -> dict[str, list[Part]]:
     name = f"mix_{'_'.join(bases)}"
-    inputs = [each for base in bases for each in ("-ss", 3.4, "-t", PIECE_S, "-i", folder / f"{base}_original.mp4")]
+    inputs: list[Argument] = [
+        each for base in bases for each in ("-ss", 3.4, "-t", PIECE_S, "-i", folder / f"{base}_original.mp4")
+    ]
     joined = ["-filter_complex", f"concat=n={len(bases)}:v=1:a=0", "-crf", 28]
     ffmpeg(*inputs, *joined, *X264, folder / f"{name}.mp4")
     return {name: [Part(base, 3.4, PIECE_S * place, PIECE_S) for place, base in enumerate(bases)]}

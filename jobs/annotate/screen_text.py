@@ -15,7 +15,7 @@ from jobs.stored_frames import BATCHES_AHEAD, picture_of, stored_pictures
 from jobs.video_source import source_of
 from pipeline.images.convert import ModelInput
 from pipeline.models.boxes import Box
-from pipeline.models.text_reader import CARRIED
+from pipeline.models.text.text_reader import CARRIED
 from pipeline.prefetch import prefetch
 from pipeline.sampling.sample import Chunk, SampledFrame, SamplingSettings
 from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
@@ -24,7 +24,7 @@ from pipeline.sources.fetch import check_unchanged
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from pipeline.models.text_reader import TextReader
+    from pipeline.models.text.text_reader import TextReader
 
 FRAMES_AT_ONCE = 4
 FULL_SIDE_PX = 1920
@@ -83,7 +83,7 @@ class ScreenText:
         _reader(self.reader, self.languages, self.min_confidence)
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
-        from pipeline.models.text_tracks import join_readings
+        from pipeline.models.text.text_tracks import join_readings
 
         reader = _reader(self.reader, self.languages, self.min_confidence)
         pictures = _source_pictures(library, video) if self.full else _stored_pictures(library, video)
@@ -125,6 +125,6 @@ def _stored(video: VideoRow, frame: SampledFrame) -> StoredFrame:
 
 @lru_cache(maxsize=1)
 def _reader(name: str, languages: tuple[str, ...], min_confidence: float) -> TextReader:
-    from pipeline.models.text_reader import load_text_reader
+    from pipeline.models.text.text_reader import load_text_reader
 
     return load_text_reader(name, languages, min_confidence)

@@ -1,4 +1,4 @@
 """The parts of a film above its shots: segments joined into scenes, and scenes into chapters.
 
-Pure functions of arrays and texts: no model, no file, no row of a library. May import `pipeline` alone.
+All but `writer`, which loads a local language model, are pure functions of arrays and texts. May import `pipeline` alone.
 """

@@ -19,7 +19,7 @@ from jobs.stored_frames import picture_of
 
 if TYPE_CHECKING:
     from agent.models.openai_compatible import OpenAIModel
-    from pipeline.models.writer import Writer
+    from pipeline.scenes.writer import Writer
 
 MARKS = "#*_\"'`“”: "
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
@@ -36,7 +36,7 @@ def endpoint_writer(thread: ModelThread) -> Write:
 
 def local_writer(writer: Writer) -> Write:
     """Write with a local model; one that reads no pictures has nothing to say of a part without words."""
-    from pipeline.models.writer import PartLines
+    from pipeline.scenes.writer import PartLines
 
     def write(requests: Sequence[SummarizePart]) -> list[Written]:
         parts = [
@@ -56,7 +56,7 @@ def local_writer(writer: Writer) -> Write:
 @lru_cache(maxsize=1)
 def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
     """Load a local model once."""
-    from pipeline.models.writer import load_writer
+    from pipeline.scenes.writer import load_writer
 
     with hub_for(model):
         return load_writer(model, device, max_new_tokens)

@@ -15,35 +15,41 @@ if TYPE_CHECKING:
     from jobs.annotate.summaries import Summaries
 
 
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url serves.",
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+]
+FramesOption = Annotated[
+    int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
+]
+BatchOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Scenes at once, of several videos together at an endpoint. Default: 4, there 32."),
+]
+RetryOption = Annotated[
+    bool, typer.Option("--retry-failed", help="Also the videos of which a scene or chapter got no title.")
+]
+RenewOption = Annotated[
+    bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
+]
+
+
 def summaries(
     library: LibraryArgument,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url "
-            "serves.",
-        ),
-    ],
-    base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
-    ] = None,
+    model: ModelOption,
+    base_url: BaseUrlOption = None,
     video: VideoOption = None,
-    frames_a_scene: Annotated[
-        int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
-    ] = 4,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, help="Scenes at once, of several videos together at an endpoint. Default: 4, there 32."),
-    ] = None,
+    frames_a_scene: FramesOption = 4,
+    batch: BatchOption = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest title and summary of a local model.")] = 128,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also the videos of which a scene or chapter got no title.")
-    ] = False,
-    renew: Annotated[
-        bool,
-        typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries."),
-    ] = False,
+    retry_failed: RetryOption = False,
+    renew: RenewOption = False,
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
     device: DeviceOption = "auto",

@@ -88,7 +88,7 @@ def test_who_speaks_is_known_through_all_videos_and_by_name(kinodex, library, ti
     voices = library.speakers.rows()
     assert [row.speaker for row in voices] == ["speaker-1"]  # one tone in two films
     spoken = [line for row in library.videos() for line in library.transcript(row.video_id)]
-    assert {line.speaker for line in spoken if line.end_s - line.start_s > 1} == {"speaker 1"}
+    assert {line.speaker for line in spoken} - {None} == {"speaker 1"}
     assert any(line.words for line in spoken)
     bad(kinodex, *command, code=2, says="got --no-speakers, but")
     assert kinodex("name", library.uri, "speaker-1", "Anna").code == 0

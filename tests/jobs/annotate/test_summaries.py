@@ -10,8 +10,8 @@ from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.summaries import Summaries
 from tests.support.command import json_of
-from tests.support.libraries.chaptered_film import PLACES, make_film
 from tests.support.libraries.random_library import spoken
+from tests.support.scenes.chaptered_film import PLACES, make_film
 from tests.support.servers.chat_server import ChatServer
 
 

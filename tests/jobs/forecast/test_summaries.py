@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.annotate.summaries import Summaries
 from jobs.forecast.summaries import forecast_summaries
-from tests.support.libraries.chaptered_film import make_film
+from tests.support.scenes.chaptered_film import make_film
 from tests.support.servers.chat_server import ChatServer
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent.core.question import Note
 from index.library import Library
 from jobs.annotate.scenes.film import Film, read_film, thinned
-from tests.support.libraries.chaptered_film import PLACES, make_film
+from tests.support.scenes.chaptered_film import PLACES, make_film
 
 
 @pytest.fixture(scope="module")

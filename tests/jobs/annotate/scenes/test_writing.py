@@ -11,13 +11,13 @@ from agent.errors import ModelRejected
 from index.library import Library
 from jobs.annotate.scenes.film import Film, read_film
 from jobs.annotate.scenes.writing import Written, stage_rows, write_contents
-from tests.support.libraries.chaptered_film import make_film
+from tests.support.scenes.chaptered_film import make_film
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Library:
     library = make_film(tmp_path_factory.mktemp("film") / "library", "aa")
-    from tests.support.libraries.chaptered_film import add_film
+    from tests.support.scenes.chaptered_film import add_film
 
     add_film(library, "bb", 1, described=False, places=3)
     return library

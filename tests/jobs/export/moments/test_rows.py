@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from index.library import Library
-from tests.support.libraries.chapters import add_chapters
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.scenes.chapters import add_chapters
 
 
 def test_chapters_and_scenes_in_text_exports(kinodex, tmp_path):

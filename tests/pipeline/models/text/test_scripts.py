@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.errors import WrongModel
-from pipeline.models.scripts import LANGUAGES, check_languages, keep_scripts, script_of, scripts_of
+from pipeline.models.text.scripts import LANGUAGES, check_languages, keep_scripts, script_of, scripts_of
 
 LATIN = "abcdefghijklmnopqrstuvwxyz"
 RUSSIAN = "абвгдежзийклмнопрст"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.errors import ModelMissing, WrongModel
-from pipeline.models.text_reader import BAND_PX, CARRIED, OVERLAP_PX, bands, find_text_model, load_text_reader
+from pipeline.models.text.text_reader import BAND_PX, CARRIED, OVERLAP_PX, bands, find_text_model, load_text_reader
 
 pytestmark = pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
 

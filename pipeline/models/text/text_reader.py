@@ -21,7 +21,7 @@ import numpy as np
 
 from pipeline.errors import ModelMissing, WrongModel
 from pipeline.models.boxes import Box
-from pipeline.models.scripts import check_languages, keep_scripts, scripts_of
+from pipeline.models.text.scripts import check_languages, keep_scripts, scripts_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

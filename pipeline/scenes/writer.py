@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from PIL.Image import Image
 
-PROMPT = Path(__file__).parent / "prompts" / "contents.jinja"
+PROMPT = Path(__file__).parent / "contents.jinja"
 MAX_NEW_TOKENS = 128
 CONTEXT_TOKENS = 2048
 """Longest prompt where a model does not say what it takes, and one that small models still follow."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.models.boxes import Box, box_ious
-from pipeline.models.edit_distance import similarity
-from pipeline.models.text_reader import Reading
+from pipeline.models.text.edit_distance import similarity
+from pipeline.models.text.text_reader import Reading
 
 MIN_OVERLAP = 0.3
 ALIKE, NEARLY_EQUAL = 0.6, 0.85

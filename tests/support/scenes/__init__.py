@@ -1,0 +1,4 @@
+"""Films with scenes and chapters, for tests.
+
+May import tests.support.libraries.
+"""

@@ -62,11 +62,18 @@ def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> li
 
 
 def by_words_and_meaning(searches: Sequence[Sequence[Hit]], like: Sequence[Hit], k: int, min_gap_s: float) -> list[Hit]:
-    """Put hits by words of several kinds of text in one order, by BM25, and fuse it with those by meaning, if any."""
+    """Put hits by words of several kinds of text in one order, by BM25, and fuse it with those by meaning, if any.
+
+    Of two lines of equal rank the one of like meaning comes first: one word in common says less.
+    """
     ranked = sorted(
         (hit for hits in searches for hit in hits), key=lambda hit: (-(hit.bm25 or 0.0), hit.video_id, hit.time_s)
     )
-    return suppress_neighbours(fuse_same(ranked, like) if like else ranked, min_gap_s)[:k]
+    if like:
+        ranked = sorted(
+            fuse_same(ranked, like), key=lambda hit: (-hit.score, -(hit.cosine or 0.0), hit.video_id, hit.time_s)
+        )
+    return suppress_neighbours(ranked, min_gap_s)[:k]
 
 
 def _shown(visible: VisibilityCache, meaning: Meaning, rows: Rows) -> Rows:

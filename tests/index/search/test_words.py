@@ -70,6 +70,13 @@ def test_only_some_kinds_of_text(library):
         assert {hit.text for hit in hits} == {"CAR WASH", "a puppy in a car"}
 
 
+def test_of_two_lines_of_equal_rank_the_one_of_like_meaning_comes_first(library):
+    hits = library.search.words("raining puppies", meaning=MODEL.meaning("puppy"))
+    assert hits[0].text == "the hound ran into the snow" and hits[0].bm25 is None  # of a later video
+    assert hits[1].text == "it was raining" and hits[1].cosine is None
+    assert hits[0].score == hits[1].score > hits[2].score
+
+
 def test_lines_that_chance_has_as_near_are_not_found(library):
     nothing = MODEL.meaning("zebra")
     assert library.search.words("zebra", meaning=nothing) == []

@@ -17,8 +17,8 @@ from statistics import median
 from index.library import Library
 from index.rows import ScreenTextRow
 from jobs.stored_frames import stored_pictures
-from pipeline.models.edit_distance import edit_distance, similarity
-from pipeline.models.text_reader import TextReader, load_text_reader
+from pipeline.models.text.edit_distance import edit_distance, similarity
+from pipeline.models.text.text_reader import TextReader, load_text_reader
 
 FRAMES_TIMED = 60
 SAME_S = 0.05

@@ -27,7 +27,7 @@ from jobs.annotate.speech import Speech
 from jobs.annotate.stage import Stage
 from jobs.annotate.summaries import Summaries
 from jobs.annotate.vectors import Vectors
-from pipeline.models.text_reader import CARRIED
+from pipeline.models.text.text_reader import CARRIED
 from tests.support.libraries.random_library import caption
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.text_film import text_film

@@ -16,10 +16,10 @@ from index.errors import SpaceMismatch
 from index.library import Library
 from index.rows import Scope, TranscriptRow
 from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.sentence_lines import add_sentences
 from tests.support.libraries.text_library import text_video_id
 from tests.support.models.sentence_models import small_bert
+from tests.support.screen_text.lines import Line, add_screen_text
 
 SAID = "mind the wind"
 

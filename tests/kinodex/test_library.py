@@ -11,7 +11,7 @@ import pytest
 
 import kinodex
 from index.library import Library
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from jobs.annotate.vectors import Vectors
 from pipeline.models.text.text_reader import CARRIED
 from tests.support.libraries.random_library import caption
 from tests.support.models.stage_models import beeps, library_of, tiny_film
-from tests.support.text_film import text_film
+from tests.support.screen_text.film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
 STAGES: dict[str, Callable[[str], Stage]] = {

@@ -22,7 +22,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
-from tests.support.libraries.screen_lines import Line
+from tests.support.screen_text.lines import Line
 
 OTHER = other_space()
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)

@@ -10,7 +10,7 @@ from index.maintenance.remove import remove_added
 from index.rows import ScreenTextRow
 from index.store.indexes import refresh
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
-from tests.support.libraries.screen_lines import CORNER, Line, add_screen_text
+from tests.support.screen_text.lines import CORNER, Line, add_screen_text
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from index.annotations.text_lines import count_lines, shown_models
 from index.library import Library
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, spoken, write
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 
 
 def test_lines_are_those_of_the_newest_models_and_counts_agree(tmp_path):

@@ -10,7 +10,7 @@ from index.rows import Scope
 from index.search.typos import forgiving_query
 from index.store.indexes import refresh
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 
 LINES = [
     Line(0.0, 3.0, "Copyright © 2013 Brandon Castellano"),

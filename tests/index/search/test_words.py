@@ -10,8 +10,8 @@ from index.library import Library
 from index.rows import Scope
 from index.search.words import lines_like
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
+from tests.support.screen_text.lines import Line, add_screen_text
 
 MODEL = ConceptModel()
 SAID = ((1.0, 2.0, "we drove the car home"), (5.0, 6.0, "it was raining"), (9.0, 10.0, "an automobile passed"))

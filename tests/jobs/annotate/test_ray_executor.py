@@ -15,8 +15,8 @@ from pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.dying_stage import Dying
 from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.screen_text.film import text_film
 from tests.support.servers.ray_node import RayCluster
-from tests.support.text_film import text_film
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1200)]  # against a hang; it waits for no time

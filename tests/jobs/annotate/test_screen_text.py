@@ -12,7 +12,7 @@ from jobs.annotate.run import add
 from jobs.annotate.screen_text import ScreenText
 from tests.support.command import json_of
 from tests.support.models.stage_models import library_of
-from tests.support.text_film import text_film
+from tests.support.screen_text.film import text_film
 
 pytestmark = [
     pytest.mark.slow,

@@ -38,7 +38,7 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
-from tests.support.libraries.screen_lines import Line
+from tests.support.screen_text.lines import Line
 
 if TYPE_CHECKING:
     from jobs.annotate.stage import StageRows

@@ -19,10 +19,10 @@ from index.store.indexes import refresh
 from jobs.mcp.ask_tool import AskOptions
 from jobs.mcp.server import make_server
 from jobs.mcp.tools import LibraryTools
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 from tests.support.scenes.chapters import add_chapters
+from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.mcp_client import (
     QUESTION,
     call,

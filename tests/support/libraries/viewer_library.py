@@ -43,8 +43,8 @@ from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
 from tests.support.libraries.agent_library import ScriptedModel, explorer
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.scenes.chapters import add_chapters
+from tests.support.screen_text.lines import Line, add_screen_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -25,8 +25,8 @@ from tests.support.libraries.agent_library import (
     film,
     make_library,
 )
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_video_id
+from tests.support.screen_text.lines import Line, add_screen_text
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
 SAID = "mind the wind"

@@ -12,7 +12,6 @@ from agent.variants.longvideoagent.requests import ChooseAction
 from index.rows import SegmentRow, TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
-from tests.support.libraries.screen_lines import Line, add_screen_text
 from tests.support.libraries.text_library import text_library
 from tests.support.runs.longvideoagent_runs import (
     ANSWER,
@@ -21,6 +20,7 @@ from tests.support.runs.longvideoagent_runs import (
     run,
     saying,
 )
+from tests.support.screen_text.lines import Line, add_screen_text
 
 SHOTS_S = (0.0, 20.0, 55.0, 58.0, 90.0, 100.0, 128.0, 170.0, 230.0)
 

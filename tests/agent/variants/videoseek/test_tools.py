@@ -19,7 +19,7 @@ from agent.variants.videoseek.tools import Tools
 from index.library import Library
 from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 
 ALPHA = 2
 

@@ -13,7 +13,7 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.export.annotations.coco import export_coco
 from jobs.export.moments.moment import Moment
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 
 
 def test_boxes_are_opened_by_pycocotools(described: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from index.library import Library
 from jobs.export.annotations.label_studio import export_label_studio
 from jobs.export.moments.choose import MomentChoice, choose_moments
 from jobs.export.moments.moment import Moment
-from tests.support.libraries.screen_lines import Line, add_screen_text
+from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.third_parties.environments import printed, python_with
 
 SDK = "label-studio-sdk==2.1.2"

@@ -1,0 +1,1 @@
+"""Text on screen for tests: rows of it, and films that show it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,20 @@ class Window(NamedTuple):
     speech: tuple[Steps, ...]
 
 
+class ListenerLike(Protocol):
+    """A detector in the middle of a sound."""
+
+    def probabilities(self, samples: Samples) -> NDArray[np.float32]:
+        """Return the probability of speech `[steps]` of the samples that follow."""
+
+
+class DetectorLike(Protocol):
+    """A detector of speech."""
+
+    def listen(self) -> ListenerLike:
+        """Begin with sound that goes on from nothing before it."""
+
+
 class VoiceDetector:
     """A loaded Silero VAD (version 6): the probability of speech in each 32 ms of sound."""
 
@@ -80,8 +94,8 @@ class Listener:
         for first in range(0, len(padded), STEPS_A_CALL):
             steps = padded[first : first + STEPS_A_CALL]
             before = np.concatenate([self._context[None], steps[:-1, -CONTEXT:]])
-            given = {"input": np.concatenate([before, steps], axis=1), "h": self._h, "c": self._c}
-            values, self._h, self._c = self._session.run(["speech_probs", "hn", "cn"], given)
+            inputs = {"input": np.concatenate([before, steps], axis=1), "h": self._h, "c": self._c}
+            values, self._h, self._c = self._session.run(["speech_probs", "hn", "cn"], inputs)
             self._context = steps[-1, -CONTEXT:]
             found.append(values)
         return np.concatenate(found)
@@ -100,7 +114,7 @@ def load_voice_detector() -> VoiceDetector:
     return VoiceDetector(file.read_bytes())
 
 
-def voice_windows(pieces: Iterable[Sound], detector: VoiceDetector) -> Iterator[Sound]:
+def voice_windows(pieces: Iterable[Sound], detector: DetectorLike) -> Iterator[Sound]:
     """Yield windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech` in them.
 
     `pieces` are those of `sound_pieces`. Less than two windows of sound are in memory.

@@ -110,11 +110,12 @@ def test_the_real_detector_hears_the_speech_of_real_clips_and_no_music(media):
     detector = load_voice_detector()
 
     def heard(name: str) -> list[tuple[float, float]]:
-        return [each for window in voice_windows(sound_pieces(media / name, name), detector) for each in window.speech]
+        windows = voice_windows(sound_pieces(media / name, name), detector)
+        return [each for window in windows for each in window.speech or ()]
 
     for silent in ("clips/moviepy__big_buck_bunny_0_30.webm", "clips/moviepy__chaplin.mp4"):
         assert heard(silent) == []
     talk = heard("clips/torchcodec__nasa_13013.mp4")
-    assert (talk[0][0], talk[-1][1]) == (pytest.approx(0.5, abs=0.3), pytest.approx(12.4, abs=0.3))
+    assert [talk[0][0], talk[-1][1]] == pytest.approx([0.5, 12.4], abs=0.3)
     trailer = heard("clips/moviepy__sintel_trailer_52s.mp4")
     assert [round(start_s) for start_s, _ in trailer] == [12, 19, 37, 42]

@@ -16,8 +16,8 @@ from index.library_reader import LibraryReader
 from jobs.duplicates.alignment import ALIKE
 from jobs.duplicates.timeline import Timeline
 
-IN_MEMORY_FRAMES = 200_000
-"""As float32 of 768 numbers these take 600 MB."""
+IN_MEMORY_FRAMES = 100_000
+"""As float32 of 768 numbers these take 300 MB; beyond, searches through the index cost less (docs/measured.md)."""
 LEAST_PROBES = 8
 PARTNERS = 20
 """Videos that are aligned with one, at most: those that most of its frames are near to."""

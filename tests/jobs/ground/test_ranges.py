@@ -8,10 +8,10 @@ from jobs.ground.evidence import Evidence
 from jobs.ground.ranges import EvidenceRange, evidence_ranges
 
 
-def evidence(*deviations: float, step_s: float = 1.0) -> Evidence:
-    start_s = np.arange(len(deviations)) * step_s
+def evidence(*deviations: float) -> Evidence:
+    start_s, end_s = (np.arange(len(deviations), dtype=np.float64) + shift for shift in (0, 1))
     by_words = np.zeros(len(deviations), bool)
-    return Evidence("v", start_s, start_s + step_s, np.array(deviations, float), by_words)
+    return Evidence("v", start_s, end_s, np.array(deviations, np.float64), by_words)
 
 
 def times(found: list[EvidenceRange]) -> list[tuple[float, float]]:

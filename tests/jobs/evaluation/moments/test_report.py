@@ -57,7 +57,7 @@ def test_ranges_are_scored_by_iou_and_verdicts_by_misses_and_false_alarms() -> N
     means = {name: each.mean for name, each in standing.figures.items()}
     assert [means[f"R@1 IoU {least:g}"] for least in (0.3, 0.5, 0.7)] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
     assert means["mIoU"] == pytest.approx((0.5 + 0.8) / 3)
-    assert (means["misses"], means["false alarms"]) == (pytest.approx(2 / 3), 1.0)
+    assert [means["misses"], means["false alarms"]] == pytest.approx([2 / 3, 1.0])
     assert standing.plain["balanced accuracy"] == pytest.approx(1 - (2 / 3 + 1) / 2)
     assert standing.plain["AUROC"] == pytest.approx(1 / 3)
     assert (standing.failures, standing.errors, standing.searches) == (("3",), 1, 4)

@@ -11,21 +11,25 @@ from index.rows import Hit
 RRF_K = 60
 SAME_MOMENT_S = 3.0
 WORD = re.compile(r"\w+")
-FEW_WORDS, SMALL_LETTERS = 3, 3
+FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
+WORDED = ("transcript", "text")
+"""Sources of hits that words alone find."""
 
 
-def fuse(*searches: Sequence[Hit]) -> list[Hit]:
+def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
     """Fuse searches by reciprocal rank (Cormack, Clarke and Buettcher 2009): a hit scores the sum of 1 / (60 + rank).
 
-    A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones that lies within
-    its time or 3 s of it, unless a better hit of its own search did; the joined hit keeps the moment's time and frame
-    and the first text.
+    A line found by its words alone ranks lower the fewer of the `query`'s words it has (see `word_share`): the best of
+    some lines that share a word would else stand beside the best picture. Of hits that score the same the earlier
+    search's comes first. A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones
+    that lies within its time or 3 s of it, unless a better hit of its own search did; the joined hit keeps the moment's
+    time and frame and the first text.
     """
     moments: list[Hit] = []
     joined: list[set[int]] = []  # of each moment, the searches that found it
     for number, hits in enumerate(searches):
         for rank, hit in enumerate(hits, start=1):
-            score = 1 / (RRF_K + rank)
+            score = 1 / (RRF_K + rank / word_share(query, hit))
             near = (at for at in range(len(moments)) if number not in joined[at] and is_same_moment(moments[at], hit))
             at = next(near, None)
             if at is None:
@@ -34,7 +38,20 @@ def fuse(*searches: Sequence[Hit]) -> list[Hit]:
             else:
                 moments[at] = _together(moments[at], hit, score)
                 joined[at].add(number)
-    return sorted(moments, key=lambda hit: (-hit.score, hit.video_id, hit.time_s))
+    return sorted(moments, key=lambda hit: -hit.score)
+
+
+def word_share(query: str, hit: Hit) -> float:
+    """Compute the share of a query's words, by their letters, that a line said or shown has; above 0.
+
+    It is 1 for what was found by its picture or meaning as well, and at least that of one word of usual length: the
+    search forgives typos, and knows words that spaces do not part.
+    """
+    words = set(WORD.findall(query.casefold()))
+    if not words or hit.source not in WORDED or hit.cosine is not None:
+        return 1.0
+    shared = words & set(WORD.findall((hit.text or "").casefold()))
+    return max(sum(map(len, shared)) / sum(map(len, words)), 1 / len(words))
 
 
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:
@@ -84,13 +101,21 @@ def followed(hits: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
 
 
 def shares_words(query: str, text: str | None) -> bool:
-    """Return False for a line that shares a single word of up to three letters with a query of three words or more.
+    """Return False for a line that shares only words of up to three letters with a query of three words or more.
 
-    Fusion goes by rank and not by score, so a line that shares only "the" would rank beside the best picture if no
-    other line matches better. Scripts without spaces between words are left to the index.
+    Unless these have three tenths of its letters. Fusion goes by rank and not by score, so a line that shares
+    only "in the" would rank beside the best picture if no other line matches better. Scripts without small and large
+    letters, or without spaces between words, are left to the index.
     """
-    shared = set(WORD.findall(query.casefold())) & set(WORD.findall((text or "").casefold()))
-    return len(query.split()) < FEW_WORDS or len(shared) != 1 or len(shared.pop()) > SMALL_LETTERS
+    words = set(WORD.findall(query.casefold()))
+    shared = words & set(WORD.findall((text or "").casefold()))
+    if len(query.split()) < FEW_WORDS or not shared or any(_tells(word) for word in shared):
+        return True
+    return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, words))
+
+
+def _tells(word: str) -> bool:
+    return len(word) > SMALL_LETTERS or word.upper() == word.lower()
 
 
 def suppress_neighbours(hits: Sequence[Hit], min_gap_s: float) -> list[Hit]:

@@ -237,7 +237,7 @@ class Search:
         `meaning` all three kinds of text are found by it too (see `words`).
         """
         found = self.by_each(text, vector, scope, 4 * k, min_gap_s, space, meaning)
-        return suppress_neighbours(fuse(*found), min_gap_s)[:k]
+        return suppress_neighbours(fuse(*found, query=text), min_gap_s)[:k]
 
     def by_each(
         self,

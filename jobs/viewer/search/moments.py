@@ -79,7 +79,7 @@ def find_moments(
             return [Moment(hit, detection=hit) for hit in library.search.detections(text, 0.0, scope, k, MIN_GAP_S)]
     meaning = (meaning_of or library.sentences.meaning)(text)
     found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning)
-    return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found), MIN_GAP_S)[:k]]
+    return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found, query=text), MIN_GAP_S)[:k]]
 
 
 def moments_like(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import Hit, Scope
-from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours
+from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours, word_share
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
 
 MEANINGS = unit_vectors(3, seed=50)
@@ -44,6 +44,11 @@ def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
         ("a dog on the grass", "Look, the dog lies on a bench!", True),
         ("where is the red kite", "A kite!", True),
         ("the dog", "the land", True),
+        ("a pink book in the city at night", "We meet in the morning.", False),
+        ("a red car on the road", "That red car!", True),
+        ("a red car on the road", "The red one.", True),
+        ("a red car on the road", "The one.", False),
+        ("小 猫 在 屋顶 上", "屋顶", True),
         ("Wie hoch ist der Turm", "WIE, sagst du?", False),
         ("狗在草地上, 猫在屋顶上, 狗", "草地", True),
     ],
@@ -62,6 +67,22 @@ def test_fusion_by_hand():
         ("a", 80.0, "transcript"),
     ]
     np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
+
+
+def test_a_line_counts_by_the_share_of_the_words_that_it_has():
+    def said(time_s: float, text: str, **more) -> Hit:
+        return replace(line(time_s, time_s + 1.0), text=text, **more)
+
+    query = "a red boat at sea"
+    assert word_share(query, said(0.0, "The red boat is at sea!")) == pytest.approx(12 / 13)
+    assert word_share(query, said(0.0, "At sea again.")) == pytest.approx(5 / 13)
+    assert word_share(query, said(0.0, "the reed baot")) == pytest.approx(1 / 5)
+    assert word_share(query, said(0.0, "a ship", cosine=0.7)) == word_share("", said(0.0, "x")) == 1.0
+    assert word_share(query, frame(0.0)) == 1.0
+    frames = [frame(10.0), frame(50.0), frame(90.0)]
+    found = fuse(frames, [said(70.0, "At sea again.")], query=query)
+    assert [hit.time_s for hit in found] == [10.0, 50.0, 70.0, 90.0]
+    assert [hit.time_s for hit in fuse(frames, [said(70.0, query)], query=query)] == [10.0, 70.0, 50.0, 90.0]
 
 
 def test_a_fused_hit_keeps_what_each_search_gave_it():

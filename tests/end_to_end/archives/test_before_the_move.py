@@ -34,7 +34,7 @@ VideoAgent's do too, but of frames alike to the last bit its trace looked at one
 earliest is chosen.
 """
 ASK_OTHERWISE = tuple(name for name in TRACES if name not in ASK_AS_BEFORE)
-NEW_FACTS = {"insufficient evidence", "requests at once", "prices for a million tokens"}
+NEW_FACTS = {"insufficient evidence", "requests at once", "prices for a million tokens", "text on screen"}
 """What the report of a run says today that the plan of that time does not hold."""
 
 

@@ -116,9 +116,9 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     if languages := library.speakers.languages():
         shown = ", ".join(f"{escape(visible(code))} ({count:,} lines)" for code, count in languages.items())
         out.print(f"said and subtitled in {shown}", soft_wrap=True)
-    if voices := library.speakers.rows():
-        named = sum(row.name is not None for row in voices)
-        out.print(f"{len(voices):,} voices, {named:,} of them named (`kinodex name`)")
+    if speakers := library.speakers.rows():
+        named = sum(row.name is not None for row in speakers)
+        out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex name`)")
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from agent.environment import Environment
+from agent.retrieval.line_matches import AnchorsFrom
 from index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
@@ -117,8 +119,6 @@ def test_hidden_subtitles_are_no_matches(narrated):
 def test_pictures_alone_are_matched_as_if_there_were_no_words(narrated):
     said, silent = environment_of(narrated), environment_of(narrated, subtitles=False)
     video_id = said.videos[0].video_id
-    searches = [
-        each.search(["red kite desert"], video_id, 8, 4.0, anchors_from=kind)
-        for each, kind in ((said, "pictures"), (silent, "both"))
-    ]
+    pairs: list[tuple[Environment, AnchorsFrom]] = [(said, "pictures"), (silent, "both")]
+    searches = [each.search(["red kite desert"], video_id, 8, 4.0, anchors_from=kind) for each, kind in pairs]
     assert searches[0] == searches[1]

@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from index.annotations.sentences import Meaning
 from index.embedding.sentences.likeness import Likeness
@@ -22,9 +23,10 @@ LINES_A_VIDEO, DIM, WORDS, ROUNDS = 500, 384, 4000, 200
 MODEL = ConceptModel("made-up", DIM)
 
 
-def topics() -> np.ndarray:
+def topics() -> NDArray[np.float32]:
     rows = np.random.default_rng(0).standard_normal((WORDS, DIM)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    units: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return units
 
 
 def make(folder: str, count: int) -> Library:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from index.errors import UnknownVideo
@@ -33,10 +35,10 @@ def test_rows_by_time_and_from_top_to_bottom(library):
     lines = [Line(8.0, 9.0, "later"), Line(2.0, 6.0, "second", box=below), Line(2.0, 5.0, "first", box=above)]
     add_screen_text(library, "aaaa", lines)
     assert [row.text for row in library.screen_text.rows("aaaa")] == ["first", "second", "later"]
-    corner = tuple(pytest.approx(side) for side in CORNER)
-    assert library.screen_text.rows("aaaa")[2] == ScreenTextRow(
-        "aaaa", 8.0, 9.0, "later", 0.875, corner, 1, None, "reader"
-    )
+    last = library.screen_text.rows("aaaa")[2]
+    assert last.box == pytest.approx(CORNER)
+    expected = ScreenTextRow("aaaa", 8.0, 9.0, "later", 0.875, CORNER, 1, None, "reader")
+    assert replace(last, box=CORNER) == expected
     assert [row.text for row in library.screen_text.rows("aaaa", 5.0, 8.0)] == ["second"]
     assert library.screen_text.rows("bbbb") == []
     with pytest.raises(UnknownVideo):

@@ -11,9 +11,9 @@ from jobs.console.duplicate_table import CSV_COLUMNS, show_duplicates
 from jobs.duplicates.find import Duplicate, DuplicateRange
 from tests.support.libraries.random_library import made
 
-ROWS = {name: made(name, 60, 1).video_row(name) for name in ("a [b]film[/b]", "b\x1b[31m")}
+A, B = (made(name, 60, 1).video_row(name) for name in ("a [b]film[/b]", "b\x1b[31m"))
 RANGES = (DuplicateRange(0.0, 20.0, 75.5, 95.5), DuplicateRange(30.0, 40.0, 105.5, 115.5))
-PAIR = Duplicate(*ROWS.values(), 75.5, 25 / 24, RANGES, 30.0, 0.5, 0.25, 0.91, 0.8)
+PAIR = Duplicate(A, B, 75.5, 25 / 24, RANGES, 30.0, 0.5, 0.25, 0.91, 0.8)
 
 
 def test_each_range_has_a_line_and_the_pair_the_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,13 +29,17 @@ def test_each_picture_is_shown_until_the_next(film):
 
 def test_sound_is_cut_to_the_sample_and_placed(film):
     with open_source(film) as source:
-        frames = list(trimmed_sound(source, choose_sound(source), 0.5, 1.25, at_s=7.0))
+        track = choose_sound(source)
+        assert track is not None
+        frames = list(trimmed_sound(source, track, 0.5, 1.25, at_s=7.0))
     assert sum(frame.samples for frame in frames) == round(0.75 * SOUND_HZ)
     assert frames[0].time == pytest.approx(7.0, abs=1 / SOUND_HZ)
 
 
 def test_without_an_end_all_that_follows_is_the_sound(film):
     with open_source(film) as source:
-        frames = list(trimmed_sound(source, choose_sound(source), 1.0))
+        track = choose_sound(source)
+        assert track is not None
+        frames = list(trimmed_sound(source, track, 1.0))
     assert sum(frame.samples for frame in frames) == pytest.approx(2 * SOUND_HZ, abs=3000)
     assert frames[0].time == pytest.approx(0.0, abs=1 / SOUND_HZ)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.models.spoken_language import follow_languages
 
 ENGLISH, GERMAN = 0, 1
 
 
-def windows(*shares: float) -> np.ndarray:
+def windows(*shares: float) -> NDArray[np.float64]:
     """Log-probabilities of windows of which English has these shares, German the others."""
-    return np.log(np.array([[share, 1 - share] for share in shares]))
+    logs: NDArray[np.float64] = np.log(np.array([[share, 1 - share] for share in shares]))
+    return logs
 
 
 def chosen(*shares: float, seconds: float = 25.0) -> list[int]:

@@ -24,9 +24,9 @@ def test_no_path_is_better_than_the_one_that_was_found(shape):
     @cache
     def best(row: int, step: int) -> float:
         if (row, step) == (0, 0):
-            return likeness[0, 0]
+            return float(likeness[0, 0])
         before = [(row - 1, step - 1), (row - 1, step), (row, step - 1)]
-        return likeness[row, step] + max(best(*each) for each in before if min(each) >= 0)
+        return float(likeness[row, step]) + max(best(*each) for each in before if min(each) >= 0)
 
     starts = path_times(likeness).astype(int)
     assert starts[0] == 0
@@ -47,7 +47,8 @@ def decoder(*texts: bytes):
 
 def words(*texts: bytes, language: str = "en") -> list[tuple[str, float, float]]:
     times = [float(number) for number in range(len(texts) + 1)]
-    return [tuple(word) for word in words_of(range(len(texts)), times, decoder(*texts), language)]
+    found = words_of(range(len(texts)), times, decoder(*texts), language)
+    return [(word.text, word.start_s, word.end_s) for word in found]
 
 
 def test_tokens_become_words_and_marks_belong_to_the_word_before():

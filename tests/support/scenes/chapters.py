@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from index.library import Library
 from index.rows import SceneRow
+from jobs.annotate.scenes.film import Level
 
 CHAPTERS = ("The harbour", "")
 
@@ -11,7 +12,11 @@ CHAPTERS = ("The harbour", "")
 def add_chapters(library: Library, video_id: str, end_s: float, model: str = "writer") -> list[SceneRow]:
     """Two chapters, of two scenes and of one; the second has no title."""
     half = end_s / 2
-    spans = [("chapter", 0, 0.0, half), ("scene", 0, 0.0, half / 2), ("scene", 1, half / 2, half)]
+    spans: list[tuple[Level, int, float, float]] = [
+        ("chapter", 0, 0.0, half),
+        ("scene", 0, 0.0, half / 2),
+        ("scene", 1, half / 2, half),
+    ]
     spans += [("chapter", 1, half, end_s), ("scene", 2, half, end_s)]
     rows = [
         SceneRow(video_id, level, number, start_s, to_s, number, 1, *_texts(level, number), model)
@@ -23,7 +28,7 @@ def add_chapters(library: Library, video_id: str, end_s: float, model: str = "wr
     return rows
 
 
-def _texts(level: str, number: int) -> tuple[str, str]:
+def _texts(level: Level, number: int) -> tuple[str, str]:
     if level == "chapter":
         return CHAPTERS[number], "Boats leave & return." if CHAPTERS[number] else ""
     return f"Scene of boats {number}", "A boat is seen."

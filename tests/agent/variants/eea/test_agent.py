@@ -16,6 +16,7 @@ from agent.core.question import Question, Segment
 from agent.errors import BadSettings
 from agent.prompts.render import render
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from agent.retrieval.line_matches import AnchorsFrom
 from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
 from agent.variants.eea.agent import EEAParameters
 from agent.variants.eea.requests import ScoreAndPropose
@@ -359,7 +360,8 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
         return explorer(request)
 
     answers = {}
-    for kind, quotes in (("both", True), ("pictures", True), ("both", False)):
+    kinds: list[tuple[AnchorsFrom, bool]] = [("both", True), ("pictures", True), ("both", False)]
+    for kind, quotes in kinds:
         model, parameters = ScriptedModel(script), EEAParameters(rounds=1, quotes=quotes, anchors_from=kind)
         question = Question("What does she hide?", ("a compass", "a map"))
         answer = asyncio.run(ask(question, environment_of(library), model, agent="eea", parameters=parameters))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -195,7 +196,8 @@ def test_several_videos_are_one_tree(two_films):
 
 
 def test_parameters_that_make_no_sense_are_refused():
-    for wrong in ({"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0}):
+    settings: tuple[dict[str, Any], ...] = ({"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0})
+    for wrong in settings:
         with pytest.raises(BadSettings, match="at least"):
             VideoTreeParameters(**wrong)
     with pytest.raises(BadSettings, match="max_breadth=4 and breadth=8"):

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from index.embedding.sentences.likeness import LINES, QUERIES, Likeness, measure_likeness
+from tests.support.libraries.random_library import fingerprint
 
 
 class Cone:
     """A model whose vectors lie in a cone: each has this cosine to its axis, and directions of chance around it."""
 
     def __init__(self, cosine: float) -> None:
-        self.space = None
+        self.space = fingerprint("cone", dim=401)
         self._cosine = cosine
 
     def embed_texts(self, texts):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from agent.core.protocol import Usage
 from agent.errors import ModelRejected
+from agent.requests.scenes import SummarizePart
 from index.library import Library
 from jobs.annotate.scenes.film import Film, read_film
 from jobs.annotate.scenes.writing import Written, stage_rows, write_contents
@@ -33,7 +35,7 @@ class Writer:
     """Numbers what it writes; the parts of some numbers get nothing."""
 
     def __init__(self, *fails: int, refused: bool = False) -> None:
-        self.batches = []
+        self.batches: list[Sequence[SummarizePart]] = []
         self.fails, self.refused = fails, ModelRejected("it will not") if refused else None
 
     def __call__(self, requests):

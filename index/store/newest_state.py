@@ -24,11 +24,15 @@ def newest_state(known: LanceDataset, folder: Path | None) -> LanceDataset:
     version = None if folder is None else newest_version(folder, known.version)
     if version == known.version:
         return copy(known)
-    if version is not None:
-        try:
-            return known.checkout_version(version)
-        except (OSError, ValueError):  # deleted meanwhile
-            pass
+    if version is None:
+        return _listed(known)
+    try:
+        return known.checkout_version(version)
+    except (OSError, ValueError):  # it was deleted meanwhile
+        return _listed(known)
+
+
+def _listed(known: LanceDataset) -> LanceDataset:
     newest = copy(known)
     look: Any = newest  # the method has no types
     look.checkout_latest()

@@ -35,7 +35,8 @@ def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> 
         writer.writerow(CSV_COLUMNS)
         writer.writerows(row for each in found for row in _csv_rows(each))
         return
-    table = plain_table("video", "shows the same as", "offset", "speed", "in the first", "in the second", "length", "of each", "score")
+    columns = ("video", "shows the same as", "offset", "speed", "in the first", "in the second", "length", "of each")
+    table = plain_table(*columns, "score")
     for each in found:
         for number, part in enumerate(each.ranges):
             table.add_row(*(_cells(each, part) if number == 0 else ("", "", "", "", *_ends(part), "", "", "")))

@@ -28,7 +28,7 @@ TitleOption = Annotated[str, typer.Option(help="Title of the edit.")]
 def vtt(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
-    """Write WebVTT: subtitles, or chapters (--of chapters). Default: the transcript. Several videos: a folder of files."""
+    """Write WebVTT: subtitles, or chapters (--of chapters). Default: the transcript. Several videos: a folder."""
     from jobs.export.texts.subtitles import vtt_text
 
     _write_by_video(library, moments, out, vtt_text, ".vtt", overwrite=overwrite)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from agent.core.question import CAPTION, SCREEN_TEXT, SUBTITLE, Note, Video
 from agent.errors import NeedsPictures
 from agent.retrieval.calibration import Floats
-from index.annotations.text_lines import SOURCES
 from index.clock import zero_s
 from index.rows import TranscriptRow
 
@@ -229,6 +228,8 @@ class LibraryVideos:
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
+        from index.annotations.text_lines import SOURCES
+
         hidden = {"transcript": not self._subtitles, "text": not self._screen_text}
         sources = [source for source in SOURCES if not hidden.get(source)]
         meaning = self._library.sentences.meaning(text)

@@ -93,6 +93,23 @@ TRUTHS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         kit.sketch_row(kind=WORD, asks=WORD, evidence=[START_S, END_S]),
         kit.sketch_row(answer=2, evidence=[1.0, 2.0]),
     ),
+    "mlvu": (kit.mlvu_row(question_type=WORD), kit.mlvu_row(answer="a drum")),
+    "mlvu-open": (
+        kit.mlvu_open_row(answer=f"He says {WORD}.", scoring_points=WORD),
+        kit.mlvu_open_row(answer="He rings."),
+    ),
+    "minerva": (
+        kit.minerva_row(reasoning=f"At {CLOCK} it is {WORD}.", question_type=WORD, split=WORD, category=WORD),
+        kit.minerva_row(answer=kit.CHOICES[1], answer_id=1),
+    ),
+    "video-mme-v2": (
+        kit.video_mme_v2_row(second_head=WORD, third_head=WORD, url=WORD),
+        kit.video_mme_v2_row(answer="A"),
+    ),
+    "cg-bench": (
+        kit.cg_bench_row(domain=WORD, sub_category=WORD, clue_intervals=[[START_S, END_S]]),
+        kit.cg_bench_row(answer=kit.CHOICES[0], right_answer="A", clue_intervals=[[1, 2]]),
+    ),
 }
 """By benchmark a published row with secrets wherever something is true, and the same question with another truth."""
 
@@ -104,6 +121,10 @@ FILMS = (
     "v1_processed",
     "xyz",
     "film-01",
+    "movie101_66",
+    "subPlot_new_all_69",
+    "001",
+    "9kGB4ITqFjI",
     *(f"s05e06_seg02_clip_0{n}" for n in "01"),
 )
 SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
@@ -112,8 +133,8 @@ EVERYONE = parse_systems(SPECS)
 VERIFIED = parse_systems(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
-NOT_OF_A_RUN = {"Recall", "JudgeAnswer"}
-"""Requests of follow-up questions, and of the judge, who is given what is true."""
+NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart"}
+"""Requests of follow-up questions, of the judge, who is given what is true, and of `kinodex add summaries`."""
 
 
 @pytest.fixture(scope="module")

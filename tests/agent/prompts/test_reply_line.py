@@ -26,7 +26,9 @@ KINDS = [kind for kind in kinds() if kind.form != "text"]
 CHOICES = {"action", "option", "score", "confidence", "relevance", "found", "sufficient", "clips"}
 """Names of what a model decides: words of its own come before."""
 WORDS = {REASONING, "description", "text", "caption", "steps"}
-DESCRIPTIONS = {"Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions"}
+DESCRIPTIONS = {
+    *("Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions", "PartSummary"),
+}
 """Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
 SCORES = {"SegmentScores", "ScoresAndQueries"}
 """Replies whose reasons stand before each score, since the policy reads them too."""

@@ -96,7 +96,7 @@ def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
         ({}, "got no moments; give --ranges FILE"),
         ({"videos": ("film-01",)}, "got no moments"),
         ({"search": "a", "rows": "shots"}, "got --search and --of; give one of them"),
-        ({"rows": "scenes"}, "got --of scenes; it is one of shots"),
+        ({"rows": "rounds"}, "got --of rounds; it is one of shots"),
         ({"search": "  "}, "got an empty --search"),
         ({"rows": "shots", "start_s": 5.0, "end_s": 5.0}, "give a --to after it"),
         ({"rows": "shots", "start_s": 5000.0}, "nothing was found to export"),

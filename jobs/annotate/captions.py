@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from threading import Lock
@@ -19,9 +18,9 @@ from jobs.annotate.endpoint_captions import (
     ModelThread,
     Text,
     describe_segments,
-    map_in_order,
+    each_by_endpoint,
+    endpoint_role,
     open_model_thread,
-    videos_at_once,
 )
 from jobs.annotate.stage import RowsOf, StageRows, check_settings, hub_for
 from jobs.stored_frames import frames_between, picture_of
@@ -101,9 +100,7 @@ class Captions:
         if self.base_url is None:
             yield from (work(self.rows_of, video) for video in videos)
             return
-        # The model's thread ends first, so that a failure does not wait for requests in flight.
-        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role, self.send) as thread:
-            yield from map_in_order(pool, partial(work, partial(_by_endpoint, self, thread)), videos, self.batch)
+        yield from each_by_endpoint(work, partial(_by_endpoint, self), self.role, self.send, self.batch, videos)
 
     def share(self, processes: int) -> Captions:
         """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
@@ -112,11 +109,7 @@ class Captions:
     @property
     def role(self) -> Role:
         """The endpoint's settings."""
-        from agent.models.role_config import read_roles
-
-        price = {"input": self.input_price, "output": self.output_price}
-        role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
-        return read_roles({"default": role})["default"]
+        return endpoint_role(self.model, self.base_url, self.batch, self.input_price, self.output_price)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:

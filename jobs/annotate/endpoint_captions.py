@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, 
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from agent.core.protocol import ShownFrame, Usage
 from agent.errors import AllRejected, ModelRejected
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
+from jobs.annotate.stage import RowsOf, StageRows
 from jobs.stored_frames import frames_between
 
 if TYPE_CHECKING:
@@ -203,3 +205,26 @@ async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[St
         complaint = exchange.invalid or "the caption is empty"
         request = replace(request, attempt=request.attempt + 1, complaint=complaint, bad_reply=exchange.raw)
     return CaptionReply(None, usage)
+
+
+def endpoint_role(model: str, base_url: str | None, at_once: int, input_price: float, output_price: float) -> Role:
+    """Make the settings of an endpoint's model, asked for so much at once; prices are of a million tokens."""
+    from agent.models.role_config import read_roles
+
+    price = {"input": input_price, "output": output_price}
+    role = {"model": model, "base_url": base_url, "at_once": at_once, "price": price}
+    return read_roles({"default": role})["default"]
+
+
+def each_by_endpoint(
+    work: Callable[[RowsOf, VideoRow], T],
+    rows_of: Callable[[ModelThread, Library, VideoRow], StageRows],
+    role: Role,
+    send: Send | None,
+    at_once: int,
+    videos: Iterable[VideoRow],
+) -> Generator[T, None, None]:
+    """Work on several videos at once, with so many requests to one model; see jobs.annotate.stage.ConcurrentStage."""
+    # The model's thread ends first, so that a failure does not wait for requests in flight.
+    with ThreadPoolExecutor(videos_at_once(at_once)) as pool, open_model_thread(role, send) as thread:
+        yield from map_in_order(pool, partial(work, partial(rows_of, thread)), videos, at_once)

@@ -8,7 +8,6 @@ chapter from its scenes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.captions import SEGMENTS_AT_ONCE
-from jobs.annotate.endpoint_captions import ModelThread, map_in_order, open_model_thread, videos_at_once
+from jobs.annotate.endpoint_captions import ModelThread, each_by_endpoint, endpoint_role, open_model_thread
 from jobs.annotate.scenes.film import read_film
 from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer
 from jobs.annotate.scenes.writing import Write, stage_rows, write_contents
@@ -74,9 +73,7 @@ class Summaries:
         if self.base_url is None:
             yield from (work(self.rows_of, video) for video in videos)
             return
-        # The model's thread ends first, so that a failure does not wait for requests in flight.
-        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role, self.send) as thread:
-            yield from map_in_order(pool, partial(work, partial(_by_endpoint, self, thread)), videos, self.batch)
+        yield from each_by_endpoint(work, partial(_by_endpoint, self), self.role, self.send, self.batch, videos)
 
     def share(self, processes: int) -> Summaries:
         """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
@@ -85,11 +82,7 @@ class Summaries:
     @property
     def role(self) -> Role:
         """The endpoint's settings."""
-        from agent.models.role_config import read_roles
-
-        price = {"input": self.input_price, "output": self.output_price}
-        role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
-        return read_roles({"default": role})["default"]
+        return endpoint_role(self.model, self.base_url, self.batch, self.input_price, self.output_price)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:

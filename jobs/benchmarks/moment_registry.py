@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from jobs.benchmarks.moment_datasets import (
@@ -16,7 +15,7 @@ from jobs.benchmarks.moment_datasets import (
     qvhighlights,
 )
 from jobs.benchmarks.moments import MomentBenchmark, ParsedMoments
-from jobs.benchmarks.registry import UnknownBenchmark
+from jobs.benchmarks.registry import find_by_name, find_file
 from jobs.benchmarks.samples import Problem
 from jobs.errors import UsageError
 
@@ -90,11 +89,7 @@ MOMENT_BENCHMARKS: Mapping[str, MomentBenchmarkInfo] = {
 
 def find_moment_benchmark(name: str) -> MomentBenchmarkInfo:
     """Find the benchmark of moments of this name; raise `UnknownBenchmark` with the nearest name."""
-    if name in MOMENT_BENCHMARKS:
-        return MOMENT_BENCHMARKS[name]
-    near = get_close_matches(name.lower(), MOMENT_BENCHMARKS, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(MOMENT_BENCHMARKS)}")
+    return find_by_name(name, MOMENT_BENCHMARKS)
 
 
 def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
@@ -103,13 +98,7 @@ def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
     Raises `UsageError` for a file of something else, in which no row can be read.
     """
     info = find_moment_benchmark(name)
-    candidates = [path] if path.is_file() else [path / each for each in info.files]
-    file = next(filter(Path.is_file, candidates), None)
-    if file is None:
-        raise UsageError(
-            f"{path} neither is nor holds an annotation file of {info.title}: {' or '.join(info.files)}; "
-            f"give its path; source: {info.had_from}"
-        )
+    file = find_file(path, info.title, info.files, info.had_from)
     samples, problems = info.read(file)
     if not samples:
         first = f"; {problems[0].where}: {problems[0].what}" if problems else ""

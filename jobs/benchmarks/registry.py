@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
 from jobs.benchmarks.datasets import (
     cg_bench,
@@ -28,6 +29,9 @@ from jobs.errors import UsageError
 
 class UnknownBenchmark(UsageError):
     """An unknown name of a benchmark."""
+
+
+Info = TypeVar("Info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +212,16 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
 
 def find_benchmark(name: str) -> BenchmarkInfo:
     """Find the benchmark of this name; raise `UnknownBenchmark` with the nearest name."""
-    if name in BENCHMARKS:
-        return BENCHMARKS[name]
-    near = get_close_matches(name.lower(), BENCHMARKS, 1)
+    return find_by_name(name, BENCHMARKS)
+
+
+def find_by_name(name: str, infos: Mapping[str, Info]) -> Info:
+    """Find the facts of this name; raise `UnknownBenchmark` with the nearest name."""
+    if name in infos:
+        return infos[name]
+    near = get_close_matches(name.lower(), infos, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(BENCHMARKS)}")
+    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(infos)}")
 
 
 def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
@@ -221,14 +230,20 @@ def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
     Raises `UsageError` if there is none, with the source of the file.
     """
     info = find_benchmark(name)
-    candidates = [path] if path.is_file() else [path / each for each in info.files]
+    found = find_file(path, info.title, info.files, info.had_from)
+    return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside))
+
+
+def find_file(path: Path, title: str, names: Sequence[str], had_from: str) -> Path:
+    """Find the file that `path` is, or the first of these names in the folder that it is; raises `UsageError`."""
+    candidates = [path] if path.is_file() else [path / each for each in names]
     found = next(filter(Path.is_file, candidates), None)
     if found is None:
         raise UsageError(
-            f"{path} neither is nor holds an annotation file of {info.title}: {' or '.join(info.files)}; "
-            f"give its path; source: {info.had_from}"
+            f"{path} neither is nor holds an annotation file of {title}: {' or '.join(names)}; "
+            f"give its path; source: {had_from}"
         )
-    return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside))
+    return found
 
 
 def read_benchmark(name: str, path: Path) -> Benchmark:

@@ -17,7 +17,7 @@ from pipeline.errors import SourceUnreachable
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source, Stamp
 from tests.support.servers import s3_server as s3_kit
-from tests.support.servers.ray_node import RayCluster, named
+from tests.support.servers.ray_node import RayCluster, outlasting
 
 QUIET_S = 30.0
 CONFIG = IngestConfig(space="builtin", workers=1, text_tower=False)
@@ -239,5 +239,5 @@ def test_a_watch_on_ray_starts_its_workers_for_each_round(
     rounds = Rounds(lambda: move_in(one, "one.mp4"), nothing, lambda: move_in(two, "two.mp4"))
     assert rounds.run(lambda: list_sources([str(folder)]), library, config)
     assert rounds.states == [{"one.mp4": "indexed"}, {"two.mp4": "indexed"}]
-    assert named(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"
+    assert outlasting(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"
     assert [run.report["settings"]["ray"] for run in Library.open(str(library)).ingest_log.runs()] == [True, True]

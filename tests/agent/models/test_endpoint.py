@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import logging
+import ssl
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from agent.errors import ModelRejected, ModelUnreachable
-from agent.models.endpoint import retry_after_s
+from agent.models.endpoint import retry_after_s, trusted_certificates
 from agent.models.openai_compatible import OpenAIModel
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
 from tests.support.servers.wire import QUERIES, ask, discover, one_line, role
@@ -75,6 +77,19 @@ def test_a_closed_model_may_be_used_in_another_loop() -> None:
 
 
 HANGING_S = 60.0
+
+
+def test_certificates_are_loaded_once_for_each_place_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usual = trusted_certificates()
+    assert trusted_certificates() is usual and usual.verify_mode is ssl.CERT_REQUIRED
+    own = tmp_path / "own.pem"
+    own.write_text(ssl.DER_cert_to_PEM_cert(usual.get_ca_certs(binary_form=True)[0]))
+    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    assert len(trusted_certificates().get_ca_certs()) == 1
+    monkeypatch.undo()
+    assert trusted_certificates() is usual
 
 
 def test_retry_after_is_honoured_in_seconds() -> None:

@@ -30,11 +30,12 @@ def ingest(
     from jobs.ingest.run import run_ingest
     from kinodex.arguments import library_place
     from pipeline.sources.discover import list_sources
+    from pipeline.sources.source_list import SourceList
 
     if not sources:
         raise UsageError("got nothing to index; give files, folders, globs or URIs")
     uri = library_place(library)
     config = resolve(settings, {}, {}, None, held_settings(uri), caller="ingest").config
     places = [each for source in sources for each in ([source] if isinstance(source, str | Path) else source)]
-    found = list_sources([str(place) for place in places])
+    found = SourceList(list_sources([str(place) for place in places]))
     return run_ingest(config, found, uri, on_progress or (lambda progress: None))

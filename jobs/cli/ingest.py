@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -57,11 +57,11 @@ def ingest(
         if not sources and not manifest:
             raise UsageError("got --watch and nothing to watch; give folders, globs, URIs or --manifest")
         _watch(resolved.config, partial(_listed, sources or [], manifest or []), library, every, json)
-    found = _listed(sources or [], manifest or []) if sources or manifest else _failed(library)
-    _run(resolved.config, found, library, json)
+    listed = _listed(sources or [], manifest or []) if sources or manifest else _failed(library)
+    _run(resolved.config, listed, library, json)
 
 
-def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> None:
+def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:
     from index.library import Library
     from jobs.console.ingest_progress import progress_bar
     from jobs.console.ingest_report import show_report
@@ -86,7 +86,7 @@ def _run(config: Any, sources: list[Source], library: str, as_json: bool) -> Non
 
 
 def _watch(
-    config: IngestConfig, list_now: Callable[[], list[Source]], library: str, every_s: float, as_json: bool
+    config: IngestConfig, list_now: Callable[[], Sequence[Source]], library: str, every_s: float, as_json: bool
 ) -> NoReturn:
     from jobs.console.escape import visible_lines
     from jobs.console.ingest_progress import progress_bar
@@ -139,25 +139,27 @@ def _check_addresses() -> None:
         )
 
 
-def _listed(arguments: list[str], manifests: list[str]) -> list[Source]:
+def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
     """List sources by URI, each once; a manifest's row counts more than a file in a folder."""
     from jobs.ingest.manifest import is_manifest, read_manifest
     from pipeline.sources.discover import list_sources
+    from pipeline.sources.source_list import SourceList
 
     manifests = [*filter(is_manifest, arguments), *manifests]
     found = {source.uri: source for source in list_sources([each for each in arguments if not is_manifest(each)])}
     found |= {source.uri: source for manifest in manifests for source in read_manifest(manifest)}
-    return [found[uri] for uri in sorted(found)]
+    return SourceList(found[uri] for uri in sorted(found))
 
 
-def _failed(library: str) -> list[Source]:
+def _failed(library: str) -> Sequence[Source]:
     """List the sources in the library's failures that were no video or could not be fetched."""
     from index.library import Library
     from jobs.ingest.commit import READING_STAGES
     from pipeline.sources.discover import named_sources
+    from pipeline.sources.source_list import SourceList
 
     failures = Library.open(library).ingest_log.failures()
-    return named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES))
+    return SourceList(named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES)))
 
 
 def _pairs(settings: list[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from index.redact import redact_uri
 from index.store.filters import equal
 from pipeline.errors import SourceError
 from pipeline.sources.fetch import Source, Stamp, is_remote, stamp
+from pipeline.sources.source_list import ChosenSources
 
 MERGE_FROM = 100_000
 """New ids that wait to be sorted in among the others."""
@@ -72,14 +73,16 @@ def new_sources(
     Each is looked up once for its stamp, which sources elsewhere keep; that of a local file is made when it is read.
     """
     known = array("q", bytes(8 * len(sources))) if check_content else _known(library, sources, complete, retry_failed)
-    chosen: list[Source] = []
-    sizes = array("q")
-    for source, mark in zip(sources, known, strict=True):
+    places, sizes = array("i"), array("q")
+    stamps: dict[int, Stamp] = {}
+    for place, (source, mark) in enumerate(zip(sources, known, strict=True)):
         now = _stamp(source)
         if now is None or mark == UNKNOWN or mark != _mark(now.size_bytes, now.mark):
-            chosen.append(replace(source, stamp=now) if is_remote(source.uri) and now is not source.stamp else source)
+            places.append(place)
             sizes.append(-1 if now is None else now.size_bytes)
-    return NewSources(chosen, sizes, len(sources) - len(chosen))
+            if now is not None and is_remote(source.uri) and now is not source.stamp:
+                stamps[place] = now
+    return NewSources(ChosenSources(sources, places, stamps), sizes, len(sources) - len(places))
 
 
 def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_failed: bool) -> array[int]:

@@ -34,6 +34,7 @@ from jobs.tokenizer import fetch_or_note
 from pipeline.sampling.sample import IngestSettings
 from pipeline.sampling.sandbox import SandboxLimits
 from pipeline.sources.fetch import SILENCE_S, Source
+from pipeline.sources.source_list import SourceList
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -113,8 +114,8 @@ class _Task:
 def _list_task(config: IngestConfig, settings: IngestSettings, sources: Sequence[Source], library: Library) -> _Task:
     began = time.monotonic()
     complete = complete_ids(library)
-    if config.source_timeout_s != SILENCE_S:  # a million sources are not copied for nothing
-        sources = [replace(source, timeout_s=config.source_timeout_s) for source in sources]
+    if config.source_timeout_s != SILENCE_S:
+        sources = SourceList(replace(source, timeout_s=config.source_timeout_s) for source in sources)
     new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
     return _Task(settings, new, complete, time.monotonic() - began)
 

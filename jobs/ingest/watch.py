@@ -61,7 +61,7 @@ class Arrivals:
 
 def watch_sources(
     config: IngestConfig,
-    list_now: Callable[[], list[Source]],
+    list_now: Callable[[], Sequence[Source]],
     uri: str,
     every_s: float,
     pause: Callable[[float], bool],
@@ -97,7 +97,7 @@ def watch_sources(
                 return all_well
 
 
-def _listed(list_now: Callable[[], list[Source]]) -> tuple[list[Source], str]:
+def _listed(list_now: Callable[[], Sequence[Source]]) -> tuple[Sequence[Source], str]:
     """List the sources; none where the place holds no video yet, and the reason."""
     try:
         return list_now(), ""

@@ -32,6 +32,7 @@ from jobs.ingest.known_sources import IdSet, complete_ids, new_sources
 from jobs.ingest.outcomes import Progress
 from jobs.ingest.work_queue import WorkQueue
 from pipeline.sampling.sample import IngestSettings
+from pipeline.sources.source_list import SourceList
 
 DIM = 8
 BUNDLE = 8
@@ -138,7 +139,7 @@ def run_simulated(load: RunLoad) -> RunFigures:
         before, base_mb = _versions(library), _peak_mb()
         films, clock = load.films(), VirtualClock()
         executor = SimulatedExecutor(library, films, load.crew, clock)
-        sources = [films.source(number) for number in range(load.sources)]
+        sources = SourceList(films.source(number) for number in range(load.sources))
         work = WorkQueue(sources, films.sizes(), BUNDLE)
         limits = RunLimits(IngestSettings(), max_failures=None)
         marks: list[tuple[int, float, float]] = [(0, 0.0, clock())]
@@ -174,7 +175,7 @@ def start_over_known(count: int) -> StartFigures:
     """Measure how a run over `count` sources begins that its library knows all of; stamps come from a listing."""
     with _library() as library:
         add_known(library, count)
-        sources = [known_source(number) for number in range(count)]
+        sources = SourceList(known_source(number) for number in range(count))
         base_mb, began = _peak_mb(), time.process_time()
         new = new_sources(library, sources, complete_ids(library), check_content=False, retry_failed=False)
         return StartFigures(count, new.left_out, time.process_time() - began, base_mb, _peak_mb())

@@ -16,6 +16,7 @@ from index.rows import Hit, Scope
 from index.search.fusion import fuse_same, suppress_neighbours
 from index.search.in_memory import unit_query
 from index.search.query import Rows, check_scope, is_few, nearest_rows, search_until_k
+from index.search.spoken import with_speakers
 from index.store.database import Tables
 from index.store.filters import all_of, of_videos, one_of, overlapping
 from index.store.schema import SENTENCES_PREFIX, vectors_table
@@ -52,7 +53,8 @@ def lines_like(
     def to_hits(rows: Rows) -> list[Hit]:
         return suppress_neighbours([_hit(row) for row in _shown(visible, meaning, rows)], min_gap_s)
 
-    return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
+    hits = search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
+    return with_speakers(tables, visible, hits)
 
 
 def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> list[Hit]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import reduce
 from numbers import Integral
 from operator import and_
+from typing import TypeVar
 
 from index.errors import QueryError
 from index.rows import Scope
@@ -17,6 +18,7 @@ from index.store.schema import frame_key
 MAX_VALUES_PER_FILTER = 500
 
 Value = str | int | float | datetime
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def below(column: str, value: float) -> Filter:
     return Filter(f"{column} < {sql_value(value)}")
 
 
-def one_of(column: str, values: Sequence[str] | Sequence[int]) -> Filter:
+def one_of(column: str, values: Sequence[str] | Sequence[float]) -> Filter:
     """Match rows with one of these values; none where there are no values."""
     return Filter(f"{column} IN ({', '.join(map(sql_value, values))})" if values else "false")
 
@@ -112,7 +114,7 @@ def all_of(filters: Sequence[Filter]) -> Filter | None:
     return reduce(and_, filters) if filters else None
 
 
-def chunked(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunked(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split values into groups that one filter can hold."""
     for first in range(0, len(values), MAX_VALUES_PER_FILTER):
         yield values[first : first + MAX_VALUES_PER_FILTER]

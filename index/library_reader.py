@@ -39,7 +39,7 @@ from index.store.database import Tables, find_space, space_tables
 from index.store.filters import all_of, at_least, equal, of_frames, one_of, overlapping, within
 from index.store.schema import FRAME_NO_BITS, read_heading, vectors_table
 from index.videos.ingest_log import IngestLog
-from index.videos.visibility import VisibilityCache, find_video, matching_videos, space_scope
+from index.videos.visibility import VisibilityCache, matching_videos, space_scope
 
 GLOB = re.compile(r"[*?\[]")
 EXACT_S = 1e-6
@@ -135,8 +135,7 @@ class LibraryReader:
         A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo if
         there is none or more than one.
         """
-        by_id = self.visible.videos([name])
-        return by_id[name] if by_id else find_video(self.visible.videos(), name, whole_name=whole_name)
+        return self.visible.video(name, whole_name=whole_name)
 
     def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
         """Find the videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.

@@ -27,20 +27,15 @@ from index.store.ensure_table import ensure_table
 from index.store.filters import Filter, all_of, chunked, equal, one_of
 from index.store.late_tables import LATE_TABLES, present
 from index.store.schema import SENTENCES_PREFIX, STAGE_TABLES, VECTORS_PREFIX, vectors_schema, vectors_table
+from index.timed import SpokenText, TimedText
 from index.videos.visibility import VisibilityCache, checked_stage
 
 
-class CaptionLike(Protocol):
+class CaptionLike(TimedText, Protocol):
     """A caption as a model returns it; `vector` is its text as a unit vector `[dim]` in the library's own space."""
 
     @property
     def segment_no(self) -> int: ...
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
     @property
     def confidence(self) -> float | None: ...
     @property
@@ -62,21 +57,6 @@ class DetectionLike(Protocol):
     def box(self) -> Sequence[float]: ...
     @property
     def track_id(self) -> int | None: ...
-
-
-class SpeechLike(Protocol):
-    """A line that is said in `[start_s, end_s)`."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...
 
 
 def plain_label(label: str) -> str:
@@ -133,7 +113,7 @@ class Additions:
         ]
         self._tables.append("detections", rows)
 
-    def add_speech(self, videos: Mapping[str, Sequence[SpeechLike]], model: str, source: AddedSource = "asr") -> None:
+    def add_speech(self, videos: Mapping[str, Sequence[SpokenText]], model: str, source: AddedSource = "asr") -> None:
         """Append transcript lines by video id, recognised by a model or imported."""
         rows = [
             {
@@ -289,7 +269,7 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     return spaces[model], []
 
 
-def _words(line: SpeechLike) -> list[dict[str, str | float]] | None:
+def _words(line: SpokenText) -> list[dict[str, str | float]] | None:
     """The words of a line with their times; None where nobody knows them."""
     words = getattr(line, "words", ())  # imported lines have none
     return [{"text": each.text, "start_s": each.start_s, "end_s": each.end_s} for each in words] or None

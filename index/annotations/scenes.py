@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal
 
+from index.annotations.newest_rows import newest_rows
 from index.rows import SceneRow
 from index.store.database import Tables
-from index.store.filters import all_of, equal, one_of
+from index.store.filters import equal, one_of
 from index.store.late_tables import present
-from index.videos.visibility import VisibilityCache, find_video
+from index.videos.visibility import VisibilityCache
 
 TABLE, STAGE = "scenes", "summaries"
 COLUMNS = [*SceneRow.__slots__]
@@ -33,14 +34,8 @@ class Scenes:
 
         Raises UnknownVideo.
         """
-        known = self._visible.videos([video_id])
-        video = known[video_id] if video_id in known else find_video(self._visible.videos(), video_id)
-        models = self._visible.models(STAGE, [video.video_id]).get(video.video_id, ())
-        if not models or not present(self._tables, [TABLE]):
-            return []
         of_level = [] if level is None else [equal("level", level)]
-        of_model = [equal("video_id", video.video_id), equal("model", models[-1])]
-        found = self._tables.rows(TABLE, all_of(of_model + of_level), COLUMNS).to_pylist()
+        found = newest_rows(self._tables, self._visible, TABLE, STAGE, video_id, of_level, COLUMNS)
         return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
 
     def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:

@@ -8,25 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from index.annotations.newest_rows import newest_rows
 from index.rows import ScreenTextRow
 from index.store.database import Tables
-from index.store.filters import all_of, equal, overlapping
-from index.store.late_tables import present
-from index.videos.visibility import VisibilityCache, find_video
+from index.store.filters import overlapping
+from index.timed import TimedText
+from index.videos.visibility import VisibilityCache
 
 TABLE = "screen_text"
 COLUMNS = [*ScreenTextRow.__slots__]
 
 
-class ScreenLineLike(Protocol):
+class ScreenLineLike(TimedText, Protocol):
     """A line that is on screen in `[start_s, end_s)`; `box` is x0, y0, x1, y1, each 0 to 1."""
 
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
     @property
     def confidence(self) -> float: ...
     @property
@@ -49,14 +44,8 @@ class ScreenText:
 
         Raises UnknownVideo.
         """
-        known = self._visible.videos([video_id])
-        video = known[video_id] if video_id in known else find_video(self._visible.videos(), video_id)
-        models = self._visible.models("text", [video.video_id]).get(video.video_id, ())
-        if not models or not present(self._tables, [TABLE]):
-            return []
-        of_model = [equal("video_id", video.video_id), equal("model", models[-1])]
-        found = self._tables.rows(TABLE, all_of(of_model + overlapping(start_s, end_s)), COLUMNS)
-        rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found.to_pylist()]
+        found = newest_rows(self._tables, self._visible, TABLE, "text", video_id, overlapping(start_s, end_s), COLUMNS)
+        rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found]
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
 
     def add(self, videos: Mapping[str, Sequence[ScreenLineLike]], model: str) -> None:

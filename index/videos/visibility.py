@@ -75,6 +75,11 @@ class VisibilityCache:
         """Look up the complete videos among `ids`."""
         return self._look_up("videos", "videos", ids, lambda missing: complete_videos(self._tables, missing))
 
+    def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
+        """Find a complete video by its id, without reading the others, or as `find_video` does."""
+        by_id = self.videos([name])
+        return by_id[name] if by_id else find_video(self.videos(), name, whole_name=whole_name)
+
     def models(self, stage: str, ids: Collection[str] | None = None) -> Models:
         """Look up the models that completed a stage in the videos `ids`, the newest last."""
         return self._look_up("additions", stage, ids, lambda missing: complete_models(self._tables, stage, missing))

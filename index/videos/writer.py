@@ -18,6 +18,7 @@ from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.late_tables import present
 from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, frame_keys
+from index.timed import SpokenText, Timed
 from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import NewRows
 from index.videos.row_counts import counts_of, expected_rows, is_complete
@@ -40,30 +41,16 @@ class FrameLike(Protocol):
     def vector(self) -> NDArray[np.float16]: ...
 
 
-class SegmentLike(Protocol):
+class SegmentLike(Timed, Protocol):
     """A segment as the pipeline finds it."""
 
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
     @property
     def kind(self) -> str: ...
 
 
-class LineLike(Protocol):
+class LineLike(SpokenText, Protocol):
     """A transcript line as the pipeline reads it."""
 
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...
     @property
     def source(self) -> str: ...
 

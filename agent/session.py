@@ -70,6 +70,8 @@ class Session:
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
         self.prior_notes: tuple[Note, ...] = ()
         """The same of notes."""
+        self.chapters: tuple[Note, ...] = ()
+        """Scenes and chapters that the prompts of the run list (`agent.chapters`)."""
         self.tentative: tuple[Answered, Shown] | None = None
         """An answer that the agent has but is not content with, and what it rests on."""
         self.basis: tuple[Answered, Shown] | None = None
@@ -158,6 +160,7 @@ class Session:
             must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
             declining=self.rules.while_searching,
             notes=notes,
+            chapters=self.chapters,
         )
         if request.must_answer:
             return await self.conclude(request, over or "")

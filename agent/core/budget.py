@@ -27,7 +27,8 @@ class Ledger:
     question's own work, without waiting for other questions (`agent.core.work_clock`). `declined` replies gave up where
     that was not accepted. `estimated_tokens` are those of the `unknown_calls`, whose servers do not count; a budget
     counts them too. `sheets` are contact sheets that stood for several frames, and `left_out_frames` found no place on
-    one: counted among `frames` all the same. `screen_lines` are the different lines of text on screen that were quoted.
+    one: counted among `frames` all the same. `screen_lines` are the different lines of text on screen that were quoted,
+    `chapters` the scenes and chapters whose titles were, and `videos_without_chapters` the videos that lack them.
     """
 
     frames: int = 0
@@ -49,6 +50,8 @@ class Ledger:
     sheets: int = 0
     left_out_frames: int = 0
     screen_lines: int = 0
+    chapters: int = 0
+    videos_without_chapters: int = 0
 
     @property
     def tokens(self) -> int:
@@ -132,6 +135,10 @@ class Account:
     def count_screen_text(self, notes: Iterable[Note]) -> None:
         """Count those of some notes, which a model is given, that quote text on screen."""
         self._screen_lines |= {note for note in notes if note.source == SCREEN_TEXT}
+
+    def count_chapters(self, notes: Sequence[Note], *, without: int) -> None:
+        """Count the scenes and chapters that prompts list, and the videos of which there are none to list."""
+        self._spent = replace(self._spent, chapters=len(notes), videos_without_chapters=without)
 
     def count_declined(self) -> None:
         """Count a reply that gave up and was not accepted."""

@@ -26,6 +26,7 @@ from agent.core.question import LATER, Note, Question, Video
 from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.core.reply_values import Numbers, is_blank, says_nothing
 from agent.errors import InvalidReply
+from agent.requests.chapters import WithChapters
 
 WORDS = "\0"
 """Stands for the words of an option in a text that is searched for letters."""
@@ -137,7 +138,7 @@ class AnswerFrames(AnswerRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerNotes(AnswerRequest):
+class AnswerNotes(WithChapters, AnswerRequest):
     """Answer from `notes`, the findings so far in words; `evidence` of the reply counts notes, from 1."""
 
     template: ClassVar[str] = "answer_notes"

@@ -37,6 +37,7 @@ from agent.requests.answer import (
     letters,
     read_decision,
 )
+from agent.requests.chapters import WithChapters
 from agent.requests.parts import check_numbers, missing_positions
 
 MAX_QUERY_CHARACTERS = 300
@@ -185,7 +186,7 @@ class ProposeQueries(Request[Queries]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSegments(Request[SegmentScores]):
+class ScoreSegments(WithChapters, Request[SegmentScores]):
     """Score how promising each of `segments` is, by the frames at its borders (EEA 3.2, Tables 7 and 8).
 
     In later rounds `history` holds all scores so far (0 to 100) and `parent` the segment that is now divided.
@@ -252,7 +253,7 @@ class ScoreSegments(Request[SegmentScores]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decide(Request[Decision]):
+class Decide(WithChapters, Request[Decision]):
     """Explore one of `candidates`, answer, or give up (EEA section 3.3, Table 9; VCA section 3.3).
 
     Candidate scores are fused, 0 to 1, or bare rewards, 0 to 100, or there are none; `frames` are the memory.

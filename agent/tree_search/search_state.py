@@ -233,4 +233,5 @@ def final_request(
         scores=scores,
         must_answer=True,
         notes=notes,
+        chapters=session.chapters,
     )

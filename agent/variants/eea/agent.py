@@ -23,6 +23,7 @@ What differs from the paper, each with a setting for its form:
   rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
 - Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
   policy may read what is said and written there (`quotes`, off as in the paper).
+- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
 - A video of no more frames than the memory holds is shown whole, in one call.
 
 Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
@@ -37,6 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent.answer import Answer
+from agent.chapters import first_level_s, show_chapters
 from agent.core.protocol import ShownFrame
 from agent.core.question import Anchor, Note, ScoredSegment, Segment
 from agent.core.side_by_side import gather_pair
@@ -142,6 +144,8 @@ class EEAParameters:
     """The policy reads what is said and stands on screen at the times of its frames; else it sees pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
+    chapters: bool = False
+    """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
@@ -216,6 +220,8 @@ class _Search:
         if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
             discovered = await discover_queries(self.session)
         limit_videos(self.session, discovered, self.parameters.videos, self.parameters.anchors_from)
+        if self.parameters.chapters:
+            show_chapters(self.session, summaries=True)
         if self.parameters.time_anchors:
             self.matches += question_anchors(self.environment, self.question)
         self._search(discovered)
@@ -227,7 +233,10 @@ class _Search:
         unseen_s = unseen_times(self.tree, self.environment, self.account, segment)
         count = affordable(self.account, self.parameters.frames)
         anchors_s = self._best_anchors(segment.video_id, unseen_s, count)
-        if self.parameters.semantic_guided_expansion:
+        parts_s = first_level_s(self.environment, segment, unseen_s, count) if self.parameters.chapters else ()
+        if len(parts_s):
+            chosen_s = np.asarray(parts_s)
+        elif self.parameters.semantic_guided_expansion:
             others_s = np.setdiff1d(unseen_s, anchors_s)
             chosen_s = np.union1d(anchors_s, cover(unseen_s, others_s, anchors_s, count - len(anchors_s)))
         else:
@@ -256,6 +265,7 @@ class _Search:
             segments=tuple(part.segment for part in parts),
             frames=shown,
             history=history,
+            chapters=self.session.chapters,
             parent=parent if self.history else None,
             scores=self.scores,
         )

@@ -67,6 +67,8 @@ class LongVideoAgentParameters:
     """The master may have clips looked at; else it reads subtitles alone."""
     anchors_from: AnchorsFrom = "both"
     """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
@@ -86,6 +88,7 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         clip_s=parameters.clip_s,
         vision=parameters.vision,
         anchors_from=parameters.anchors_from,
+        chapters=parameters.chapters,
     )
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent.chapters import show_chapters
 from agent.core.answer_rules import Declining
 from agent.core.protocol import Exchange, Turn
 from agent.core.question import VIDEO_ID_LENGTH, Note, Question, Video
@@ -50,6 +51,7 @@ class Episode:
     current: tuple[Clip, ...] = ()
     visited: tuple[int, ...] = ()
     notes: tuple[Note, ...] = ()
+    chapters: tuple[Note, ...] = ()
 
     @property
     def has_evidence(self) -> bool:
@@ -74,23 +76,26 @@ def begin_episode(
     clip_s: float = CLIP_S,
     vision: bool = True,
     anchors_from: AnchorsFrom = "both",
+    chapters: bool = False,
 ) -> Episode:
     """An episode of at most `steps` turns about the session's question, in the videos that match it best.
 
     All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
     match best: `videos` of them, and more while there are no more than `clips`. At most `window` consecutive clips are
     located at a time, and `frames` of their frames looked at; without `vision` there is no vision agent, nor where no
-    video has pictures. Videos, and clips of which the grounding agent finds none, are found by `anchors_from`. The
-    session is narrowed to these videos.
+    video has pictures. Videos, and clips of which the grounding agent finds none, are found by `anchors_from`. With
+    `chapters` the master reads the titles of the library's scenes or chapters. The session is narrowed to these videos.
     """
     session.environment = environment = _narrowed(session, videos, clips, clip_s, anchors_from)
     vision = vision and any(video.has_pictures for video in environment.videos)
     tagged = tuple(tagged_clips(environment, clip_s))
     for video in environment.videos:
         session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
+    if chapters:
+        show_chapters(session, summaries=False)
     declining = session.rules.while_searching
     limits = steps, window, frames, vision, declining, anchors_from
-    return Episode(session.question, environment.videos, tagged, *limits)
+    return Episode(session.question, environment.videos, tagged, *limits, chapters=session.chapters)
 
 
 def _narrowed(session: Session, videos: int, clips: int, clip_s: float, anchors_from: AnchorsFrom) -> Environment:
@@ -117,6 +122,7 @@ def next_action(episode: Episode) -> ChooseAction:
         vision=episode.vision,
         turns=episode.turns,
         declining=episode.declining,
+        chapters=episode.chapters,
     )
 
 
@@ -133,6 +139,7 @@ def answer_now(episode: Episode) -> AnswerNow:
         steps=episode.steps,
         vision=episode.vision,
         turns=turns,
+        chapters=episode.chapters,
     )
 
 

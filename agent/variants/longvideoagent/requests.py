@@ -19,6 +19,7 @@ from agent.core.reply_schema import Bounds
 from agent.core.reply_values import Numbers
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer
+from agent.requests.chapters import WithChapters
 from agent.requests.refusals import check_not_refused
 from agent.variants.longvideoagent.action_parser import ENDS, action_values
 
@@ -105,7 +106,7 @@ def _validated(kind: type[A], text: str) -> A:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseAction(Request[Action]):
+class ChooseAction(WithChapters, Request[Action]):
     """The next action of the master, who reads and never sees: the words of `clips`, then `turns`."""
 
     Reply = Action

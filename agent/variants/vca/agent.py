@@ -16,6 +16,7 @@ What the paper leaves open, and what was decided (`search_state` and `frame_choi
   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
 - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
   which is where its failures end (supplement, 10.1).
+- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
 - Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
 - The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
   end, their mean, calibrated by the index; the policy still chooses.
@@ -29,6 +30,7 @@ from typing import Literal
 import numpy as np
 
 from agent.answer import Answer
+from agent.chapters import first_level_s, show_chapters
 from agent.core.protocol import ShownFrame
 from agent.core.question import ScoredSegment
 from agent.requests.tree import Decide, ScoreKind, ScoreSegments
@@ -82,6 +84,8 @@ class VCAParameters:
     """The reward model sees the memory too; else the new frames alone, as in the paper."""
     anchors_from: AnchorsFrom = "both"
     """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
 
     def __post_init__(self) -> None:
         check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
@@ -95,7 +99,7 @@ async def vca(session: Session, parameters: VCAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
     if not parameters.tree_search:
         limits = parameters.frames, parameters.memory, parameters.videos
-        return await without_tree(session, *limits, parameters.anchors_from)
+        return await without_tree(session, *limits, parameters.anchors_from, chapters=parameters.chapters)
     return await _Search(session, parameters).run()
 
 
@@ -132,6 +136,8 @@ class _Search:
     async def _begin(self) -> int:
         limits = self.parameters
         first = await start_multi_video(self.session, self.tree, limits.videos, limits.anchors_from)
+        if limits.chapters:
+            show_chapters(self.session, summaries=True)
         for video in self.tree.candidates.values():
             video.explanation = f"its best match with what is searched for is {video.query_score:.2f} of 1"
         return first
@@ -149,7 +155,9 @@ class _Search:
             seen_s = np.union1d(np.setdiff1d(inside_s, unseen_s), [segment.start_s, segment.end_s])
             chosen_s = cover(unseen_s, unseen_s, seen_s, count)
         else:
-            chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
+            parts_s = first_level_s(environment, segment, unseen_s, count) if self.parameters.chapters else ()
+            equal_s = spread(segment.start_s, segment.end_s, unseen_s, count)
+            chosen_s = np.asarray(parts_s) if len(parts_s) else equal_s
         frames = self.session.label(environment.frames(segment.video_id, chosen_s))
         video_alone = len(environment.videos) == 1 and self.account.rounds == 1
         parts = self.tree.divide(number, frames, keep=not video_alone)
@@ -180,6 +188,7 @@ class _Search:
             segments=tuple(part.segment for part in parts),
             frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
             history=live_history(self.history, self.tree, parent),
+            chapters=self.session.chapters,
             parent=parent if self.history else None,
             scores=self.scores,
         )

@@ -15,6 +15,7 @@ from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.core.reply_values import Seconds
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, check_answer, cited_frames, letters
+from agent.requests.chapters import WithChapters
 
 ACTIONS = ("look", "answer", "insufficient_evidence")
 
@@ -46,7 +47,7 @@ class FrameChoice(Answered, _Look):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseFrames(Request[FrameChoice]):
+class ChooseFrames(WithChapters, Request[FrameChoice]):
     """Name the times of up to `count` frames to see next, or answer from `frames`, the memory.
 
     `seen` holds the video and time of every frame shown so far, in the order of showing; `exhausted` the ids of videos

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from agent.answer import Answer
+from agent.chapters import show_chapters
 from agent.retrieval.line_matches import AnchorsFrom
 from agent.session import NO_DECISION, Session
 from agent.trace.events import Acted, Decided
@@ -22,12 +23,20 @@ from agent.variants.vca.requests import ChooseFrames
 
 
 async def without_tree(
-    session: Session, frames_a_round: int, capacity: int, most_videos: int, anchors_from: AnchorsFrom = "both"
+    session: Session,
+    frames_a_round: int,
+    capacity: int,
+    most_videos: int,
+    anchors_from: AnchorsFrom = "both",
+    *,
+    chapters: bool = False,
 ) -> Answer:
     """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
     videos, memory = Tree(), start_memory(session, capacity)
     session.last_resort = lambda: final_request(session, memory) if memory.frames else None
     first = videos.candidates[await start_multi_video(session, videos, most_videos, anchors_from)].segment
+    if chapters:
+        show_chapters(session, summaries=True)
     environment, account = session.environment, session.account
     count = affordable(account, frames_a_round)
     video_id = first.video_id
@@ -57,7 +66,7 @@ async def _choose(
         return await session.conclude(final_request(session, memory), over or "")
     request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
     exhausted = tuple(video_id for video_id, times_s in unseen_s.items() if not len(times_s))
-    request = replace(request, declining=session.rules.while_searching, exhausted=exhausted)
+    request = replace(request, declining=session.rules.while_searching, exhausted=exhausted, chapters=session.chapters)
     reply = await session.ask_to_search(request)
     if reply is None:
         return await session.conclude(final_request(session, memory), reason=NO_DECISION)

@@ -9,7 +9,7 @@ What the paper leaves open, and what was decided:
   segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
 - At most 5 frames are looked for in a round. Three rounds are the published code's.
 - A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
-  time (`anchors_from`; the paper: pictures).
+  time (`anchors_from`; the paper: pictures). Scenes or chapters of the library may be listed (`chapters`, off).
 - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
   confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
   nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Answer
+from agent.chapters import show_chapters
 from agent.core.question import Segment
 from agent.requests.answer import AnswerNotes, Conclusion, chosen_option
 from agent.retrieval.line_matches import AnchorsFrom
@@ -68,6 +69,8 @@ class VideoAgentParameters:
     """Times that it is asked at most."""
     anchors_from: AnchorsFrom = "both"
     """Where descriptions find frames: in pictures, in words (speech, text on screen, captions), or in both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
@@ -120,6 +123,8 @@ class _Rounds:
     async def _first_frames(self) -> list[FrameTime]:
         """Equally spaced frames, and those that earlier answers of a conversation rest on."""
         await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
+        if self.parameters.chapters:
+            show_chapters(self.session, summaries=False)
         spaced = uniform_times(self.session.environment, self.parameters.first_frames)
         known = [(frame.video_id, frame.time_s) for frame in self.session.prior_frames]
         return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
@@ -143,6 +148,7 @@ class _Rounds:
                 videos=self.session.environment.videos,
                 notes=self.notes,
                 answer=self._words(predicted),
+                chapters=self.session.chapters,
             )
         )
         if reflection is None:
@@ -167,6 +173,7 @@ class _Rounds:
                 segments=tuple(segments.values()),
                 most=self.parameters.retrieved,
                 doubt=doubt,
+                chapters=self.session.chapters,
             )
         )
         if missing is None:
@@ -209,7 +216,9 @@ class _Rounds:
         return np.flatnonzero(inside)
 
     def _answering(self) -> AnswerNotes:
-        return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=self.notes)
+        session = self.session
+        given = {"question": session.question, "videos": session.environment.videos, "chapters": session.chapters}
+        return AnswerNotes(**given, notes=self.notes)
 
     def _words(self, predicted: Conclusion) -> str:
         question = self.session.question

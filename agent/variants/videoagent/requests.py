@@ -13,6 +13,7 @@ from agent.core.question import LATER, Note, Question, Segment, Video
 from agent.core.reply_schema import Bounds
 from agent.core.reply_values import WholeNumber, whole_number
 from agent.errors import InvalidReply
+from agent.requests.chapters import WithChapters
 
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
@@ -53,7 +54,7 @@ class Missing(Reasoned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReflectOnAnswer(Request[Reflection]):
+class ReflectOnAnswer(WithChapters, Request[Reflection]):
     """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
 
     Reply = Reflection
@@ -69,7 +70,7 @@ class ReflectOnAnswer(Request[Reflection]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindMissing(Request[Missing]):
+class FindMissing(WithChapters, Request[Missing]):
     """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
 
     Reply = Missing

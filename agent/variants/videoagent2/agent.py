@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.answer import Answer
+from agent.chapters import show_chapters
 from agent.core.question import Note
 from agent.core.side_by_side import gather_all
 from agent.errors import BadSettings
@@ -88,6 +89,8 @@ class VideoAgent2Parameters:
     """Assessments: T."""
     anchors_from: AnchorsFrom = "both"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
@@ -137,6 +140,8 @@ class _Search:
         question, session = self.session.question, self.session
         limits = self.parameters
         limit_videos(session, (question.text, *question.options), limits.videos, limits.anchors_from)
+        if limits.chapters:
+            show_chapters(session, summaries=False)
         videos = session.environment.videos
         parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
         segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
@@ -209,7 +214,7 @@ class _Search:
     def _bank(self) -> dict[str, Any]:
         """The inputs of all requests but the captions': the question and B_t."""
         question, videos = self.session.question, self.session.environment.videos
-        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank}
+        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank, "chapters": self.session.chapters}
         return {"question": question, "videos": videos, **bank}
 
     def _toolbox(self, number: int) -> Toolbox:

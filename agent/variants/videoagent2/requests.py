@@ -31,6 +31,7 @@ from agent.core.reply_values import Confidence, Seconds, WholeNumber, on_scale, 
 from agent.core.tool_calls import flat_call
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, check_answer, example_answer, letters
+from agent.requests.chapters import WithChapters
 from agent.requests.parts import check_numbers, join_parts, missing_frames
 from agent.requests.refusals import check_not_refused
 
@@ -170,7 +171,7 @@ def bank_steps(name: str, question: Question, videos: Sequence[Video]) -> Joint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BankRequest(Request[R]):
+class BankRequest(WithChapters, Request[R]):
     """A request about the bank: the first `bank` of the `notes` are its captions, the others came one by one.
 
     Their prompts begin alike, so that a server's prefix cache holds the bank for all requests of a run, and for other

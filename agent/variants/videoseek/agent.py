@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.answer import Answer
+from agent.chapters import show_chapters
 from agent.core.protocol import Turn
 from agent.core.question import Note
 from agent.errors import InvalidReply
@@ -72,6 +73,8 @@ class VideoSeekParameters:
     """Steps, the last of which is the answer."""
     anchors_from: AnchorsFrom = "both"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
 
     def __post_init__(self) -> None:
         check_at_least(self, alpha=1, videos=1, rounds=1)
@@ -91,6 +94,8 @@ class _Seeker:
 
     def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
         limit_videos(session, [session.question.text], parameters.videos, parameters.anchors_from)
+        if parameters.chapters:
+            show_chapters(session, summaries=False)
         self.session, self.account = session, session.account
         self.videos = session.environment.videos
         limits = Limits(parameters.alpha)
@@ -103,6 +108,7 @@ class _Seeker:
             "question": session.question,
             "videos": self.videos,
             "known": tuple(self.notes),
+            "chapters": session.chapters,
             "limits": limits,
             "steps": self.account.budget.rounds or parameters.rounds,
             "declining": session.rules.while_searching,

@@ -15,6 +15,7 @@ from agent.core.reply_schema import Bounds, Schema, bound_schema, strict_schema
 from agent.core.reply_values import Numbers, Seconds
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
+from agent.requests.chapters import WithChapters
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
 ACT = (
@@ -146,7 +147,7 @@ class FinalAnswer(Conclusion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Think(Request[Thought]):
+class Think(WithChapters, Request[Thought]):
     """Think about the notes: is it enough, and if not, what next; `turns` are the steps so far.
 
     `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
@@ -197,7 +198,7 @@ class AnswerNow(AnswerNotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act(Request[Action]):
+class Act(WithChapters, Request[Action]):
     """The call of a tool that carries out the thought at the end of `turns`; the rest is as in `Think`.
 
     A range that the tool does not take is no invalid reply: the tool itself says so.

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Answer
+from agent.chapters import show_chapters
 from agent.core.question import Note
 from agent.errors import BadSettings
 from agent.requests.answer import AnswerNotes
@@ -40,6 +41,7 @@ from agent.tools.captions import FrameTime, caption_frames, in_order
 from agent.trace.events import Acted
 from agent.tree_search.frame_choice import choose_videos
 from agent.variants.base import Variant, check_at_least
+from agent.variants.videotree.chapter_clusters import chapter_clusters, halve
 from agent.variants.videotree.kmeans import Cluster, k_means
 from agent.variants.videotree.requests import HIGHLY_RELEVANT, JudgeRelevance
 
@@ -66,6 +68,8 @@ class VideoTreeParameters:
     """8, 16 and 32 clusters, then the depth."""
     anchors_from: AnchorsFrom = "both"
     """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Scenes or chapters of the library are the first clusters, and prompts list their summaries."""
 
     def __post_init__(self) -> None:
         check_at_least(self, breadth=1, highly_relevant=1, depth=1, branches=2, videos=1, rounds=1)
@@ -86,6 +90,7 @@ class _Tree:
         self.frames: list[FrameTime] = []
         self.units = np.empty((0, 0), np.float32)
         self.captions: dict[FrameTime, Note] = {}
+        self.by_chapters = False
         session.last_resort = self._last_resort
 
     async def run(self) -> Answer:
@@ -104,6 +109,8 @@ class _Tree:
 
     async def _begin(self) -> None:
         await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
+        if self.parameters.chapters:
+            show_chapters(self.session, summaries=True)
         environment = self.session.environment
         videos = [environment.source.in_memory(video.video_id) for video in environment.videos]
         for video, memory in zip(environment.videos, videos, strict=True):
@@ -112,18 +119,34 @@ class _Tree:
 
     async def _broaden(self) -> tuple[list[Cluster], dict[int, int]]:
         """Adaptive breadth (3.1): clusters, ever more until enough are highly relevant; and their relevances."""
-        count = self.parameters.breadth
+        count, clusters = self.parameters.breadth, list[Cluster]()
         while True:
             self.session.account.begin_round()
-            # Aside, since the frames of many hours take seconds, in which other questions are to be answered.
-            clusters = await self.session.compute(k_means, self.units, count, self.parameters.seed)
+            before, clusters = clusters, await self._clusters(count, clusters)
             await self._read([cluster.middle for cluster in clusters], "broaden")
             relevances = await self._relevances(clusters)
             high = sum(level == HIGHLY_RELEVANT for level in relevances.values())
-            broad = high >= self.parameters.highly_relevant or len(clusters) < count
-            count *= 2
+            all_apart = len(clusters) == len(before) if self.by_chapters else len(clusters) < count
+            broad = high >= self.parameters.highly_relevant or all_apart
+            count = 2 * len(clusters)
             if broad or count > self.parameters.max_breadth or self.session.over():
                 return clusters, relevances
+
+    async def _clusters(self, count: int, before: list[Cluster]) -> list[Cluster]:
+        """Cluster the frames for a round after one with the clusters `before`: by the library's parts if it has some.
+
+        Computed aside, since the frames of many hours take seconds, in which other questions are to be answered.
+        """
+        session, limits = self.session, self.parameters
+        if limits.chapters and not before:
+            breadths = limits.max_breadth, limits.breadth
+            first = chapter_clusters(session.environment, self.units, *breadths, limits.seed)
+            self.by_chapters = bool(first)
+            if first:
+                return first
+        if self.by_chapters:
+            return await session.compute(halve, before, self.units, limits.seed)
+        return await session.compute(k_means, self.units, count, limits.seed)
 
     async def _relevances(self, clusters: list[Cluster]) -> dict[int, int]:
         """The relevance of each cluster, 1 to 3, by the frame in its middle."""
@@ -136,6 +159,7 @@ class _Tree:
                 question=self.session.question,
                 videos=self.session.environment.videos,
                 notes=tuple(self.captions[self.frames[at]] for at in read),
+                chapters=self.session.chapters,
             )
         )
         return {read[each.cluster - 1]: each.relevance for each in reply.clusters} if reply else {}
@@ -177,7 +201,9 @@ class _Tree:
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
         """Make the request for the answer from the captions in the order of time, each once (section 3.3)."""
         notes = in_order([*captions, *self.session.prior_notes])
-        return AnswerNotes(question=self.session.question, videos=self.session.environment.videos, notes=notes)
+        session = self.session
+        given = {"question": session.question, "videos": session.environment.videos, "chapters": session.chapters}
+        return AnswerNotes(**given, notes=notes)
 
     def _last_resort(self) -> LastWord | None:
         return self._answering(self.captions.values()) if self.captions else None

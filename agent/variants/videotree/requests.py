@@ -12,6 +12,7 @@ from agent.core.protocol import REASONING_NAMES, Reasoned, Reply, Request, descr
 from agent.core.question import Note, Question, Video
 from agent.core.reply_schema import Bounds, exactly
 from agent.core.reply_values import WholeNumber, whole_number
+from agent.requests.chapters import WithChapters
 from agent.requests.parts import check_numbers, join_parts, missing_positions
 
 HIGHLY_RELEVANT = 3
@@ -45,7 +46,7 @@ class Relevances(Reasoned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeRelevance(Request[Relevances]):
+class JudgeRelevance(WithChapters, Request[Relevances]):
     """Rate the relevance of each cluster by the caption of the frame in its middle (section 3.1).
 
     `notes` are those captions, in time order: cluster 1 is the first note's.

@@ -83,9 +83,16 @@ def parse_moments(
 ) -> ParsedMoments:
     """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
 
-    A second row of an id is left out.
+    A second row of an id is left out, and so is one without words and without a picture.
     """
-    return parse_rows(rows, shape, to_item, lambda sample: sample.sample_id)
+
+    def to_sample(row: Row, note: AddNote) -> MomentSample:
+        sample = to_item(row, note)
+        if not sample.text and sample.image is None:
+            raise BadRow("got neither words nor a picture to search for")
+        return sample
+
+    return parse_rows(rows, shape, to_sample, lambda sample: sample.sample_id)
 
 
 def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]:

@@ -71,11 +71,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class MissingVideo:
-    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out."""
+    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out.
+
+    `several`: the library does not lack it, but several of its videos have the name.
+    """
 
     video: str
     why: str
     questions: int
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class Benchmark:
     episodes: bool = False
 
 
+GZIP = b"\x1f\x8b"
 AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
 """Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
 
@@ -168,7 +173,7 @@ def json_file(path: Path) -> Any:
     """Parse a JSON file; raise `UsageError` if it holds something else."""
     try:
         return json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
 
 
@@ -229,13 +234,16 @@ def csv_table(path: Path) -> list[list[str]]:
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return BadRow(f"not JSON: {error}")
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
+        if data.startswith(GZIP):
+            raise UsageError(f"{path} is compressed; unpack it first: gunzip, or 7z x")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
 

@@ -107,7 +107,7 @@ def match_names(
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(MissingVideo(video, _no_match(name, same), questions))
+            missing.append(MissingVideo(video, _no_match(name, same), questions, bool(same)))
     return VideoMatches(found, tuple(missing))
 
 

@@ -52,6 +52,8 @@ def _of_pieces(raw: dict[str, Any]) -> dict[str, Any]:
     """The film and the moments of a row of the first release; nothing for one of the second."""
     if "answering_time_interval" in raw or "candidate_video_list" not in raw:
         return {}
+    if any(index < 0 for index in raw["gt_indices"]):  # Python would count from the end
+        raise IndexError
     paths = [PurePosixPath(raw["candidate_video_list"][index]["output_path"]) for index in raw["gt_indices"]]
     moments = [match.groups() for match in map(_PIECE.fullmatch, (path.stem for path in paths)) if match]
     if len(moments) < len(paths):
@@ -65,9 +67,8 @@ def _item(row: _Row, folder: Path, note: AddNote) -> MomentSample:
     image = folder / row.qry_img_path if row.qry_img_path else None
     if image is not None and not image.is_file():
         raise BadRow(f"qry_img_path: there is no file {image}; unpack the pictures beside {folder}")
-    text = row.qry_text.strip()
-    if not text and image is None:
-        raise BadRow("qry_text: got neither words nor a picture")
     video = PurePosixPath(row.src_video_path).name
+    if not video:
+        raise BadRow(f"src_video_path: got {row.src_video_path!r}, which names no file")
     moments = tuple((video, *check_range("answering_time_interval", *each)) for each in row.answering_time_interval)
-    return MomentSample(row.id, "momentseeker", text, video, moments, image=image, category=row.task)
+    return MomentSample(row.id, "momentseeker", row.qry_text.strip(), video, moments, image=image, category=row.task)

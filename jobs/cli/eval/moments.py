@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,11 +14,12 @@ from jobs.cli.options import models as options
 from jobs.cli.options.library import JsonOption
 
 if TYPE_CHECKING:
+    from index.library import Library
     from jobs.benchmarks.moments import MomentBenchmark
-    from jobs.evaluation.moments.cases import Case, Cases
+    from jobs.evaluation.moments.cases import Cases
     from jobs.evaluation.moments.report import Standing
     from jobs.evaluation.moments.results import Result
-    from jobs.evaluation.report.tables import Table
+    from jobs.evaluation.moments.tables import Scores
     from jobs.model_choice import ModelChoice
 
 BenchmarkArgument = Annotated[
@@ -48,13 +50,39 @@ MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tabl
 
 
 @dataclass(frozen=True, slots=True)
+class _Plan:
+    """Settings of a run; without `absent` only what is there is searched for."""
+
+    benchmark: str
+    file: Path
+    library: str
+    systems: Sequence[str]
+    choice: ModelChoice
+    most: int
+    limit: int | None
+    space: str | None
+    out: Path | None
+    min_gap_s: float = 0.0
+    absent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
-    """The cases of a run, the benchmark they are of, the results, and the file with them."""
+    """Cases of a run, the benchmark they are of, the results, and the file with them."""
 
     benchmark: MomentBenchmark
     cases: Cases
     results: list[Result]
     out: Path | None
+
+
+class _Output(NamedTuple):
+    """Parts and form of what is printed."""
+
+    categories: bool
+    failures: bool
+    markdown: bool
+    json: bool
 
 
 def search(
@@ -77,15 +105,13 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
-    from jobs.evaluation.moments.report import search_standings
-    from jobs.evaluation.moments.tables import SEARCH_NOTES, search_tables
+    from jobs.evaluation.moments.tables import SEARCH
     from jobs.model_choice import ModelChoice
 
-    choice = ModelChoice(model, base_url, models, cache=cache)
     names = system or ["frames", "words", "captions", "fused", "ground"]
-    ran = _run(benchmark, file, library, names, choice, most, min_gap, limit, space, out, absent=False)
-    parts = _parts(ran, search_standings, categories)
-    _show(ran, parts, SEARCH_NOTES, search_tables, failures, markdown, json)
+    choice = ModelChoice(model, base_url, models, cache=cache)
+    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, min_gap, absent=False)
+    _show(_run(plan), SEARCH, _Output(categories, failures, markdown, json))
 
 
 def ground(
@@ -107,91 +133,66 @@ def ground(
     json: JsonOption = False,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
-    from jobs.evaluation.moments.report import ground_standings
-    from jobs.evaluation.moments.tables import GROUND_NOTES, ground_tables
+    from jobs.evaluation.moments.tables import GROUND
     from jobs.model_choice import ModelChoice
 
-    choice = ModelChoice(model, base_url, models, cache=cache)
     names = system or ["ground", "ground-pictures", "ground-words"]
-    ran = _run(benchmark, file, library, names, choice, most, 0.0, limit, space, out)
-    parts = _parts(ran, ground_standings, categories)
-    _show(ran, parts, GROUND_NOTES, ground_tables, failures, markdown, json)
+    choice = ModelChoice(model, base_url, models, cache=cache)
+    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out)
+    _show(_run(plan), GROUND, _Output(categories, failures, markdown, json))
 
 
-def _run(
-    benchmark: str,
-    file: Path,
-    library: str,
-    names: Sequence[str],
-    choice: ModelChoice,
-    most: int,
-    min_gap_s: float,
-    limit: int | None,
-    space: str | None,
-    out: Path | None,
-    absent: bool = True,
-) -> _Run:
-    """Read, match and solve; without `absent` only what is there is searched for."""
-    import sys
-
+def _run(plan: _Plan) -> _Run:
     from index.library import Library
     from jobs.benchmarks.moment_registry import read_moment_benchmark
     from jobs.evaluation.moments.cases import make_cases
+    from jobs.evaluation.moments.systems import check_systems
+
+    systems = check_systems(plan.systems)
+    read = read_moment_benchmark(plan.benchmark, plan.file)
+    library = Library.open(plan.library)
+    samples = [each for each in read.samples if plan.absent or not each.absent]
+    cases = make_cases(samples, library.videos(), plan.limit)
+    return _Run(read, cases, _solve(plan, systems, library, cases), plan.out)
+
+
+def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases) -> list[Result]:
     from jobs.evaluation.moments.results import ResultFile
     from jobs.evaluation.moments.run import run_cases, run_settings
-    from jobs.evaluation.moments.systems import AGENT, Bench, check_systems
+    from jobs.evaluation.moments.systems import AGENT, Bench
     from jobs.model_choice import check_known_world
     from jobs.open_library import open_environment
 
-    systems = check_systems(names)
-    read = read_moment_benchmark(benchmark, file)
-    opened = Library.open(library)
-    samples = [each for each in read.samples if absent or not each.absent]
-    cases = make_cases(samples, opened.videos(), limit)
-    environment = open_environment(opened, space=space)
+    environment = open_environment(library, space=plan.space)
     if any(name.startswith(AGENT) for name in systems):
-        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
-        options.announce(choice)
-    bench = Bench(opened, environment, choice, most, min_gap_s, space)
-    results = ResultFile(out, run_settings(benchmark, file, systems, bench))
-
-    def progress(done: int, todo: int) -> None:
-        if sys.stderr.isatty() and done % 10 == 0:
-            print(f"\r{done:,} of {todo:,}", end="", file=sys.stderr, flush=True)
-
-    return _Run(read, cases, run_cases(cases, systems, bench, results, progress), out)
+        check_known_world(plan.choice, environment.source.space, has_pictures=environment.has_pictures)
+        options.announce(plan.choice)
+    bench = Bench(library, environment, plan.choice, plan.most, plan.min_gap_s, plan.space)
+    results = ResultFile(plan.out, run_settings(plan.benchmark, plan.file, systems, bench))
+    return run_cases(cases, systems, bench, results, _show_progress)
 
 
-def _parts(
-    ran: _Run, standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]], categories: bool
-) -> tuple[list[Standing], dict[str, list[Standing]]]:
-    from jobs.evaluation.moments.report import by_category
-
-    cases = ran.cases.cases
-    return standings(cases, ran.results), by_category(cases, ran.results, standings) if categories else {}
+def _show_progress(done: int, todo: int) -> None:
+    if sys.stderr.isatty() and done % 10 == 0:
+        print(f"\r{done:,} of {todo:,}", end="", file=sys.stderr, flush=True)
 
 
-def _show(
-    ran: _Run,
-    parts: tuple[list[Standing], dict[str, list[Standing]]],
-    notes: str,
-    tables: Callable[[Sequence[Standing], dict[str, list[Standing]]], list[Table]],
-    failures: bool,
-    markdown: bool,
-    json: bool,
-) -> None:
+def _show(ran: _Run, scores: Scores, output: _Output) -> None:
     from jobs.console.output import print_json
+    from jobs.evaluation.moments.report import by_category
     from jobs.evaluation.moments.tables import as_json, facts
     from jobs.evaluation.report.tables import print_all
 
-    standings, categories = parts
-    if json:
-        print_json(as_json(standings, categories, ran.cases))
+    cases = ran.cases.cases
+    standings = scores.standings(cases, ran.results)
+    categories = by_category(cases, ran.results, scores.standings) if output.categories else {}
+    if output.json:
+        print_json(as_json(standings, categories, ran.cases, ran.benchmark.problems))
         return
-    lines = facts(ran.benchmark.title, ran.cases, len(ran.benchmark.problems), str(ran.out or ""))
-    if failures:
+    lines = facts(ran.benchmark.title, ran.cases, ran.benchmark.problems, str(ran.out or ""))
+    if output.failures:
         lines += _failures(ran, standings)
-    print_all([*lines, notes], tables(standings, categories), markdown)
+    print_all([*lines, scores.notes], scores.tables(standings, categories), output.markdown)
 
 
 def _failures(ran: _Run, standings: Sequence[Standing]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from index.rows import VideoRow
@@ -12,6 +12,8 @@ from jobs.benchmarks.samples import MissingVideo
 from jobs.benchmarks.select_samples import match_names
 from jobs.errors import UsageError
 from jobs.evaluation.moments.intervals import Found
+
+SEVERAL = "several videos of the library have its video's name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,11 @@ def make_cases(samples: Sequence[MomentSample], videos: Sequence[VideoRow], limi
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
     ids = {name: found[0] for name, found in matches.videos.items()}
+    several = {each.video for each in matches.missing if each.several}
     left_out: Counter[str] = Counter()
     cases = []
     for sample in samples:
-        if reason := _left_out(sample, ids):
+        if reason := _left_out(sample, ids, several):
             left_out[reason] += 1
         else:
             cases.append(_case(sample, ids))
@@ -62,13 +65,13 @@ def make_cases(samples: Sequence[MomentSample], videos: Sequence[VideoRow], limi
     return Cases(tuple(cases[:limit]), matches.missing, dict(left_out))
 
 
-def _left_out(sample: MomentSample, ids: Mapping[str, str]) -> str | None:
+def _left_out(sample: MomentSample, ids: Mapping[str, str], several: Collection[str]) -> str | None:
     if not sample.known:
         return "moments not published"
     if not sample.text:
         return "a picture without text"
     if sample.video is not None and sample.video not in ids:
-        return "its video is not in the library"
+        return SEVERAL if sample.video in several else "its video is not in the library"
     if sample.relevant and not any(video in ids for video, _, _ in sample.relevant):
         return "no video of its moments is in the library"
     return None

@@ -1,7 +1,7 @@
 """The result file of a run: a first line with its settings, then a line of JSON for each search and system.
 
 A run that stopped anywhere goes on where it stopped: a line that was not written whole is dropped, and settings that
-differ are refused.
+differ are refused. Of two lines for one search and system the later counts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from jobs.errors import UsageError
 from jobs.evaluation.moments.intervals import Found
 
 FORMAT = 1
+SINCE_KEPT = ("contents",)
+"""Settings that files of older versions do not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The finds of a system for a search, best first; `present` and `evidence` are None of one that gives no verdict.
 
-    `error` is the reason why a system gave nothing, "" if it did.
+    `error` is the reason why a system gave nothing, "" if it did. `query` is the digest of what was searched for, ""
+    in files of versions that did not keep it.
     """
 
     case_id: str
@@ -31,6 +34,7 @@ class Result:
     present: bool | None = None
     evidence: float | None = None
     error: str = ""
+    query: str = ""
 
 
 class ResultFile:
@@ -44,9 +48,7 @@ class ResultFile:
         if path is None:
             return
         try:
-            if path.exists():
-                self._read(path, head)
-            else:
+            if not path.exists() or not self._read(path, head):
                 path.write_text(json.dumps(head) + "\n", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}; give another file") from error
@@ -58,26 +60,44 @@ class ResultFile:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
 
-    def _read(self, path: Path, head: Mapping[str, Any]) -> None:
-        text = path.read_text(encoding="utf-8")
+    def _read(self, path: Path, head: Mapping[str, Any]) -> bool:
+        """Read the results of a run of these settings; False of a file in which there is nothing yet."""
+        text = path.read_text(encoding="utf-8", errors="replace")
         whole, _, rest = text.rpartition("\n")
+        if not whole and json.dumps(head).startswith(rest):  # empty, or stopped in its first line
+            return False
         lines = whole.split("\n")
-        written = _json(lines[0]) if whole else None
-        if not isinstance(written, dict) or written.get("kinodex_moments") != FORMAT:
-            raise UsageError(f"{path} is no result file of `kinodex eval`; give a new file")
-        other = next((key for key in {**written, **head} if written.get(key) != head.get(key)), None)
-        if other is not None:
-            raise UsageError(
-                f"{path} has results with {other} {written.get(other)}, and this run has {head.get(other)}; "
-                "give a new file"
-            )
-        for line in lines[1:]:
-            row = json.loads(line)
-            found = tuple((video, start_s, end_s) for video, start_s, end_s in row.pop("found"))
-            result = Result(found=found, **row)
+        _check_head(path, lines[0], head)
+        for number, line in enumerate(lines[1:], start=2):
+            result = _result(path, number, line)
             self.results[result.system, result.case_id] = result
         if rest:
             path.write_text(whole + "\n", encoding="utf-8")
+        return True
+
+
+def _check_head(path: Path, line: str, head: Mapping[str, Any]) -> None:
+    written = _json(line)
+    if not isinstance(written, dict) or written.get("kinodex_moments") != FORMAT:
+        raise UsageError(f"{path} is no result file of `kinodex eval`; give a new file")
+    keys = [key for key in {**written, **head} if key in written or key not in SINCE_KEPT]
+    other = next((key for key in keys if written.get(key) != head.get(key)), None)
+    if other is not None:
+        raise UsageError(
+            f"{path} has results with {other} {written.get(other)}, and this run has {head.get(other)}; give a new file"
+        )
+
+
+def _result(path: Path, number: int, line: str) -> Result:
+    try:
+        row = json.loads(line)
+        found = tuple((str(video), float(start_s), float(end_s)) for video, start_s, end_s in row.pop("found"))
+        return Result(found=found, **row)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is damaged in line {number}: {error}; take the line out, and its search runs again, or give a "
+            "new file"
+        ) from error
 
 
 def _json(line: str) -> Any:

@@ -53,7 +53,10 @@ def check_systems(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def solver(name: str, bench: Bench) -> Solve:
-    """A function from a case to the result of the system of this name; it sees the query alone, and no truth."""
+    """A function from a case to the result of the system of this name; it sees the query alone, and no truth.
+
+    It raises what would fail for any other case too, such as an endpoint without an answer: no search of its own.
+    """
     if name in SEARCHES:
         return lambda case: _searched(name, bench, case)
     if name in GROUNDINGS:
@@ -89,7 +92,7 @@ def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -
 
 
 def _asked(name: str, bench: Bench, case: Case) -> Result:
-    from agent.errors import AgentError
+    from agent.errors import AllRejected, BadQuestion, ModelRejected, NeedsPictures
     from jobs.ground.by_agent import ground_with
 
     environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
@@ -97,7 +100,9 @@ def _asked(name: str, bench: Bench, case: Case) -> Result:
     call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
     try:
         return _result(case, name, asyncio.run(call))
-    except AgentError as error:
+    except AllRejected:
+        raise
+    except (BadQuestion, ModelRejected, NeedsPictures) as error:  # of this search alone: others may succeed
         return replace(_result(case, name, Grounding(case.query.text, (), False, agent)), error=str(error))
 
 

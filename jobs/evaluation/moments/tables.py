@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
-from jobs.evaluation.moments.cases import Cases
-from jobs.evaluation.moments.report import Standing
+from jobs.benchmarks.samples import Problem
+from jobs.console.output import counted
+from jobs.evaluation.moments.cases import Case, Cases
+from jobs.evaluation.moments.report import Standing, ground_standings, search_standings
+from jobs.evaluation.moments.results import Result
 from jobs.evaluation.report.tables import NOTHING, Table, with_error
 
 SEARCH_NOTES = (
@@ -20,10 +23,10 @@ GROUND_NOTES = (
     "range that it fits best. misses: events that are there and were said to be nowhere; false alarms: the reverse. "
     "± is a standard error clustered by video, [] a 95 % interval"
 )
-NAMED = 12
+NAMED, NAMED_PROBLEMS = 12, 3
 
 
-def facts(title: str, cases: Cases, problems: int, results: str) -> list[str]:
+def facts(title: str, cases: Cases, problems: Sequence[Problem], results: str) -> list[str]:
     """Lines about a run: what was searched for, what was left out, and what is missing."""
     there = sum(not case.absent for case in cases.cases)
     nowhere = len(cases.cases) - there
@@ -33,12 +36,18 @@ def facts(title: str, cases: Cases, problems: int, results: str) -> list[str]:
         f"{whole:,} of the whole library, {len(cases.cases) - whole:,} of one video"
     ]
     if problems:
-        lines.append(f"{problems:,} defects in the file of the benchmark")
+        named = "; ".join(f"{each.where}: {each.what}" for each in problems[:NAMED_PROBLEMS])
+        more = f"; and {len(problems) - NAMED_PROBLEMS:,} more" if len(problems) > NAMED_PROBLEMS else ""
+        lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {named}{more}")
     lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
-    if cases.missing:
-        names = ", ".join(each.video for each in cases.missing[:NAMED])
-        more = f" and {len(cases.missing) - NAMED:,} more" if len(cases.missing) > NAMED else ""
-        lines.append(f"not in the library: {len(cases.missing):,} videos, whose moments count as missed: {names}{more}")
+    lacking = [each for each in cases.missing if not each.several]
+    if lacking:
+        names = ", ".join(each.video for each in lacking[:NAMED])
+        more = f" and {len(lacking) - NAMED:,} more" if len(lacking) > NAMED else ""
+        lines.append(
+            f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}{more}"
+        )
+    lines += [f"not searched: {each.why}" for each in cases.missing if each.several][:NAMED]
     return [*lines, f"results in {results}"] if results else lines
 
 
@@ -64,16 +73,32 @@ def ground_tables(standings: Sequence[Standing], categories: Mapping[str, Sequen
 
 
 def as_json(
-    standings: Sequence[Standing], categories: Mapping[str, Sequence[Standing]], cases: Cases
+    standings: Sequence[Standing],
+    categories: Mapping[str, Sequence[Standing]],
+    cases: Cases,
+    problems: Sequence[Problem] = (),
 ) -> dict[str, Any]:
-    """All figures as JSON values, with what was left out and what is missing."""
+    """All figures as JSON values, with what was left out, what is missing, and the defects of the file."""
     return {
         "searches": len(cases.cases),
         "left_out": dict(cases.left_out),
         "missing_videos": [asdict(each) for each in cases.missing],
+        "defects": [asdict(each) for each in problems],
         "systems": [asdict(each) for each in standings],
         "categories": {name: [asdict(each) for each in part] for name, part in categories.items()},
     }
+
+
+class Scores(NamedTuple):
+    """A kind of run: how it is scored, and the tables and the note of its figures."""
+
+    standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]]
+    tables: Callable[[Sequence[Standing], Mapping[str, Sequence[Standing]]], list[Table]]
+    notes: str
+
+
+SEARCH = Scores(search_standings, search_tables, SEARCH_NOTES)
+GROUND = Scores(ground_standings, ground_tables, GROUND_NOTES)
 
 
 def _names(standings: Sequence[Standing]) -> list[str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import pytest
+
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Target
+from jobs.benchmarks.samples import BadRow, Target, json_file, json_lines
+from jobs.errors import UsageError
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 
@@ -49,3 +53,16 @@ def test_a_target_is_known_by_its_option_or_its_text() -> None:
     assert Target(option=0).known
     assert Target(text="").known
     assert not Target(evidence=((1.0, 2.0),), clip="a").known
+
+
+def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Path) -> None:
+    packed = tmp_path / "questions.json.gz"
+    packed.write_bytes(gzip.compress(b"[]"))
+    with pytest.raises(UsageError, match="is compressed; unpack it first"):
+        json_file(packed)
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="is not JSON"):
+        json_file(deep)
+    ((where, bad),) = json_lines(deep)
+    assert (where, type(bad)) == ("line 1", BadRow)

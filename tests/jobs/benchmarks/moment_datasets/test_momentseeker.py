@@ -59,3 +59,11 @@ def test_searches_by_a_picture_need_it_and_those_by_a_clip_are_left_out(tmp_path
     assert "a search by a clip is left out" in texts[1]
     assert "neither words nor a picture" in texts[2]
     assert "got 3 to 3" in texts[3]
+
+
+def test_pieces_are_not_counted_from_the_end_and_a_film_has_a_name(tmp_path: Path) -> None:
+    benchmark = read(tmp_path, row(), piece_row(-1), row(src_video_path="/"))
+    assert [sample.sample_id for sample in benchmark.samples] == ["t2v-1"]
+    (where, what), (_, nameless) = problems(benchmark)
+    assert (where, "gt_indices" in what) == ("row 2", True)
+    assert nameless == "src_video_path: got '/', which names no file"

@@ -48,3 +48,9 @@ def test_wrong_rows_of_qvhighlights(tmp_path: Path) -> None:
     assert size == ("file", "got 1 searches; published: val 1,550, test 1,542, train 7,218")
     assert [where for where, _ in rows] == ["line 1", "line 2", "line 3", "line 4"]
     assert rows[3][1] == "relevant_windows: got an end at 150 s of 126; the search is kept"
+
+
+def test_a_search_without_words_is_left_out(tmp_path: Path) -> None:
+    benchmark = read_lines(tmp_path, "qvhighlights", row(query="  "), row(2))
+    assert [sample.sample_id for sample in benchmark.samples] == ["2"]
+    assert problems(benchmark)[1:] == [("line 1", "got neither words nor a picture to search for")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,12 @@ def test_searches_that_cannot_be_scored_are_counted_by_reason(videos: list[Video
     ]
     with pytest.raises(UsageError, match="none of 4 searches can be scored"):
         make_cases(left_out, videos)
+
+
+def test_a_name_that_several_videos_have_is_left_out_with_that_reason(videos: list[VideoRow]) -> None:
+    one, *_ = videos
+    twin = replace(one, video_id="twin", uri="/elsewhere/film-01.mp4")
+    samples = [sample("1", "film-01.mp4", ("film-01.mp4", 0.0, 1.0)), sample("2", None, absent=True)]
+    made = make_cases(samples, [*videos, twin])
+    assert made.left_out == {"several videos of the library have its video's name": 1}
+    assert [each.several for each in made.missing] == [True]

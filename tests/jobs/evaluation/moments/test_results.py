@@ -50,3 +50,36 @@ def test_without_a_file_results_are_kept_in_memory() -> None:
     held = ResultFile(None, SETTINGS)
     held.add(ONE)
     assert list(held.results.values()) == [ONE]
+
+
+def test_a_file_that_stopped_in_its_first_line_or_is_empty_begins_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for begun in ("", '{"kinodex_mom'):
+        path.write_text(begun)
+        assert ResultFile(path, SETTINGS).results == {}
+        assert path.read_text() == '{"kinodex_moments": 1, "library": "films", "most": 10}\n'
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    ResultFile(path, SETTINGS).add(ONE)
+    head = path.read_bytes()
+    for line in (
+        b'{"case_id": "1"',
+        b"[]",
+        b'{"case_id": "1", "system": "x", "found": [[1]]}',
+        b"\xff\xfe",
+        b'{"a": 1}',
+    ):
+        path.write_bytes(head + line + b"\n")
+        with pytest.raises(UsageError, match=r"results.jsonl is damaged in line 3: .*; take the line out"):
+            ResultFile(path, SETTINGS)
+        assert path.read_bytes() == head + line + b"\n"
+
+
+def test_a_file_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    line = '{"case_id": "1", "system": "frames", "found": [["v", 0.0, 1.5]], "present": null, "evidence": null}'
+    path.write_text('{"kinodex_moments": 1, "library": "films", "most": 10}\n' + line + "\n")
+    known = ResultFile(path, SETTINGS | {"contents": "videos abc"})
+    assert known.results == {("frames", "1"): ONE}

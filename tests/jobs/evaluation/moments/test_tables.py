@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobs.benchmarks.moments import MomentQuery
-from jobs.benchmarks.samples import MissingVideo
+from jobs.benchmarks.samples import MissingVideo, Problem
 from jobs.evaluation.moments.cases import Case, Cases
 from jobs.evaluation.moments.report import Standing
 from jobs.evaluation.moments.tables import as_json, facts, ground_tables, search_tables
@@ -41,13 +41,24 @@ def test_figures_without_an_error_and_those_that_are_not_there() -> None:
 def test_lines_say_what_was_searched_left_out_and_missing() -> None:
     missing = tuple(MissingVideo(f"lost-{number}", "no such video", 1) for number in range(14))
     cases = Cases((case(None, absent=True), case("v", absent=False)), missing, {"moments not published": 3})
-    lines = facts("Own", cases, 2, "results.jsonl")
+    defects = [Problem(f"line {number}", "no text") for number in range(1, 5)]
+    lines = facts("Own", cases, defects, "results.jsonl")
     assert lines[0] == (
         "Own: 2 searches, 1 of what is there and 1 of what is nowhere; 1 of the whole library, 1 of one video"
     )
-    assert lines[1:3] == ["2 defects in the file of the benchmark", "left out: 3 (moments not published)"]
+    assert lines[1:3] == [
+        "4 defects in the file of the benchmark: line 1: no text; line 2: no text; line 3: no text; and 1 more",
+        "left out: 3 (moments not published)",
+    ]
     assert lines[3].startswith("not in the library: 14 videos, whose moments count as missed: lost-0, ")
     assert lines[3].endswith("lost-11 and 2 more")
     assert lines[4] == "results in results.jsonl"
-    made = json.loads(json.dumps(as_json([standing()], {}, cases)))
+    made = json.loads(json.dumps(as_json([standing()], {}, cases, defects)))
+    assert made["defects"][3] == {"where": "line 4", "what": "no text"}
     assert (made["searches"], made["left_out"], len(made["missing_videos"])) == (2, {"moments not published": 3}, 14)
+
+
+def test_a_name_that_several_videos_have_is_not_said_to_be_missing() -> None:
+    missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1, several=True),)
+    lines = facts("Own", Cases((case("v", absent=False),), missing, {}), [], "")
+    assert lines[1:] == ["not searched: 2 videos of the library have the name a: x/a.mp4, y/a.mp4"]

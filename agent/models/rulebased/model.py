@@ -24,6 +24,7 @@ from agent.environment import Environment
 from agent.errors import NeedsLanguage
 from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
+from agent.models.rulebased.read_chapters import promise
 from agent.models.rulebased.read_screen import screen_reply
 from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements, to_reply
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
@@ -135,6 +136,8 @@ class RuleBasedModel:
             at, text = max(pairs, key=lambda pair: float(matches[pair]))
             score = round(100 * float(calibrate(matches[at, text])))
             explanation = f"{queries[text]!r}, perhaps" if score else ""
+            if (told := round(100 * promise(request.question, request.chapters, part))) > score:
+                score, explanation = told, "its summary speaks of it"
             scores.append({"segment": part.number, "reasoning": explanation, "score": score})
         return scores
 
@@ -223,7 +226,8 @@ def _find_missing(request: FindMissing) -> list[dict[str, Any]]:
     """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
     statements = cloze_statements(request.question)
     texts = statements.queries or (request.question.text,)
-    segments = sorted(request.segments, key=lambda each: each.start_s - each.end_s)
+    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
+    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
     then = judge_notes.find_moments(statements.moment, request.notes) if statements.moment else []
     beside = [
         segment

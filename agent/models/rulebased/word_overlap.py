@@ -59,11 +59,16 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
     """Rate notes by the words of question and options that they hold: 3 near the best, 2 for half of it, else 1."""
+    found = shares(question, notes)
+    best = max(found, default=0.0) or 1.0
+    return [3 if each >= 0.75 * best else 2 if each >= 0.5 * best else 1 for each in found]
+
+
+def shares(question: Question, notes: Sequence[Note]) -> list[float]:
+    """The share of the words of question and options that each note holds, weighted by how few of the notes do."""
     words_of_notes = [stems(note.text) for note in notes]
     share, words = _rarity_weighted_share(words_of_notes), stems(" ".join((question.text, *question.options)))
-    shares = [share(words, each) for each in words_of_notes]
-    best = max(shares, default=0.0) or 1.0
-    return [3 if each >= 0.75 * best else 2 if each >= 0.5 * best else 1 for each in shares]
+    return [share(words, each) for each in words_of_notes]
 
 
 def _rarity_weighted_share(words_of_notes: Sequence[frozenset[str]]) -> Share:

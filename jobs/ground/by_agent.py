@@ -21,6 +21,13 @@ def grounding_question(text: str) -> Question:
     return Question(QUESTION.format(text=text.strip().rstrip(".?!")))
 
 
+def text_of(question: str) -> str:
+    """The text of a grounding's question; any other question is its own."""
+    before, after = QUESTION.split("{text}")
+    is_grounding = question.startswith(before) and question.endswith(after)
+    return question[len(before) : len(question) - len(after)] if is_grounding else question
+
+
 def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, most: int) -> Grounding:
     """The ranges that an agent's answer cites, at most `most`, in order of video and time: an agent does not rank them.
 

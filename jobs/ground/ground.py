@@ -26,6 +26,9 @@ USUAL_VIDEOS = 48
 """Videos over which the usual is taken: these and others, evenly spaced over the library."""
 BY_SEARCH = "search"
 SHOT = "shot"
+NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
+NOTHING_FITS = "no picture and no line in them fits it better than is usual"
+TOO_WEAK = "the best place stands out by {best:.2f}, and it takes {needed:.2f} to be there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Grounding:
 
     `candidates` are the best ranges whether or not their evidence suffices; their scores are `evidence` on the scale
     from 0 to 1 of `agent.retrieval.calibration`. `evidence` is the greatest deviation found, in robust standard
-    deviations, and `least` what it takes to be there. Of an agent both are None and `reason` has its words.
+    deviations, and `least` what it takes to be there; of an agent both are None. `reason` says why it is nowhere; of an
+    agent it has its words in any case.
     """
 
     text: str
@@ -79,7 +83,7 @@ def ground(
     named = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
     searched = [each for each in named if _holds_anything(environment, each)]
     if not searched:
-        return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least)
+        return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least, NOTHING_HELD)
     among = _usual_videos(environment, searched)
     usual = usual_cosines(environment, text, searched, among)
     found: list[EvidenceRange] = []
@@ -89,7 +93,8 @@ def ground(
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
     best, needed = found[0].deviation if found else 0.0, usual.least if least is None else least
     candidates = tuple(_moment(library, each, text) for each in found[:most])
-    return Grounding(text, candidates, best >= needed, BY_SEARCH, best, needed)
+    reason = "" if best >= needed else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
+    return Grounding(text, candidates, best >= needed, BY_SEARCH, best, needed, reason)
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:

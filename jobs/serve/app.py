@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.serve.access_log import logged_app
 from jobs.serve.asking_routes import asking_routes
 from jobs.serve.day_money import spent_today
+from jobs.serve.ground.routes import ground_routes
 from jobs.serve.guards import Guard, guarded_app
 from jobs.serve.mcp_mount import mount_mcp
 from jobs.serve.metrics import KIND, metrics_text
@@ -46,6 +47,7 @@ def site_routes(site: Site) -> list[Any]:
     return [
         _metrics_route(site.questions),
         *asking_routes(site.questions),
+        *ground_routes(site.questions, site.api.inputs.libraries),
         *openai_routes(site.questions, site.api.inputs.libraries),
         *play_routes(site.api.inputs.libraries),
         *take_away_routes(site.api.inputs.libraries),

@@ -27,6 +27,7 @@ from jobs.viewer.evidence import evidence_frames
 from jobs.viewer.inputs import ViewerInputs
 from jobs.viewer.library_view import failures_page
 from jobs.viewer.run_view import run_view, truth_of
+from jobs.viewer.search.grounding import Groundings, GroundRequest
 from jobs.viewer.search.library_search import LibrarySearch
 from jobs.viewer.search.moments import needs_vector
 from jobs.viewer.search.request import SearchRequest
@@ -55,7 +56,7 @@ class Asking(Protocol):
 
 
 class ViewerApi:
-    """All inputs, opened. One thread may call `curves` and `search`, which are slow, and another the rest.
+    """All inputs, opened. One thread may call `curves` and `search`, which are slow, one `ground`, and one the rest.
 
     Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
     """
@@ -68,6 +69,7 @@ class ViewerApi:
         self._towers = towers or TextTowers()
         for library in inputs.libraries:
             find_space(library, space)
+        self._groundings = Groundings(self._towers)
         self._searches: dict[tuple[int, str], LibrarySearch] = {}
         self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, TraceView] = {}
@@ -171,6 +173,16 @@ class ViewerApi:
         library = self._library(number)
         space = library.space(self._space)
         return self._towers.begin(library.uri, space) if needs_vector(library, request, space) else None
+
+    def ground(self, number: int, request: GroundRequest) -> dict[str, Any]:
+        """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
+        library = self._library(number)
+        return self._groundings.ground(library.uri, library.space(self._space), request)
+
+    def ground_tower(self, number: int) -> Future[TextEmbedder]:
+        """The text tower that `ground` needs, loaded or being loaded."""
+        library = self._library(number)
+        return self._towers.begin(library.uri, library.space(self._space))
 
     def close(self) -> None:
         """Load no further towers."""

@@ -17,6 +17,7 @@ from jobs.evaluation.run.run_folder import PAGE as REPORT_PAGE
 from jobs.viewer.api import NotGiven, ViewerApi
 from jobs.viewer.html import as_json, modules, served_page, style
 from jobs.viewer.posters import Posters
+from jobs.viewer.search.grounding import read_ground_request
 from jobs.viewer.search.picture import MOST_BYTES
 from jobs.viewer.search.request import read_request
 
@@ -91,6 +92,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data("libraries/{library:int}/failures", lambda request: _rows(api.failures, request)),
         Route("/data/libraries/{library:int}/search", _text_search(api, worker)),
         Route("/data/libraries/{library:int}/search/picture", _picture_search(api, worker), methods=["POST"]),
+        Route("/data/libraries/{library:int}/moments", _ground(api)),
         data(
             "libraries/{library:int}/videos/{video}",
             lambda request: api.video(request.path_params["library"], request.path_params["video"]),
@@ -179,6 +181,20 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Reques
         return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
 
     return guarded(search, worker, tower)
+
+
+def _ground(api: ViewerApi) -> Callable[[Request], Awaitable[Response]]:
+    """Ranges have a thread of their own: they are looked for along whole videos, and searches go on meanwhile."""
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ranges")
+
+    async def tower(request: Request) -> None:
+        read_ground_request(request.query_params)
+        await asyncio.shield(asyncio.wrap_future(api.ground_tower(request.path_params["library"])))
+
+    def ground(request: Request) -> Response:
+        return json_response(api.ground(request.path_params["library"], read_ground_request(request.query_params)))
+
+    return guarded(ground, worker, tower)
 
 
 def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:

@@ -2,9 +2,10 @@
 
 import { hitGroups, searchAddress } from "viewer/library/hits.js";
 import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
+import { titleField } from "viewer/library/title_field.js";
 import { el } from "viewer/shared/dom.js";
 import { newest } from "viewer/shared/newest.js";
-import { load, picture, rows } from "viewer/shared/source.js";
+import { load, picture } from "viewer/shared/source.js";
 import { seconds } from "viewer/shared/words.js";
 
 const KINDS = {
@@ -112,7 +113,7 @@ const inputs = (key) => [
       Object.entries(KINDS).map(([value, name]) => el("option", { value }, name)),
     ),
   ),
-  field("of video", ...videos(key)),
+  field("of video", ...titleField(key)),
   field("from", time("from")),
   field("to", time("to")),
   el("button", { type: "submit", class: "plain strong" }, "Search"),
@@ -130,17 +131,6 @@ const time = (name) =>
     title: "A time such as 75, 1:15 or 1:01:15.5",
     autocomplete: "off",
   });
-
-/** A field for a title, with those that begin to fit. */
-function videos(key) {
-  const list = el("datalist", { id: "titles" });
-  const fill = async (event) => {
-    const found = await rows(key, "videos", event.target.value, 0);
-    list.replaceChildren(...found.rows.map((row) => el("option", { value: row.title })));
-  };
-  const attributes = { type: "search", name: "video", list: "titles", placeholder: "all", autocomplete: "off" };
-  return [el("input", { ...attributes, oninput: fill, onfocus: fill }), list];
-}
 
 /** The fields that are filled, as the address holds them. */
 function read(form, chosen) {

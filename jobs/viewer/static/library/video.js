@@ -7,6 +7,8 @@ import { alone, load, picture } from "viewer/shared/source.js";
 import { nearest } from "viewer/shared/sorted.js";
 import { takeAway } from "viewer/shared/take_away.js";
 import { amount, clock, plural } from "viewer/shared/words.js";
+import { fieldsOf, videoAddress } from "viewer/moments/address.js";
+import { finder } from "viewer/moments/moments.js";
 import { contents } from "viewer/library/video_contents.js";
 import { lines } from "viewer/library/video_lines.js";
 import { playedStage } from "viewer/library/video_played.js";
@@ -30,7 +32,7 @@ function transcriptTitle(codes) {
 }
 
 export async function video(key, videoId) {
-  const { serve } = await load("home");
+  const there = await load("home");
   const data = await load(`libraries/${key}/videos/${encodeURIComponent(videoId)}`);
   const { video: row, times_s: times } = data;
   const wanted = Number(location.hash.split("/")[5] || NaN);
@@ -38,9 +40,10 @@ export async function video(key, videoId) {
   const caption = el("p", { class: "row" });
   const tags = el("span");
   const still = stage(key, data, (rows, wrong) => tags.replaceChildren(...seen(data, rows), wrong ?? ""));
-  const screen = serve ? playedStage(key, row, still, follow) : still;
+  const screen = there.serve ? playedStage(key, row, still, follow) : still;
   const line = timeLine(data, (at) => picture(key, row.video_id, data.frame_nos[at]), seek);
   const said = (each) => `${each.speaker ? `${each.speaker}: ` : ""}${each.text}`;
+  const finding = alone ? null : momentsHere(key, row, there, line, seek, () => times[state.at] ?? row.start_s);
   const lists = [
     contents(data.contents, seek),
     lines(transcriptTitle(data.languages), data.transcript, said, seek),
@@ -75,7 +78,7 @@ export async function video(key, videoId) {
   function move(at) {
     state.moved = true;
     go(at);
-    keep(`#/library/${key}/video/${encodeURIComponent(videoId)}/${times[state.at]}`);
+    keep(videoAddress(key, videoId, times[state.at], finding?.fields()));
   }
 
   function seek(time) {
@@ -98,7 +101,7 @@ export async function video(key, videoId) {
       times.length
         ? el("section", { class: "card pad" }, screen.element, caption)
         : el("section", { class: "card pad" }, el("p", {}, "This video has only text, no frames.")),
-      el("section", { class: "card pad", "aria-label": "Time line of the video" }, line.element, labels(data, goTo)),
+      el("section", { class: "card pad", "aria-label": "Time line of the video" }, line.element, labels(data, goTo), finding?.element),
       lists.length ? el("section", { class: "card pad sides" }, lists.map((each) => each.element)) : null,
     ),
     el(
@@ -120,6 +123,19 @@ export async function video(key, videoId) {
     go(state.at);
   };
   return { title: row.title, element, onKey, ready, here: `#/library/${key}` };
+}
+
+/** When something happens in this video: a form, and the moments found, which the time line shows too. */
+function momentsHere(key, row, there, line, seek, now) {
+  let fields = fieldsOf(decodeURIComponent(location.hash.split("/")[6] ?? ""));
+  const keepFields = (asked) => {
+    fields = asked;
+    history.replaceState(null, "", videoAddress(key, row.video_id, now(), asked));
+  };
+  const drawn = (found) => line.found(`Found: ${plural(found.ranges.length, "moment")} of “${found.text}”`, found.ranges);
+  const found = finder(key, fields, there, keepFields, { video: row.video_id, where: () => "this video", seek, drawn });
+  const heading = el("h2", {}, "When does something happen?");
+  return { element: el("div", { class: "moments-here" }, heading, found.elements), fields: () => fields };
 }
 
 /** The number of the frame that is the poster of a video: most films begin with a black picture. */

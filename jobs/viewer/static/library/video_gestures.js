@@ -7,7 +7,8 @@ const WHEEL = 0.0016;
 
 /**
  * A click seeks. A drag moves the window, or seeks along where the whole video is shown or on the axis; on the bar below
- * it moves through the whole. The wheel scrolls where there is more to see, with Ctrl, or two fingers, it zooms.
+ * it moves through the whole. The wheel scrolls where there is more to see, with Ctrl, or two fingers, it zooms. `height()` is
+ * that of the track.
  */
 export function gestures(track, window_, height, redraw, seek) {
   const pointers = new Map();
@@ -32,7 +33,7 @@ export function gestures(track, window_, height, redraw, seek) {
     if (pointers.size > 1) return;
     moved = 0;
     const y = event.clientY - rect().top;
-    mode = y > height - OVERVIEW - 4 ? "overview" : y < AXIS || window_.isWhole ? "seek" : "pan";
+    mode = y > height() - OVERVIEW - 4 ? "overview" : y < AXIS || window_.isWhole ? "seek" : "pan";
     if (mode === "overview" && !window_.isWhole) (centre(wholeAt(event.clientX)), redraw());
   });
   track.addEventListener("pointermove", (event) => {

@@ -1,4 +1,4 @@
-// The time line of a video: filmstrip, chapters, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
+// The time line of a video: filmstrip, moments found, chapters, transcript, text on screen, captions and detections on one canvas that zooms and scrolls.
 
 import { el } from "viewer/shared/dom.js";
 import { nearest } from "viewer/shared/sorted.js";
@@ -21,16 +21,18 @@ import { TimeWindow } from "viewer/library/video_window.js";
 const LEAST_S = 4;
 const MOST_LABELS = 6;
 const COLOURS = 6;
-const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", said: "--c0", shown: "--c3", described: "--c2" };
+const NAMES = { ink: "--ink", muted: "--muted", grid: "--grid", now: "--c1", said: "--c0", shown: "--c3", described: "--c2", found: "--c1" };
 
 /**
- * The time line as `element`, with `show(time)`, `zoom(factor)`, `pan(windows)` and `whole()`. `picture` gives the address of
- * a frame by its position, `seek` is called with the time that somebody chose.
+ * The time line as `element`, with `show(time)`, `zoom(factor)`, `pan(windows)`, `whole()` and `found(name, ranges)`, a row
+ * of its own in place of the one before. `picture` gives the address of a frame by its position, `seek` is called with the
+ * time that somebody chose.
  */
 export function timeLine(data, picture, seek) {
   const { video: row, times_s: times } = data;
   const window_ = new TimeWindow(row.start_s, row.start_s + row.duration_s, LEAST_S);
-  const tracks = layTracks(textTracks(data), labelTracks(data), times.length > 0);
+  const [texts, labels] = [textTracks(data), labelTracks(data)];
+  let tracks = layTracks(texts, labels, times.length > 0);
   const shots = data.segments.length ? data.segments : [{ start_s: window_.start, end_s: window_.end }];
   const canvas = el("canvas", { "aria-hidden": "true" });
   const span = el("span", { class: "quiet span", role: "status" });
@@ -101,8 +103,15 @@ export function timeLine(data, picture, seek) {
     zoom: (factor) => (window_.zoom(factor, within(window_, state.time)), request()),
     pan: (windows) => (window_.pan(windows * window_.length), request()),
     whole: () => (window_.place(window_.start, window_.end), request()),
+    found(name, ranges) {
+      const sorted = ranges.toSorted((one, other) => one.start_s - other.start_s);
+      const rows = ranges.length ? [rangesRow(name, sorted, (colours) => colours.found, 0.75), ...texts] : texts;
+      tracks = layTracks(rows, labels, times.length > 0);
+      track.style.setProperty("height", `${tracks.height}px`);
+      request();
+    },
   };
-  gestures(track, window_, tracks.height, request, seek);
+  gestures(track, window_, () => tracks.height, request, seek);
   new ResizeObserver(request).observe(track);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => ((state.colours = null), request()));
   return { ...line, element: el("div", { class: "time-line" }, track, buttons(line, span)) };
@@ -118,23 +127,24 @@ function readColours(element) {
   return { ...colours, labels: Array.from({ length: COLOURS }, (_, at) => of(`--c${at}`)) };
 }
 
+const rangesRow = (name, ranges, colour, alpha = 0.28) => ({
+  name,
+  ranges,
+  longest: ranges.reduce((most, each) => Math.max(most, each.end_s - each.start_s), 0),
+  alpha,
+  colour,
+});
+
 function textTracks(data) {
-  const row = (name, ranges, colour, alpha = 0.28) => ({
-    name,
-    ranges,
-    longest: ranges.reduce((most, each) => Math.max(most, each.end_s - each.start_s), 0),
-    alpha,
-    colour,
-  });
   const parts = (level) =>
     data.contents.filter((each) => each.level === level).map((each) => ({ ...each, text: each.title }));
   const [chapters, scenes] = [parts("chapter"), parts("scene")];
   const [named, shown] = chapters.length > 1 ? ["Chapters", chapters] : ["Scenes", scenes];
   return [
-    row(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
-    row(`Transcript: ${plural(data.transcript.length, "line")}`, data.transcript, (colours) => colours.said),
-    row(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
-    row(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),
+    rangesRow(`${named}: ${amount(shown.length)}`, shown, (colours) => colours.muted, 0.18),
+    rangesRow(`Transcript: ${plural(data.transcript.length, "line")}`, data.transcript, (colours) => colours.said),
+    rangesRow(`Text on screen: ${plural(data.screen_text.length, "line")}`, data.screen_text, (colours) => colours.shown),
+    rangesRow(`Captions: ${amount(data.captions.length)}`, data.captions, (colours) => colours.described),
   ].filter((each) => each.ranges.length);
 }
 

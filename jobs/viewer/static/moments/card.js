@@ -1,0 +1,72 @@
+// One moment: its first and its last picture, its times, why it was found, and what can be done with it.
+
+import { videoAddress } from "viewer/moments/address.js";
+import { openPlayer } from "viewer/play/player.js";
+import { el } from "viewer/shared/dom.js";
+import { picture } from "viewer/shared/source.js";
+import { takeAway } from "viewer/shared/take_away.js";
+import { clock, span } from "viewer/shared/words.js";
+
+const FOUND_IN = {
+  pictures: "seen in the pictures",
+  words: "in what is said, written or described",
+  evidence: "what the agent's answer rests on",
+};
+
+/** The card of a range of `video`; `seek(time)` goes there on the page of the video itself, null elsewhere. */
+export function momentCard(key, video, range, found, fields, seek) {
+  const name = `${video.title} ${span(range)}`;
+  const open = { href: videoAddress(key, video.video_id, range.start_s, fields), "aria-label": `Open ${name}` };
+  const ends = [end(key, video, range.begin_frame, "begins", range.start_s), end(key, video, range.end_frame, "ends", range.end_s)];
+  return el(
+    "article",
+    { class: "card hit moment-card", "aria-label": `Moment ${range.number}: ${span(range)}` },
+    seek
+      ? el("button", { type: "button", class: "ends", "aria-label": `Go to ${span(range)}`, onclick: () => seek(range.start_s) }, ends)
+      : el("a", { ...open, class: "ends" }, ends),
+    el(
+      "div",
+      {},
+      el("div", { class: "hit-line" }, el("b", { class: "number" }, range.number), el("b", {}, span(range)), el("span", { class: "quiet" }, length(range))),
+      el("p", { class: "why", dir: "auto" }, range.words ? [`${FOUND_IN.words}: `, range.words] : (FOUND_IN[range.found_in] ?? range.found_in)),
+      range.score === null ? null : el("div", { class: "hit-line" }, score(range, found)),
+      el(
+        "div",
+        { class: "hit-line" },
+        el(
+          "button",
+          {
+            type: "button",
+            class: "chip play",
+            "aria-label": `Play ${name}`,
+            onclick: () => openPlayer(key, video.video_id, video.title, range),
+          },
+          "▶ Play",
+        ),
+        seek ? null : el("a", { ...open, class: "like", "aria-label": `On the time line: ${name}` }, "On the time line"),
+        takeAway(key, video.video_id, [{ start_s: range.start_s, end_s: range.end_s }], found.text),
+      ),
+    ),
+  );
+}
+
+/** One end of a range as a picture with its time. */
+function end(key, video, frameNo, word, time) {
+  const source = picture(key, video.video_id, frameNo);
+  return el(
+    "span",
+    { class: "end" },
+    source ? el("img", { src: source, alt: "", loading: "lazy" }) : el("span", { class: "blank" }, "no picture"),
+    el("small", {}, `${word} ${clock(time)}`),
+  );
+}
+
+const length = ({ start_s, end_s }) => `${(end_s - start_s).toFixed(1)} s long`;
+
+function score({ score: value }, { least_score: least }) {
+  const title = `Score ${value.toFixed(2)} of 1: how surely it happens here. It counts from ${least.toFixed(2)} on, for this text in these videos.`;
+  return el("span", { class: "strength", role: "img", "aria-label": title, title }, [
+    el("span", { class: "meter", style: { "--share": `${100 * value}%` } }),
+    el("small", { "aria-hidden": "true" }, `score ${value.toFixed(2)}`),
+  ]);
+}

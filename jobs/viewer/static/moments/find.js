@@ -1,0 +1,40 @@
+// Looks for the moments of a text: by search alone, at once, or by an agent, whose progress is shown meanwhile.
+
+import { follow } from "viewer/ask/events.js";
+import { stateLine } from "viewer/ask/state_line.js";
+import { tell } from "viewer/shared/dom.js";
+import { load, send } from "viewer/shared/source.js";
+
+/** What was found by search alone. */
+export function bySearch(key, { text, video, in: kind }) {
+  const query = new URLSearchParams({ text });
+  if (video) query.set("video", video);
+  if (kind) query.set("in", kind);
+  return load(`libraries/${key}/moments?${query}`);
+}
+
+/** Begins to ask an agent; the key of the question. */
+export async function ask(key, { text, video, by }) {
+  const { key: question } = await send(`libraries/${key}/moments`, { text, agent: by, videos: video ? [video] : [] });
+  return question;
+}
+
+/** The progress of a question as `element`, and `found`, a promise of what it found. */
+export function byAgent(question) {
+  const line = stateLine(() => send(`questions/${question}/stop`, {}).catch((error) => tell(error.message)));
+  const found = new Promise((done, fail) => {
+    const end = () => load(`questions/${question}/moments`).then(done, fail);
+    line.begin();
+    follow(question, {
+      progress: line.show,
+      state({ state, error }) {
+        if (state === "stopping") line.stopping();
+        if (state === "failed") fail(new Error(`There is no answer: ${error}`));
+        if (state === "done") end();
+      },
+      waiting: line.waiting,
+      gone: end,
+    });
+  }).finally(() => line.end());
+  return { element: line.element, found };
+}

@@ -19,6 +19,7 @@ from tests.support.libraries.agent_library import add_film, embed_words, environ
 from tests.support.libraries.sentence_lines import add_sentences
 from tests.support.libraries.text_library import text_video_id
 from tests.support.models.sentence_models import small_bert
+from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 
 SAID = "mind the wind"
@@ -150,6 +151,7 @@ def signposted(tmp_path_factory):
     row = library.video("film")
     library.writer.add_transcript({row.video_id: [TranscriptRow(row.video_id, 20.0, 22.0, "mind the sign", "sidecar")]})
     add_screen_text(library, row.video_id, [Line(10.0, 13.0, "QUIET  HARBOUR"), Line(18.0, 40.0, "LIBRARY 40")])
+    add_chapters(library, row.video_id, 60.0)
     return library
 
 
@@ -174,6 +176,25 @@ def test_hidden_text_on_screen_is_hidden_everywhere(signposted):
         assert videos.screen_text(video_id) == []
         assert [line.source for line in videos.lines(video_id)] == ["subtitle"]
         assert videos.search_words("harbour", 5) == []
+
+
+def test_scenes_and_chapters_are_read_by_time(signposted):
+    environment, ids = environment_of(signposted), [signposted.video(title).video_id for title in ("film", "other")]
+    assert [(row.level, row.start_s, row.title) for row in environment.scenes(ids[0])] == [
+        ("chapter", 0.0, "The harbour"),
+        ("scene", 0.0, "Scene of boats 0"),
+        ("scene", 15.0, "Scene of boats 1"),
+        ("chapter", 30.0, ""),
+        ("scene", 30.0, "Scene of boats 2"),
+    ]
+    assert environment.scenes(ids[1]) == []
+
+
+@pytest.mark.parametrize("hidden", ["subtitles", "screen_text"])
+def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted, hidden):
+    video_id = signposted.video("film").video_id
+    videos = LibraryVideos(signposted, signposted.videos(), embed_words, **{hidden: False})
+    assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id)
 
 
 def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from index.library import Library
 from index.rows import SegmentRow, StoredFrame, VideoRow
-from jobs.annotate.endpoint_captions import (
-    CaptionBatch,
+from jobs.annotate.endpoint import (
+    SEGMENTS_AT_ONCE,
     ModelThread,
-    Text,
-    describe_segments,
-    each_by_endpoint,
-    endpoint_role,
-    open_model_thread,
+    check_key,
+    each_video,
+    role_of,
+    rows_at,
+    shared_batch,
+    stored_settings,
 )
+from jobs.annotate.endpoint_captions import CaptionBatch, Text, describe_segments
 from jobs.annotate.stage import RowsOf, StageRows, check_settings, hub_for
 from jobs.stored_frames import frames_between, picture_of
 
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
     from pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
-NOT_STORED = ("name", "device", "batch", "again", "send")
-SEGMENTS_AT_ONCE, REQUESTS_AT_ONCE = 4, 32
-"""The default of `batch` for a local model, and for an endpoint."""
 EMBEDDING = Lock()
 """Held while texts are embedded: two threads must not use one tokenizer together."""
 
@@ -76,7 +75,7 @@ class Captions:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
+        return stored_settings(self)
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
@@ -84,32 +83,24 @@ class Captions:
         if self.base_url is None:
             _captioner(self.model, self.device, self.max_new_tokens)
         else:
-            from agent.models.role_config import api_key
-
-            api_key(self.role)
+            check_key(self)
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.base_url is not None:
-            with open_model_thread(self.role, self.send) as thread:
-                return _by_endpoint(self, thread, library, video)
+            return rows_at(self, _by_endpoint, library, video)
         segments = library.segments(video.video_id)
         return _stage_rows(library, segments, CaptionBatch(_texts(self, library, video, segments)))
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Describe several videos at once at an endpoint; see jobs.annotate.stage.ConcurrentStage."""
-        if self.base_url is None:
-            yield from (work(self.rows_of, video) for video in videos)
-            return
-        yield from each_by_endpoint(work, partial(_by_endpoint, self), self.role, self.send, self.batch, videos)
+        return each_video(self, _by_endpoint, work, videos)
 
     def share(self, processes: int) -> Captions:
-        """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
-        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
+        return replace(self, batch=shared_batch(self, processes))
 
     @property
     def role(self) -> Role:
         """The endpoint's settings."""
-        return endpoint_role(self.model, self.base_url, self.batch, self.input_price, self.output_price)
+        return role_of(self)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:

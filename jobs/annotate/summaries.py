@@ -8,14 +8,21 @@ chapter from its scenes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from index.library import Library
 from index.rows import VideoRow
-from jobs.annotate.captions import SEGMENTS_AT_ONCE
-from jobs.annotate.endpoint_captions import ModelThread, each_by_endpoint, endpoint_role, open_model_thread
+from jobs.annotate.endpoint import (
+    SEGMENTS_AT_ONCE,
+    ModelThread,
+    check_key,
+    each_video,
+    role_of,
+    rows_at,
+    shared_batch,
+    stored_settings,
+)
 from jobs.annotate.scenes.film import read_film
 from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer
 from jobs.annotate.scenes.writing import Write, stage_rows, write_contents
@@ -25,7 +32,6 @@ if TYPE_CHECKING:
     from agent.models.endpoint import Send
     from agent.models.role_config import Role
 
-NOT_STORED = ("name", "device", "batch", "again", "send")
 T = TypeVar("T")
 
 
@@ -51,38 +57,30 @@ class Summaries:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
+        return stored_settings(self)
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
         if self.base_url is None:
             open_writer(self.model, self.device, self.max_new_tokens)
         else:
-            from agent.models.role_config import api_key
-
-            api_key(self.role)
+            check_key(self)
 
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.base_url is None:
             return _rows(self, local_writer(open_writer(self.model, self.device, self.max_new_tokens)), library, video)
-        with open_model_thread(self.role, self.send) as thread:
-            return _by_endpoint(self, thread, library, video)
+        return rows_at(self, _by_endpoint, library, video)
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        """Summarise several videos at once at an endpoint; see jobs.annotate.stage.ConcurrentStage."""
-        if self.base_url is None:
-            yield from (work(self.rows_of, video) for video in videos)
-            return
-        yield from each_by_endpoint(work, partial(_by_endpoint, self), self.role, self.send, self.batch, videos)
+        return each_video(self, _by_endpoint, work, videos)
 
     def share(self, processes: int) -> Summaries:
-        """Divide the requests at once among processes; see jobs.annotate.stage.ConcurrentStage."""
-        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
+        return replace(self, batch=shared_batch(self, processes))
 
     @property
     def role(self) -> Role:
         """The endpoint's settings."""
-        return endpoint_role(self.model, self.base_url, self.batch, self.input_price, self.output_price)
+        return role_of(self)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from agent.core.protocol import ShownFrame, Usage
-from agent.errors import AllRejected, InvalidReply, ModelRejected
+from agent.core.protocol import ShownFrame
+from agent.errors import InvalidReply
 from agent.requests.scenes import PartSummary, SummarizePart
 from index.rows import StoredFrame
-from jobs.annotate.endpoint_captions import ATTEMPTS, ModelThread
+from jobs.annotate.endpoint import ModelThread, ask_again
 from jobs.annotate.scenes.writing import Write, Written
 from jobs.annotate.stage import hub_for
 from jobs.stored_frames import picture_of
@@ -87,20 +86,7 @@ async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> lis
 
 
 async def _ask(model: OpenAIModel, request: SummarizePart) -> Written:
-    """Ask for one part in at most two requests, not counting unusable replies in the cache."""
-    usage, attempts = Usage(), 0
-    while attempts < ATTEMPTS:
-        try:
-            exchange = await model.ask(request)
-        except AllRejected:
-            raise
-        except ModelRejected as error:  # for what this part holds: others may succeed
-            return Written(usage=usage, refused=error)
-        usage += exchange.usage
-        attempts += not exchange.cached
-        if exchange.reply is not None:
-            return Written(exchange.reply.title.strip(), exchange.reply.summary.strip(), usage)
-        request = replace(
-            request, attempt=request.attempt + 1, complaint=exchange.invalid or "it is empty", bad_reply=exchange.raw
-        )
-    return Written(usage=usage)
+    outcome = await ask_again(model, request)
+    reply = outcome.reply
+    title, summary = ("", "") if reply is None else (reply.title.strip(), reply.summary.strip())
+    return Written(title, summary, outcome.usage, outcome.refused)

@@ -56,11 +56,12 @@ def captions(
 
     With --batch-api the command waits for the batches; if it is ended, the same command waits for the same ones.
     """
-    from jobs.annotate.captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE, Captions
+    from jobs.annotate.captions import Captions
+    from jobs.annotate.endpoint import default_batch
     from jobs.model_choice import ModelChoice
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
-    batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
+    batch = batch or default_batch(base_url)
     prices = input_price, output_price
     stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices, again=retry_failed)
     if base_url:

@@ -64,12 +64,12 @@ def summaries(
     They are joined without a model, by pictures, words and silence. The model writes from captions, speech and text on
     screen, so add these first.
     """
-    from jobs.annotate.captions import REQUESTS_AT_ONCE, SEGMENTS_AT_ONCE
+    from jobs.annotate.endpoint import default_batch
     from jobs.annotate.summaries import Summaries
     from jobs.model_choice import ModelChoice
 
     name, device = (model, "cpu") if base_url else (local_name(model), device)
-    batch = batch or (REQUESTS_AT_ONCE if base_url else SEGMENTS_AT_ONCE)
+    batch = batch or default_batch(base_url)
     again = retry_failed or renew
     stage = Summaries(
         name, base_url, frames_a_scene, batch, max_new_tokens, device, input_price, output_price, again=again

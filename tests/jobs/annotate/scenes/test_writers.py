@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.question import Note, Segment
 from agent.requests.scenes import SummarizePart
-from jobs.annotate.endpoint_captions import open_model_thread
+from jobs.annotate.endpoint import open_model_thread
 from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer, read_entry
 from tests.support.servers.chat_server import ChatServer, failing, in_turn
 from tests.support.servers.wire import role

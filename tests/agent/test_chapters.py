@@ -17,8 +17,14 @@ from agent.core.protocol import request_fields
 from agent.core.question import Note, Question, Segment
 from agent.environment import Environment
 from agent.prompts.render import render
+from agent.requests.answer import AnswerNotes
 from agent.requests.tree import Decide, ScoreSegments
 from agent.trace.events import Acted, Event, Expanded
+from agent.variants.longvideoagent.requests import ChooseAction
+from agent.variants.vca.requests import ChooseFrames
+from agent.variants.videoagent2.requests import Assess
+from agent.variants.videoseek.requests import Act, Think
+from agent.variants.videotree.requests import JudgeRelevance
 from index.library import Library
 from index.rows import SceneRow
 from tests.support.every_request import field_names, kinds, of_full_size
@@ -72,8 +78,8 @@ def first_frames(environment: Environment, most: int) -> list[float]:
     return [float(each) for each in first_level_s(environment, whole, environment.times(video.video_id), most)]
 
 
-def run(library: Library, *titles: str, agent: str = "eea", chapters: bool = True, **parameters: Any):
-    environment, model, events = environment_of(library, *titles), ScriptedModel(explorer), list[Event]()
+def run(library: Library, *titles: str, agent="eea", chapters=True, script=explorer, **parameters: Any):
+    environment, model, events = environment_of(library, *titles), ScriptedModel(script), list[Event]()
     settings = {"chapters": chapters, **parameters}
     budget = Budget(rounds=2)
     answer = asyncio.run(
@@ -190,3 +196,51 @@ def test_every_request_that_has_them_lists_them(kind):
     assert "\n\n\n" not in listed
     assert f"{before}{after.partition(line)[2]}".split() == usual.split()
     assert "chapters" not in request_fields(request)
+
+
+READERS = {
+    "longvideoagent": ChooseAction,
+    "videoseek": Think,
+    "videoagent2": Assess,
+    "videoagent": AnswerNotes,
+    "videotree": JudgeRelevance,
+    "vca": ChooseFrames,
+}
+
+
+def by_example(request):
+    """The example of each request as its reply; an answer as soon as there can be one."""
+    match request:
+        case ChooseAction():
+            return "<answer>A</answer>"
+        case Think():
+            return {"text": "enough"}
+        case Act():
+            return {"tool": "answer", "option": "A", "evidence": []}
+        case Assess():
+            return {"option": "A", "evidence": [], "confidence": 5}
+    return dict(request.example())
+
+
+@pytest.mark.parametrize(("agent", "kind"), READERS.items(), ids=READERS)
+def test_agents_that_plan_or_call_tools_read_the_list_first(library, agent, kind):
+    settings = {"tree_search": False} if agent == "vca" else {}
+    answer, events, model = run(library, "scenes", agent=agent, script=by_example, **settings)
+    prompt = render(model.asked(kind)[0])
+    with_summary = agent in ("vca", "videotree")
+    line = "- 150.0 s to 300.0 s (2:30 to 5:00) (scene): scene 1"
+    assert f"{line}{': Boats leave & return.' if with_summary else ''}\n" in prompt
+    assert (answer.ledger.chapters, len(said(events))) == (4, 1)
+    _, _, usual = run(library, "scenes", agent=agent, script=by_example, chapters=False, **settings)
+    assert "table of contents" not in "".join(map(render, usual.requests))
+
+
+def test_the_first_clusters_of_videotree_are_the_parts(library):
+    _, events, model = run(library, "scenes", agent="videotree", script=by_example)
+    broadened = [
+        event.arguments["frames"] for event in events if isinstance(event, Acted) and event.action == "broaden"
+    ]
+    assert broadened[0] == len(model.asked(JudgeRelevance)[0].notes) == 4
+    assert sum(broadened[:2]) > 4
+    _, events, model = run(library, "bare", agent="videotree", script=by_example)
+    assert len(model.asked(JudgeRelevance)[0].notes) == 8

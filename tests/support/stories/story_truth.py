@@ -89,8 +89,8 @@ def _times(script: Script, option: str, kind: str, part: str) -> list[float]:
     return [event["start_s"] for event in events(script, kind) if event[part] == name]
 
 
-def _count(script: Script, option: str, _: Row, passer: str) -> bool:
-    return NUMBERS[len(_times(script, passer, "pass", "who"))] == option
+def _count(script: Script, option: str, _: Row, number: str) -> bool:
+    return NUMBERS[len(_times(script, option, "pass", "who"))] == number
 
 
 def _holder(script: Script, option: str, _: Row, item: str) -> bool:
@@ -167,7 +167,7 @@ CHECKS: dict[str, tuple[str, Check]] = {
     "meanwhile": (r"What passes by while the (.+) is away from the (.+)\?", _meanwhile),
     "first": (r"Which of these passes by first in the film\?", _first),
     "last": (r"Which of these is handed over last in the film\?", _last),
-    "count": (r"How many times does the (.+) pass by in the film\?", _count),
+    "count": (r"Which of these passes by exactly (.+) times in the film\?", _count),
     "holder": (r"Who has the (.+) in the end\?", _holder),
     "sign": (r"What does the sign beside the (.+) say\?", _sign),
     "beside": (r"What stands beside the sign that says (.+)\?", _beside),

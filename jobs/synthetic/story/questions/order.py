@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from random import Random
 
-from jobs.synthetic.story.casting import Prop
+from jobs.synthetic.story.casting import PASSERS, Prop
 from jobs.synthetic.story.film import Event, StoryScene
 from jobs.synthetic.story.questions.draft import OPTIONS, Draft, Facts, moments, options, the
 from jobs.synthetic.world.vocabulary import NUMBERS, with_article
@@ -52,7 +52,7 @@ def brings(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what passes while one is away."""
+    """Ask what passes while one is away; the false options pass such places too, as the landmark tells the place."""
     for scene in _seen_once(facts):
         passes = [event for event in scene.events if event.kind == "pass"]
         away = [event for event in scene.events if event.kind == "leave" and event.back_at_s is not None]
@@ -63,12 +63,13 @@ def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
             near = {each.who for each in passes if each.time[0] < high and each.time[1] > low}
             if often[event.who] == 1 and len(inside) == 1 and near == {inside[0].who}:
                 right = inside[0].who
+                likely = [each for each in facts.passers if each.thing in PASSERS[scene.setting.place]]
                 yield Draft(
                     "meanwhile",
                     "pictures",
                     f"What passes by while the {event.who.name} is away from the {scene.setting.landmark.name}?",
                     with_article(right.name),
-                    options(facts.passers, right),
+                    options(likely, right),
                     (inside[0].moment,),
                     ordered=True,
                 )
@@ -107,19 +108,23 @@ def last(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def count(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask how often something passes in the film, of each number once: two is the most frequent by far."""
-    asked: set[int] = set()
-    for passer in facts.passers:
-        passes = [event for event, _ in facts.of_kind("pass") if event.who == passer]
-        if 2 <= len(passes) < len(NUMBERS) and len(passes) not in asked:
-            asked.add(len(passes))
+    """Ask which of four things passes so many times, once for each number.
+
+    "How many times" has an answer that needs no film: two is the most frequent by far.
+    """
+    passes: dict[Prop, list[Event]] = defaultdict(list)
+    for event, _scene in facts.of_kind("pass"):
+        passes[event.who].append(event)
+    for number in range(2, len(NUMBERS)):
+        often = [passer for passer in facts.passers if len(passes[passer]) == number]
+        for passer in often[:1]:
             yield Draft(
                 "count",
                 "pictures",
-                f"How many times does the {passer.name} pass by in the film?",
-                NUMBERS[len(passes)],
-                tuple(word for word in NUMBERS[2:] if word != NUMBERS[len(passes)]),
-                moments(passes),
+                f"Which of these passes by exactly {NUMBERS[number]} times in the film?",
+                with_article(passer.name),
+                options(facts.passers, *often),
+                moments(passes[passer]),
                 ordered=True,
             )
 

@@ -46,7 +46,11 @@ def test_what_passes_while_one_is_away() -> None:
 def test_first_last_and_counts() -> None:
     passes = [event("pass", bus, 10.0 * number + 10) for number, bus in enumerate((*BUSES, BUSES[0]))]
     assert answers(order.first, passes) == {"Which of these passes by first in the film?": "a green bus"}
-    assert answers(order.count, passes) == {"How many times does the green bus pass by in the film?": "two"}
+    assert answers(order.count, passes) == {"Which of these passes by exactly two times in the film?": "a green bus"}
+    assert answers(order.count, [*passes, *passes]) == {
+        "Which of these passes by exactly two times in the film?": "a red bus",
+        "Which of these passes by exactly four times in the film?": "a green bus",
+    }, "no number is asked for that a guess without the film would name"
     gives = [event("give", CAT, 10.0 * number + 10, bus, DOG) for number, bus in enumerate(BUSES)]
     assert answers(order.last, gives) == {"Which of these is handed over last in the film?": "a blue bus"}
     drafts = [*order.first(Facts(_film(passes)), Random(1)), *order.last(Facts(_film(gives)), Random(1))]

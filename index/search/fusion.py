@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from index.rows import Hit
 RRF_K = 60
 SAME_MOMENT_S = 3.0
 WORD = re.compile(r"\w+")
+ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
 WORDED = ("transcript", "text")
 """Sources of hits that words alone find."""
@@ -47,11 +49,21 @@ def word_share(query: str, hit: Hit) -> float:
     It is 1 for what was found by its picture or meaning as well, and at least that of one word of usual length: the
     search forgives typos, and knows words that spaces do not part.
     """
-    words = set(WORD.findall(query.casefold()))
+    words = plain_words(query)
     if not words or hit.source not in WORDED or hit.cosine is not None:
         return 1.0
-    shared = words & set(WORD.findall((hit.text or "").casefold()))
+    shared = words & plain_words(hit.text or "")
     return max(sum(map(len, shared)) / sum(map(len, words)), 1 / len(words))
+
+
+def plain_words(text: str) -> set[str]:
+    """The words of a text as the index compares them (see `plain_letters`)."""
+    return set(WORD.findall(plain_letters(text)))
+
+
+def plain_letters(text: str) -> str:
+    """A text in small letters, and Latin ones without accents."""
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:
@@ -75,11 +87,11 @@ def is_same_moment(moment: Hit, hit: Hit) -> bool:
 
 
 def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
-    """Fuse searches of one table the same way: only hits of the same row join."""
+    """Fuse searches of the same lines the same way: only hits of the same line join, each search's counted once."""
     rows: dict[tuple[object, ...], Hit] = {}
     for hits in searches:
-        for rank, hit in enumerate(hits, start=1):
-            row = (hit.video_id, hit.time_s, hit.end_s, hit.text)
+        for rank, hit in enumerate(distinct(hits), start=1):
+            row = _line(hit)
             before = rows.get(row, replace(hit, score=0.0))
             cosine, bm25 = _scores(before, hit)
             spoken = before if before.speaker or before.language else hit
@@ -96,8 +108,20 @@ def fuse_same(*searches: Sequence[Hit]) -> list[Hit]:
 
 def followed(hits: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
     """Append the hits of another search of the same table that are not among these."""
-    rows = {(hit.video_id, hit.time_s, hit.end_s, hit.text) for hit in hits}
-    return [*hits, *(hit for hit in others if (hit.video_id, hit.time_s, hit.end_s, hit.text) not in rows)]
+    rows = {_line(hit) for hit in hits}
+    return [*hits, *(hit for hit in others if _line(hit) not in rows)]
+
+
+def distinct(hits: Sequence[Hit]) -> list[Hit]:
+    """Keep the first of hits of one line: two signs may read the same, and two tracks hold the same subtitle."""
+    lines: dict[tuple[object, ...], Hit] = {}
+    for hit in hits:
+        lines.setdefault(_line(hit), hit)
+    return list(lines.values())
+
+
+def _line(hit: Hit) -> tuple[object, ...]:
+    return hit.source, hit.video_id, hit.time_s, hit.end_s, hit.text
 
 
 def shares_words(query: str, text: str | None) -> bool:
@@ -107,8 +131,8 @@ def shares_words(query: str, text: str | None) -> bool:
     only "in the" would rank beside the best picture if no other line matches better. Scripts without small and large
     letters, or without spaces between words, are left to the index.
     """
-    words = set(WORD.findall(query.casefold()))
-    shared = words & set(WORD.findall((text or "").casefold()))
+    words = plain_words(query)
+    shared = words & plain_words(text or "")
     if len(query.split()) < FEW_WORDS or not shared or any(_tells(word) for word in shared):
         return True
     return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, words))

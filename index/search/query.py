@@ -6,6 +6,7 @@ are hits too near to a better one; where too few are left, the query is repeated
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from math import ceil, isnan, sqrt
 from typing import Any
@@ -64,11 +65,25 @@ def candidates(k: int, rows: int) -> int:
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
-    """Fetch the `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must be adjacent."""
-    words = {"query": text, "columns": ["text"]}
+    """Fetch the `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must be adjacent.
+
+    Accents do not count, whether a text has them in its letters or as marks of their own.
+    """
+    words = {"query": both_forms(text), "columns": ["text"]}
     found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
     rows: Rows = found.to_pylist()
     return rows
+
+
+def both_forms(text: str) -> str:
+    """Add the words of a text with their accents as marks of their own, which the index takes for other words.
+
+    Words in "quotes" stay as they are written: a second form would have to follow the first.
+    """
+    composed, marked = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    if composed == marked or '"' in text:
+        return composed
+    return " ".join([composed, *(word for word in marked.split() if unicodedata.normalize("NFC", word) != word)])
 
 
 def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:

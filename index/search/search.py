@@ -19,7 +19,7 @@ from index.annotations.speakers import Speakers, shown_speaker
 from index.annotations.text_lines import SOURCES, Source
 from index.embedding.space import Fingerprint
 from index.rows import Hit, Scope, VideoRow
-from index.search.fusion import followed, fuse, fuse_same, shares_words, suppress_neighbours
+from index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
 from index.search.in_memory import unit_query
 from index.search.query import (
     Rows,
@@ -100,16 +100,24 @@ class Search:
         def to_hits(rows: Rows) -> list[Hit]:
             names = Speakers(self._tables).names_of(row["speaker"] for row in rows)
             hits = [_spoken_hit(row, names) for row in self._shown(rows, "speech")]
-            return suppress_neighbours(hits, min_gap_s)
+            return suppress_neighbours(distinct(hits), min_gap_s)
 
         return search_until_k(by_words, to_hits, k, first=4 * k if min_gap_s else k)
 
     def screen_text(
-        self, text: str, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0, *, typos: bool = True
+        self,
+        text: str,
+        scope: Scope = EVERYWHERE,
+        k: int = 10,
+        min_gap_s: float = 0.0,
+        *,
+        typos: bool = True,
+        small_words: bool = True,
     ) -> list[Hit]:
         """Find the `k` lines of text on screen that match a text best by BM25; see `transcript`.
 
         With `typos`, where fewer than `k` match, those follow that hold all its words with a letter or two wrong.
+        Without `small_words`, lines are left out that match by small words alone (see `shares_words`).
         """
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
@@ -125,9 +133,11 @@ class Search:
             return _best_first(forgiving_rows(self._tables, "screen_text", text, LINE_COLUMNS, where, limit))
 
         def to_hits(rows: Rows) -> list[Hit]:
-            return suppress_neighbours([_text_hit(row, "text") for row in self._shown(rows, "text")], min_gap_s)
+            hits = [_text_hit(row, "text") for row in self._shown(rows, "text")]
+            return suppress_neighbours(distinct(hits), min_gap_s)
 
         hits = search_until_k(by_words, to_hits, k, first)
+        hits = hits if small_words else _with_shared_words(text, hits)
         if typos and len(hits) < k:
             hits = suppress_neighbours(followed(hits, search_until_k(with_typos, to_hits, k, first)), min_gap_s)[:k]
         return hits
@@ -154,7 +164,7 @@ class Search:
 
         def to_hits(rows: Rows) -> list[Hit]:
             hits = [_text_hit(row, "caption") for row in self._shown(rows, "captions")]
-            return suppress_neighbours(hits, min_gap_s)
+            return suppress_neighbours(distinct(hits), min_gap_s)
 
         wider = 4 if min_gap_s else 1
         if vector is None:
@@ -183,12 +193,13 @@ class Search:
         common or not. A line that shares only a small word with the text is left out (see `shares_words`). `sources`
         are the kinds of text that are searched: "transcript", "text" or "caption".
         """
+        limits = scope, 2 * k, min_gap_s
         searches = {
-            "transcript": lambda: self.transcript(text, scope, 2 * k, min_gap_s),
-            "text": lambda: self.screen_text(text, scope, 2 * k, min_gap_s),
-            "caption": lambda: self.captions(text, None, scope, 2 * k, min_gap_s),
+            "transcript": lambda: _with_shared_words(text, self.transcript(text, *limits)),
+            "text": lambda: self.screen_text(text, *limits, small_words=False),
+            "caption": lambda: _with_shared_words(text, self.captions(text, None, *limits)),
         }
-        found = [[hit for hit in searches[each]() if shares_words(text, hit.text)] for each in sources]
+        found = [searches[each]() for each in sources]
         return by_words_and_meaning(found, self._like(meaning, scope, 2 * k, min_gap_s, sources), k, min_gap_s)
 
     def chapters(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
@@ -252,10 +263,8 @@ class Search:
         """Find `k` hits each, which `hybrid` fuses: of frames, transcript, captions, text on screen."""
         in_own = space_scope(self._tables, self._visible, self._own_space, space).other is None
         frames = self.frames(vector, scope, k, min_gap_s, space)
-        said, shown = (
-            [line for line in lines if shares_words(text, line.text)]
-            for lines in (self.transcript(text, scope, k), self.screen_text(text, scope, k))
-        )
+        said = _with_shared_words(text, self.transcript(text, scope, k))
+        shown = self.screen_text(text, scope, k, small_words=False)
         captions = self.captions(text, vector if in_own else None, scope, k)
         like = self._like(meaning, scope, 3 * k, 0.0)
         said, captions = with_meaning(said, like, "transcript"), with_meaning(captions, like, "caption")
@@ -284,6 +293,10 @@ class Search:
         return [
             row for row in rows if row["video_id"] in videos and row["model"] in (None, *shown.get(row["video_id"], ()))
         ]
+
+
+def _with_shared_words(text: str, hits: list[Hit]) -> list[Hit]:
+    return [hit for hit in hits if shares_words(text, hit.text)]
 
 
 def _best_first(rows: Rows) -> Rows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from index.search.fusion import plain_letters
 from index.search.query import Rows
 from index.store.database import Tables
 from index.store.filters import Filter
@@ -15,6 +16,8 @@ from index.store.quiet_lance import BooleanQuery, MatchQuery, Occur
 
 WORD = re.compile(r"[^\W_]+")
 LEAST_LETTERS, MANY_LETTERS = 4, 8
+MOST_LETTERS = 100
+"""Lance cannot compare longer terms by distance: from some 200 letters on it fails."""
 
 
 def forgiving_rows(tables: Tables, name: str, text: str, columns: list[str], where: Filter | None, k: int) -> Rows:
@@ -35,7 +38,7 @@ def forgiving_query(text: str) -> BooleanQuery | None:
 
     Scripts without upper and lower case are matched exactly: their words are short, and the index splits them itself.
     """
-    words = dict.fromkeys(WORD.findall(text.lower()))  # as the index has them: Lance does not lower what is fuzzy
+    words = dict.fromkeys(WORD.findall(plain_letters(text)))  # as the index has them: Lance does not do it here
     distances = {word: _distance(word) for word in words}
     if '"' in text or not any(distances.values()):
         return None
@@ -49,6 +52,6 @@ def forgiving_query(text: str) -> BooleanQuery | None:
 
 def _distance(word: str) -> int:
     """Letters that may be wrong: 1 of four to seven, 2 of more; none in a number, where one changes what is meant."""
-    if len(word) < LEAST_LETTERS or word.lower() == word.upper():
+    if not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.lower() == word.upper():
         return 0
     return 1 if len(word) < MANY_LETTERS else 2

@@ -13,7 +13,7 @@ from typing import Any
 from index.annotations.sentences import STAGE, Meaning
 from index.annotations.text_lines import SOURCES, Source, shown_models
 from index.rows import Hit, Scope
-from index.search.fusion import fuse_same, suppress_neighbours
+from index.search.fusion import distinct, fuse_same, suppress_neighbours
 from index.search.in_memory import unit_query
 from index.search.query import Rows, check_scope, is_few, nearest_rows, search_until_k
 from index.search.spoken import with_speakers
@@ -51,7 +51,7 @@ def lines_like(
         return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
     def to_hits(rows: Rows) -> list[Hit]:
-        return suppress_neighbours([_hit(row) for row in _shown(visible, meaning, rows)], min_gap_s)
+        return suppress_neighbours(distinct([_hit(row) for row in _shown(visible, meaning, rows)]), min_gap_s)
 
     hits = search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
     return with_speakers(tables, visible, hits)

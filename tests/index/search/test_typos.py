@@ -10,8 +10,10 @@ from index.rows import Scope
 from index.search.typos import forgiving_query
 from index.store.indexes import refresh
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
+from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 from tests.support.screen_text.lines import Line, add_screen_text
 
+MODEL = ConceptModel()
 LINES = [
     Line(0.0, 3.0, "Copyright © 2013 Brandon Castellano"),
     Line(4.0, 6.0, "WELCOME TO THE HARBOUR"),
@@ -85,6 +87,60 @@ def test_words_that_are_too_short_or_quoted_make_no_forgiving_query():
     assert forgiving_query("to be") is None
     assert forgiving_query('"welcome"') is None
     assert forgiving_query("") is None
+
+
+SIGNS = [
+    Line(1.0, 3.0, "EXIT"),
+    Line(1.0, 3.0, "EXIT", box=(0.5, 0.1, 0.6, 0.2)),
+    Line(5.0, 6.0, "In the refrigerator"),
+    Line(8.0, 9.0, "The résumé"),
+    Line(9.0, 10.0, "Exit through the gift shop, exit here"),
+]
+
+
+@pytest.fixture(scope="module")
+def signs(tmp_path_factory) -> Library:
+    library = Library.create(str(tmp_path_factory.mktemp("signs") / "library"), SETTINGS, fingerprint())
+    write(library, made("aaaa", 20, seed=1, lines=((1.0, 2.0, "cafe\u0301 au lait"), (3.0, 4.0, "le café noir"))))
+    add_screen_text(library, "aaaa", SIGNS)
+    add_sentences(library, MODEL)
+    refresh(library.tables)
+    return library
+
+
+def said(hits) -> list[str | None]:
+    return [hit.text for hit in hits]
+
+
+@pytest.mark.parametrize("letters", [100, 101, 300, 10_000])
+def test_a_word_of_any_length_is_looked_for(signs, letters):
+    assert signs.search.screen_text("refridgerator " + "a" * letters) == []
+    assert signs.search.screen_text("é" * letters) == []
+
+
+def test_a_line_of_two_signs_that_read_the_same_is_found_once_and_ranks_once(signs):
+    assert said(signs.search.screen_text("exit")) == ["EXIT", "Exit through the gift shop, exit here"]
+    hits = signs.search.words("exit", meaning=MODEL.meaning("exit", -1.0))
+    of_both = [hit for hit in hits if hit.bm25 and hit.cosine]
+    assert sorted(map(str, said(of_both))) == ["EXIT", "Exit through the gift shop, exit here"]
+    assert all(hit.score <= 2 / 61 for hit in hits)  # the first place of both searches, and no more
+
+
+def test_a_line_with_typos_is_found_though_it_shares_small_words_as_well(signs):
+    query = "in the refridgeratar"
+    assert said(signs.search.words(query)) == ["In the refrigerator"]
+    vector = np.ones(DIM, np.float32) / DIM**0.5
+    assert said(signs.search.by_each(query, vector)[3]) == ["In the refrigerator"]
+    assert signs.search.words("in the zebra at the oasis") == []
+
+
+def test_accents_do_not_count_in_either_form(signs):
+    for query in ("café", "cafe\u0301", "CAFÉ"):
+        assert sorted(map(str, said(signs.search.transcript(query)))) == ["cafe\u0301 au lait", "le café noir"], query
+    assert said(signs.search.transcript('"cafe\u0301 noir"')) == ["le café noir"]
+    assert said(signs.search.words("looking at the résumé of documents")) == ["The résumé"]
+    assert said(signs.search.words("looking at the resume of documents")) == ["The résumé"]
+    assert said(signs.search.screen_text("résumés")) == ["The résumé"]  # the accent is no typo
 
 
 def test_lines_of_the_last_run_are_found_with_typos(library):

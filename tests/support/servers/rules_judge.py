@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from agent.core.question import Question
 from agent.models.rulebased.statements import Statements, choices, cloze_statements
+from tests.support.servers import rules_words
+from tests.support.servers.rules_prompt import Asked, Part
 
 BELIEVABLE = 0.75
 """Below this strength nothing has to do with the question."""
@@ -22,6 +24,8 @@ CLEAR = 0.03
 """The lead over the next choice that settles a question."""
 SOON_S = 60.0
 """How far "right after" reaches."""
+PROMISING = 0.25
+"""The lead of a chapter in words from which on it is looked into first."""
 
 Floats = NDArray[np.float64]
 
@@ -164,3 +168,30 @@ def _earliest(matches: Floats, times_s: Sequence[float], *, last: bool) -> tuple
     sign = -1.0 if last else 1.0
     when = np.where(seen, sign * np.asarray(times_s)[:, None], np.inf).min(axis=0)
     return int(np.argmin(when)), 1.0 if seen.any(axis=0).all() else 0.0
+
+
+def promises(asked: Asked) -> list[tuple[Part, float]]:
+    """Each chapter listed with the share of what the question names in its words, less the least share of any."""
+    parts = asked.chapters
+    if not parts:
+        return []
+    shares = rules_words.strengths(texts_of(asked.question), [part.text for part in parts], [1.0] * len(parts))
+    best = shares.max(axis=1, initial=0.0)
+    return [(part, float(share - best.min())) for part, share in zip(parts, best, strict=True)]
+
+
+def promise_of(asked: Asked, part: Part) -> float:
+    """The promise, 0 to 1, of the chapter in which most of a part of a video lies; 0 where none is listed."""
+    found = [(_common_s(part, each), promise) for each, promise in promises(asked) if each.video in ("", part.video)]
+    common_s, promise = max(found, default=(0.0, 0.0))
+    return promise if common_s > 0 else 0.0
+
+
+def most_promising(asked: Asked) -> Part | None:
+    """The chapter that leads by its words; None if none does."""
+    part, promise = max(promises(asked), key=lambda each: each[1], default=(None, 0.0))
+    return part if promise >= PROMISING else None
+
+
+def _common_s(part: Part, other: Part) -> float:
+    return min(part.end_s, other.end_s) - max(part.start_s, other.start_s)

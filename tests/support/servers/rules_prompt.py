@@ -37,6 +37,11 @@ _NOTE = re.compile(
     rf"^(\d+)\. {_TIMES}(?: of video (\S+))? \(([^()]*?)(?:, confidence ([\d.]+))?\): (.*)$", re.MULTILINE
 )
 
+_CHAPTER = re.compile(
+    rf"^- {_TIMES}{_CLOCK}(?: of video (\S+))? \((?:scene|chapter)\): (.*)$",
+    re.MULTILINE,
+)
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -109,6 +114,12 @@ class Asked:
         """Of all messages, each number once, the last line that gives it."""
         found = {note.number: note for text in self.texts for note in _notes(text)}
         return [found[number] for number in sorted(found)]
+
+    @property
+    def chapters(self) -> list[Part]:
+        """Scenes or chapters that the first message lists as a table of contents."""
+        found = enumerate(_CHAPTER.finditer(self.text), start=1)
+        return [Part(number, float(each[1]), float(each[2]), each[3] or "", each[4]) for number, each in found]
 
     @property
     def new_frames(self) -> range:

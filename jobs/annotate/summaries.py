@@ -23,9 +23,9 @@ from jobs.annotate.endpoint import (
     shared_batch,
     stored_settings,
 )
+from jobs.annotate.scenes.contents import Write, stage_rows, write_contents
 from jobs.annotate.scenes.film import read_film
 from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer
-from jobs.annotate.scenes.writing import Write, stage_rows, write_contents
 from jobs.annotate.stage import RowsOf, StageRows, check_settings
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from agent.prompts.token_estimate import estimate_tokens, text_tokens
 from agent.requests.scenes import SummarizePart
 from index.library import Library
 from index.rows import VideoRow
+from jobs.annotate.scenes.contents import Written, write_contents
 from jobs.annotate.scenes.film import read_film
-from jobs.annotate.scenes.writing import Written, write_contents
 from jobs.forecast.forecast import Forecast
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from agent.errors import InvalidReply
 from agent.requests.scenes import PartSummary, SummarizePart
 from index.rows import StoredFrame
 from jobs.annotate.endpoint import ModelThread, ask_again
-from jobs.annotate.scenes.writing import Write, Written
+from jobs.annotate.scenes.contents import Write, Written
 from jobs.annotate.stage import hub_for
 from jobs.stored_frames import picture_of
 

@@ -11,8 +11,8 @@ from agent.core.protocol import Usage
 from agent.errors import ModelRejected
 from agent.requests.scenes import SummarizePart
 from index.library import Library
+from jobs.annotate.scenes.contents import Written, stage_rows, write_contents
 from jobs.annotate.scenes.film import Film, read_film
-from jobs.annotate.scenes.writing import Written, stage_rows, write_contents
 from tests.support.scenes.chaptered_film import make_film
 
 

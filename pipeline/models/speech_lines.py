@@ -44,6 +44,7 @@ def tidy_words(words: Sequence[Word], speech: Ranges | None, start_s: float, end
     `[start_s, end_s)`.
     """
     tidy: list[Word] = []
+    free_s = start_s  # words that the model gives no time get a little, and the next begins after it
     for at, word in enumerate(words):
         first, last = max(word.start_s, start_s), min(word.end_s, end_s)
         first, last = _most_heard(first, last, speech) if speech else (first, last)
@@ -51,7 +52,9 @@ def tidy_words(words: Sequence[Word], speech: Ranges | None, start_s: float, end
         if last - first > longest:
             opens = at == 0 or _ends_sentence(words[at - 1].text)
             first, last = (last - longest, last) if opens else (first, first + longest)
-        tidy.append(Word(word.text, first, max(first, last, min(first + STEP_S, end_s))))
+        first = min(max(first, free_s), max(end_s - STEP_S, start_s))
+        free_s = max(last, min(first + STEP_S, end_s))
+        tidy.append(Word(word.text, first, free_s))
     return tidy
 
 

@@ -66,3 +66,17 @@ def test_words_are_moved_out_of_pauses_and_last_no_longer_than_they_are_said():
 def test_a_word_without_a_time_has_a_little_one():
     (word,) = tidy_words([Word("a", 2.0, 2.0)], None, 0.0, 5.0)
     assert 2.0 < word.end_s <= 2.1
+
+
+def test_words_follow_each_other_though_the_model_gives_some_no_time():
+    said = [
+        ("A", 1.0, 1.0),
+        ("long", 1.0, 1.01),
+        ("way", 1.01, 1.5),
+        *((word, 3.0, 3.0) for word in ["you", "see", "it"]),
+    ]
+    tidy = tidy_words([Word(*each) for each in said], None, 0.0, 3.0)
+    assert all(0.0 <= word.start_s < word.end_s <= 3.0 for word in tidy)
+    times = [(round(word.start_s, 2), round(word.end_s, 2)) for word in tidy]
+    assert times[:3] == [(1.0, 1.02), (1.02, 1.04), (1.04, 1.5)]
+    assert times == sorted(times)

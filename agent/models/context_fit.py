@@ -3,11 +3,12 @@
 What a request says in our words, its question and its frames stay as they are. Of what it quotes from the videos,
 this is shortened, in this order, each only when nothing is left of the ones before it:
 
-1. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
-2. the words of clips (`clips.text`);
-3. subtitles and text on screen beside frames (`subtitles`);
-4. notes, the bank of captions among them (`notes`, `known`);
-5. what was found earlier in the conversation (`turns` to the model).
+1. titles and summaries of scenes and chapters (`chapters`);
+2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
+3. the words of clips (`clips.text`);
+4. subtitles and text on screen beside frames (`subtitles`);
+5. notes, the bank of captions among them (`notes`, `known`);
+6. what was found earlier in the conversation (`turns` to the model).
 
 Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 keeps its beginning and its end, at borders of words. Last of all, every second clip goes. Numbers and times stay, so
@@ -26,7 +27,16 @@ from agent.core.protocol import Request
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
 
-QUOTED = ("clips.seen", "clips.written", "clips.text", "subtitles.text", "notes.text", "known.text", "turns.text")
+QUOTED = (
+    "chapters.text",
+    "clips.seen",
+    "clips.written",
+    "clips.text",
+    "subtitles.text",
+    "notes.text",
+    "known.text",
+    "turns.text",
+)
 """Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
 GAP = " … "
 HEAD_SHARE = 2 / 3

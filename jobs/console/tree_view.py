@@ -176,6 +176,7 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         f"{bill.seconds:.1f} s",
         *_sheets(bill),
         *_screen_lines(bill),
+        *_chapters(bill),
     ]
     out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
 
@@ -200,6 +201,13 @@ def _sheets(bill: Ledger) -> list[str]:
 
 def _screen_lines(bill: Ledger) -> list[str]:
     return [f"{counted(bill.screen_lines, 'line')} of text on screen"] if bill.screen_lines else []
+
+
+def _chapters(bill: Ledger) -> list[str]:
+    """Scenes and chapters that prompts listed, and the videos that lack them though a setting asks for them."""
+    listed = [f"{bill.chapters} scenes or chapters listed"] if bill.chapters else []
+    without = bill.videos_without_chapters
+    return [*listed, f"{counted(without, 'video')} without scenes and chapters"] if without else listed
 
 
 def _kept(bill: Ledger) -> str:

@@ -47,6 +47,10 @@ NOTICES: Mapping[str, Callable[[SampleResult], int]] = {
     "estimated tokens, among the tokens": lambda record: record.ledger.estimated_tokens,
     "contact sheets in the place of frames": lambda record: record.ledger.sheets,
     "lines of text on screen": lambda record: record.ledger.screen_lines,
+    "scenes and chapters listed": lambda record: record.ledger.chapters,
+    "videos without the scenes and chapters that a setting asks for": (
+        lambda record: record.ledger.videos_without_chapters
+    ),
     "frames left out of a request": lambda record: record.ledger.left_out_frames,
     "replies that gave up and were not accepted": lambda record: record.ledger.declined,
 }

@@ -27,6 +27,8 @@ def action_words(acted: Record, titles: Mapping[str, str]) -> str:
     if name == "verify":
         led = "did not lead" if acted["problem"] else "led"
         return f"looked again at the evidence alone, which {led} to the answer"
+    if name == "chapters":
+        return "read the list of scenes and chapters" if arguments["listed"] else "found no scenes or chapters to read"
     words = _WORDS.get(name, _unknown(name))(acted)
     title = titles.get(arguments.get("video") or "") or _titled(arguments.get("video"), titles)
     return words + (f" of “{title}”" if title else "") + (", which did not work" if acted["problem"] else "")

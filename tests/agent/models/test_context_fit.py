@@ -72,6 +72,16 @@ def test_captions_in_gaps_go_before_words_and_words_before_the_conversation():
     assert len(last.turns[1].text) < len(located.text)
 
 
+def test_the_table_of_contents_goes_first():
+    chapters = tuple(Note(FILM.video_id, 60.0 * n, 60.0 * n + 60, "scene", f"Scene {n}: {LINE}") for n in range(9))
+    request = replace(choosing(clip(1, 900, "a red kite " * 30)), chapters=chapters)
+    first = shorten_request(request, 200)
+    assert first.clips == request.clips
+    assert all(each.text.startswith(f"Scene {n}") for n, each in enumerate(first.chapters))
+    assert sum(len(each.text) for each in first.chapters) <= sum(len(each.text) for each in chapters) - 200
+    assert len(shorten_request(request, 800).clips[0].seen) < 330
+
+
 @pytest.mark.parametrize("tokens", [400, 600, 1200, 2400])
 def test_a_request_is_fitted_and_its_question_stays(tokens):
     request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))

@@ -68,3 +68,20 @@ def test_an_answer_that_could_not_be_verified_says_why(environment: Environment,
     answer = replace(printed[1], unverified="the second look was refused: a [filter]")
     show_answer(answer, environment.videos, Console(file=out, width=200))
     assert "verified  no: the second look was refused: a [filter]\n" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("bill", "said"),
+    [
+        ({"chapters": 4}, "4 scenes or chapters listed"),
+        ({"videos_without_chapters": 1}, "1 video without scenes and chapters"),
+        ({"chapters": 4, "videos_without_chapters": 2}, "listed, 2 videos without scenes and chapters"),
+    ],
+)
+def test_a_ledger_says_if_scenes_and_chapters_were_read(
+    environment: Environment, printed: tuple[str, Answer], bill: dict[str, int], said: str
+) -> None:
+    out = io.StringIO()
+    answer = replace(printed[1], ledger=replace(printed[1].ledger, **bill))
+    show_answer(answer, environment.videos, Console(file=out, width=200))
+    assert out.getvalue().splitlines()[-1].endswith(said)

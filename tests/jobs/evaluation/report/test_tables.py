@@ -167,13 +167,18 @@ def test_a_report_says_by_which_rules_answers_were_given(kinodex: Kinodex, tmp_p
 
 
 def test_what_may_not_be_overlooked_is_said_of_each_system(kinodex: Kinodex, tmp_path: Path) -> None:
-    bills = [Ledger(calls=3, unknown_calls=2, estimated_tokens=1500, sheets=1), Ledger(calls=1, unknown_calls=1)]
+    bills = [
+        Ledger(calls=3, unknown_calls=2, estimated_tokens=1500, sheets=1, videos_without_chapters=1),
+        Ledger(calls=1, unknown_calls=1, chapters=4),
+    ]
     records = [
         answer(each.item_id, ledger=bill) for each, bill in zip(ITEMS, [*bills, Ledger(), Ledger()], strict=True)
     ]
     out = kinodex("eval", "report", write_run(tmp_path / "run", ITEMS, records)).out
     says = "eea: 3 calls without a count of tokens, 1,500 estimated tokens, among the tokens, 1 contact sheets in the"
     assert says in out
+    assert "4 scenes and chapters listed" in out
+    assert "1 videos without the scenes and chapters that a setting asks for" in out
     assert says in (tmp_path / "run" / "report.html").read_text()
 
 

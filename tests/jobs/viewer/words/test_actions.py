@@ -30,6 +30,8 @@ def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **a
         (acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
         (acted("verify", answer="x", second_look="x"), "looked again at the evidence alone, which led to the answer"),
         (acted("verify", "it does not", answer="x"), "which did not lead to the answer"),
+        (acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
+        (acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
         (acted("read_map", place="x"), "took the step “read map”"),
         (acted("answer", sufficient=True), ""),
     ],

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain, cycle, pairwise, takewhile
 from typing import Any
 
@@ -24,6 +25,7 @@ from agent.environment import Environment
 from agent.errors import NeedsLanguage
 from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
+from agent.models.rulebased.quoted_moments import Sights, read_moment, words_of
 from agent.models.rulebased.read_chapters import promise
 from agent.models.rulebased.read_screen import screen_reply
 from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements, to_reply
@@ -73,7 +75,8 @@ class RuleBasedModel:
     def _reply(self, request: Request[Any]) -> dict[str, Any]:
         match request:
             case DiscoverQueries(question=question):
-                return {"queries": cloze_statements(question).queries[:MAX_QUERIES] or (question.text,)}
+                texts = (*words_of(question), *cloze_statements(question).queries)
+                return {"queries": texts[:MAX_QUERIES] or (question.text,)}
             case ProposeQueries(question=question, known=known):
                 return {"queries": _new_statements(question, known)}
             case ScoreAndPropose(question=question, known=known):
@@ -189,7 +192,7 @@ class RuleBasedModel:
 
     def _recall(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any]:
         """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
-        written = screen_reply(request.question, request.notes, len(request.frames))
+        written = self._joined(request) or screen_reply(request.question, request.notes, len(request.frames))
         if written is not None:
             return written
         verdict = judge_frames(self.environment, request.question, request.frames)
@@ -200,6 +203,18 @@ class RuleBasedModel:
             return to_reply(request.question, Verdict(), ())
         reply = to_reply(request.question, verdict, [each.start_s for each in request.notes])
         return reply | {"evidence": [len(request.frames) + number for number in verdict.evidence]}
+
+    def _joined(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any] | None:
+        """Answer what quoted lines and the frames at their times tell together; None where they tell nothing."""
+        question, frames = request.question, request.frames
+        times_s, videos = [frame.time_s for frame in frames], [frame.video_id for frame in frames]
+        matches = partial(match_frames, self.environment, frames=frames)
+        found = read_moment(question, request.notes, Sights(videos, times_s, times_s, matches, MIN_RELEVANT))
+        if found is None:
+            return None
+        evidence = *(at + 1 for at in found.sights), *(len(frames) + at + 1 for at in found.lines)
+        letter, text = question.lettered[found.choice]
+        return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
 
 
 def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Answers from quoted lines: of text on screen and of speech, the one option that stands there word by word.
 
-Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody whom the
-line names too. Other questions are not answered so: a thing that is spoken or written of need not be seen.
+Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody, or what a
+code word is for, that the line names too. Other questions are not answered so: a thing that is spoken or written of
+need not be seen.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.core.question import SCREEN_TEXT, SUBTITLE, Note, Question
+from agent.models.rulebased.quoted_moments import plain as _plain
 from agent.models.rulebased.statements import Verdict
 
 ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
 NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")
+CODE = re.compile(r"\bcode word for (.+?)\?$")
 SPOKEN = re.compile(r"\b(?:said|somebody says|says that|spoken|speaks?|code word)\b", re.I)
 
 
@@ -23,9 +26,9 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
 
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
-    if names := {_plain(name) for name in NAME.findall(question.text)}:
+    if names := {_plain(name) for name in (*NAME.findall(question.text), *CODE.findall(question.text))}:
         named = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
-        said = [(at, text) for at, text in named if names & set(text.split())]
+        said = [(at, text) for at, text in named if any(f" {name} " in f" {text} " for name in names)]
         return _only(question.options, said) if question.options else Verdict()
     if not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
         return Verdict()
@@ -50,7 +53,3 @@ def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> 
     text = question.options[verdict.choice] if question.options else notes[verdict.evidence[0] - 1].text
     evidence = tuple(frames + at for at in verdict.evidence)
     return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))

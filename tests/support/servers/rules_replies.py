@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
+from agent.models.rulebased.quoted_moments import sights_of, words_of
 from agent.models.rulebased.read_screen import read_screen
-from tests.support.servers import rules_words
+from tests.support.servers import rules_lines, rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
+    PROMISING,
     Verdict,
     View,
     judge,
     letter,
     moment,
+    promise_of,
     strongest,
     texts_of,
     wanted,
@@ -70,7 +73,9 @@ def _text_of(note: Part) -> str:
 
 
 def read_notes(question: Question, notes: list[Part]) -> Verdict:
-    """Read notes: text on screen that is asked for; those in general English by their words, which settles nothing."""
+    """Read notes: quoted lines that hold the answer; those in general English by words, which settles nothing."""
+    if (joined := rules_lines.read_with_notes(question, notes)) is not None:
+        return joined
     told = _as_notes(notes)
     written = read_screen(question, told)
     if written.choice is not None:
@@ -121,10 +126,15 @@ def answer(sight: Eyes, asked: Asked) -> Reply:
         return guess(question)
     seen = judge(question, frames_view(sight, asked.frames)) if asked.frames else Verdict()
     told = read_notes(question, asked.notes) if asked.notes else Verdict()
-    best = max(seen, told, key=lambda verdict: verdict.strength)
+    best = _joined(sight, asked) or max(seen, told, key=lambda verdict: verdict.strength)
     if "Answer only if" in asked.text and not best.settled:
         best = Verdict()
     return conclusion(question, best, asked.text)
+
+
+def _joined(sight: Eyes, asked: Asked) -> Verdict | None:
+    """The answer that the quoted lines of a request and its frames tell together."""
+    return rules_lines.read_with_frames(sight, asked.question, asked.notes, asked.frames) if asked.notes else None
 
 
 def guess(question: Question) -> Reply:
@@ -137,9 +147,13 @@ def guess(question: Question) -> Reply:
 
 
 def queries(sight: Eyes, asked: Asked) -> Reply:
-    """Query for the things that the question names; frames add nothing."""
+    """Query for the things that the question names, and for the words of its lines; frames add nothing."""
     if "have been searched for already" in asked.text:
         return {"queries": []}
+    if words := words_of(asked.question):
+        seen = sights_of(asked.question)
+        texts = (*words, *seen) if seen == asked.question.options else (" ".join(seen), *words)
+        return {"queries": list(dict.fromkeys(texts))[:QUERIES]}
     return {"queries": list(wanted(asked.question).queries[:QUERIES]) or [asked.question.text]}
 
 
@@ -163,6 +177,8 @@ def score_segments(sight: Eyes, asked: Asked) -> Reply:
         at, text = np.unravel_index(int(matches[beside].argmax()), (len(beside), len(texts))) if beside else (0, 0)
         best = float(matches[beside][at, text]) if beside else 0.0
         told = f"somewhat like {texts[int(text)]!r}" if best >= 0.5 else ""
+        if (promise := promise_of(asked, part)) > best:
+            best, told = promise, "its summary speaks of it"
         scores.append({"segment": part.number, "reasoning": told, "score": round(100 * best)})
     return {"segments": scores}
 
@@ -177,7 +193,7 @@ def decide(sight: Eyes, asked: Asked) -> Reply:
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
     told = read_notes(question, asked.notes) if asked.notes else Verdict()
-    verdict = max(told, verdict, key=lambda each: (each.settled, each.strength))
+    verdict = _joined(sight, asked) or max(told, verdict, key=lambda each: (each.settled, each.strength))
     open_ones = [part for part in asked.segments if part.open]
     if verdict.settled or not open_ones or "Exploring is over" in asked.text:
         return {**conclusion(question, verdict, asked.text), "segment": None}
@@ -267,6 +283,8 @@ def relevances(sight: Eyes, asked: Asked) -> Reply:
     """Clusters by the words of their captions."""
     matches = likeness(asked.question, asked.notes)
     levels = [3 if match >= PARTLY else 2 if match >= HINT else 1 for match in matches]
+    listed = [promise_of(asked, note) >= PROMISING for note in asked.notes]
+    levels = [max(level, 2) if hint else level for level, hint in zip(levels, listed, strict=True)]
     told = zip(asked.notes, levels, strict=True)
     return {"clusters": [{"cluster": note.number, "relevance": level} for note, level in told]}
 
@@ -283,6 +301,7 @@ def find_missing(sight: Eyes, asked: Asked) -> Reply:
     notes, most = asked.notes, asked.number(r"Describe 1 to (\d+) frames", 1)
     best, strength = strongest(asked.question, notes_view(notes))
     longest = sorted(asked.segments, key=lambda part: part.start_s - part.end_s)
+    longest.sort(key=lambda part: -promise_of(asked, part))
     if best is not None and strength >= PARTLY:
         at_s = notes[best].start_s
         longest.sort(key=lambda part: min(abs(part.start_s - at_s), abs(part.end_s - at_s)))

@@ -49,3 +49,12 @@ def test_a_line_that_names_whom_the_question_names_is_read_and_no_other() -> Non
     assert (verdict.choice, verdict.evidence) == (1, (2,))
     assert read_screen(question, [other]).choice is None
     assert read_screen(Question("Who was late?", question.options), [late]).choice is None
+
+
+def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
+    cellar = Note("v", 4.0, 7.0, "subtitle", "Whoever wants to get into the cellar has to say velvet.")
+    vault = Note("v", 9.0, 12.0, "subtitle", "Remember, for the vault the code word is tango.")
+    question = Question("What is the code word for the cellar?", ("tango", "velvet"))
+    verdict = read_screen(question, [vault, cellar])
+    assert (verdict.choice, verdict.evidence) == (1, (2,))
+    assert read_screen(question, [vault]).choice is None

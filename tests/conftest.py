@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from tests.support.house.once import made_once
 from tests.support.house.process_state import changes, snapshot
 from tests.support.house.schedule import cluster_together, needs_cluster
 from tests.support.servers.ray_node import RayCluster, cluster
+
+if TYPE_CHECKING:
+    from tests.support.libraries.sketch_library import SketchLibrary
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_FILES = {"media", "benchmarks"}
@@ -106,6 +109,21 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     made = made_once(tmp_path_factory, "library", ingest)
     return Path(shutil.copytree(made, tmp_path_factory.mktemp("made") / "library"))  # agents keep captions in it
+
+
+@pytest.fixture(scope="session")
+def copy_sketches(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], SketchLibrary]:
+    """A function that copies a small library of sketch films, made once, into a folder, and opens the copy."""
+    from tests.support.libraries.sketch_library import draw_films, index_films, open_sketches
+
+    def copy(folder: Path) -> SketchLibrary:
+        drawn = made_once(tmp_path_factory, "sketches", draw_films)
+        made = made_once(tmp_path_factory, "sketch-library", lambda place: index_films(place, drawn))
+        shutil.copytree(drawn, folder, dirs_exist_ok=True)
+        shutil.copytree(made, folder / "library")
+        return open_sketches(folder)
+
+    return copy
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from agent.trace.replay_model import ReplayModel
 from agent.trace.trace import trace_to
 from agent.variants.base import Variant, with_settings
 from agent.variants.registry import VARIANTS
-from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, Seen
 from tests.support.servers.rule_server import MODEL, Rules
 
@@ -38,8 +38,8 @@ NOBODY: Models = {}
 
 
 @pytest.fixture(scope="module")
-def sketch(tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
-    return draw_library(tmp_path_factory.mktemp("sketch"))
+def sketch(copy_sketches: Callable[[Path], SketchLibrary], tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
+    return copy_sketches(tmp_path_factory.mktemp("sketch"))
 
 
 @pytest.fixture(scope="module")

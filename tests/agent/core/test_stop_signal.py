@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from agent.requests.tree import Decide, ScoreSegments
 from agent.trace.events import Event, Exchanged, Finished
 from agent.variants.registry import VARIANTS
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, hanging
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 
@@ -30,8 +31,8 @@ GRACE_S = 0.2
 
 
 @pytest.fixture(scope="module")
-def sketches(tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
-    return draw_library(tmp_path_factory.mktemp("sketches"))
+def sketches(copy_sketches: Callable[[Path], SketchLibrary], tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
+    return copy_sketches(tmp_path_factory.mktemp("sketches"))
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jobs.bench.evaluation import Load, bench_eval, ideal, table
 from jobs.errors import UsageError
-from tests.support.libraries.sketch_library import draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 
 LATENCY_S = 0.05
 
@@ -25,8 +26,8 @@ def test_the_ideal_is_what_calls_take_of_which_some_wait_for_others(
 
 
 @pytest.mark.slow
-def test_a_small_run(tmp_path: Path) -> None:
-    draw_library(tmp_path)
+def test_a_small_run(copy_sketches: Callable[[Path], SketchLibrary], tmp_path: Path) -> None:
+    copy_sketches(tmp_path)
     shutil.copy(tmp_path / "questions.jsonl", tmp_path / "films" / "questions.jsonl")
     load = Load(questions=6, at_once=2, latency_s=LATENCY_S)
     uniform, eea = bench_eval(tmp_path, ["uniform", "eea"], load, lambda line: None)

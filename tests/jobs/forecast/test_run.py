@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from jobs.forecast.run import forecast_question
 from jobs.forecast.unwritten import without_writing
 from jobs.model_choice import ModelChoice, endpoint_roles
 from tests.support.command import Kinodex
-from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.rule_server import MODEL, MeteredServer, Rules, RuleServer
 
 NEAR = 1.5
@@ -35,8 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sketches(folder: Path) -> SketchLibrary:
-    return draw_library(folder)
+def sketches(copy_sketches: Callable[[Path], SketchLibrary], folder: Path) -> SketchLibrary:
+    return copy_sketches(folder)
 
 
 @pytest.fixture(scope="module")

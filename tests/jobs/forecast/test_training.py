@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,12 @@ import pytest
 from jobs.forecast.training import describe_helper_calls
 from jobs.model_choice import ModelChoice
 from jobs.train.settings import MasterSettings
-from tests.support.libraries.sketch_library import draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 
 
 @pytest.mark.slow
-def test_helper_calls_grow_with_the_rollouts(tmp_path: Path) -> None:
-    sketches = draw_library(tmp_path)
+def test_helper_calls_grow_with_the_rollouts(copy_sketches: Callable[[Path], SketchLibrary], tmp_path: Path) -> None:
+    sketches = copy_sketches(tmp_path)
     films = {each.film: sketches.films[Path(each.film).stem] for each in sketches.known}
     choice = replace(ModelChoice("m", "http://127.0.0.1:9/v1"), input_price=1.0)
     once = describe_helper_calls(MasterSettings.read(steps=1), sketches.known, films, choice)

@@ -1,9 +1,12 @@
-"""A small library of really drawn, decoded and embedded sketch films, with questions whose answers are known."""
+"""A small library of really drawn, decoded and embedded sketch films, with questions whose answers are known.
+
+Tests take copies of one by the fixture `copy_sketches`.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agent.environment import Environment
@@ -32,21 +35,42 @@ class SketchLibrary:
 
 def draw_library(folder: Path) -> SketchLibrary:
     """Films drawn in a folder, and their library, made in this process."""
-    questions, lines = _draw(folder / "films")
-    library = library_of(folder / "library", sorted((folder / "films").glob("*.mp4")))
-    space = load_space("builtin", device="cpu")
-    rows = library.videos()
-    for row in rows:
+    draw_films(folder)
+    index_films(folder / "library", folder)
+    return open_sketches(folder)
+
+
+def draw_films(folder: Path) -> None:
+    """Draw the films into `films` of a folder, and write `questions.jsonl` and the spoken `lines.json` there."""
+    lines = _draw(folder / "films")
+    said = {name: [asdict(each) for each in spoken] for name, spoken in lines.items()}
+    (folder / "lines.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+def index_films(folder: Path, drawn: Path) -> None:
+    """Write the library of drawn films into a new folder."""
+    library = library_of(folder, sorted((drawn / "films").glob("*.mp4")))
+    lines = json.loads((drawn / "lines.json").read_text(encoding="utf-8"))
+    for row in library.videos():
         said = [
-            TranscriptRow(row.video_id, each.start_s, each.end_s, each.text, "sidecar") for each in lines[row.title]
+            TranscriptRow(row.video_id, each["start_s"], each["end_s"], each["text"], "sidecar")
+            for each in lines[row.title]
         ]
         library.writer.add_transcript({row.video_id: said})
+
+
+def open_sketches(folder: Path) -> SketchLibrary:
+    """Open the `library` in a folder with its `questions.jsonl`."""
+    library = Library.open(str(folder / "library"))
+    space = load_space("builtin", device="cpu")
+    rows = library.videos()
     alone = {Path(row.uri).stem: Environment.of(library, [row], space.embed_text) for row in rows}
-    return SketchLibrary(library, alone, Environment.of(library, rows, space.embed_text), read_known(questions))
+    known = read_known(folder / "questions.jsonl")
+    return SketchLibrary(library, alone, Environment.of(library, rows, space.embed_text), known)
 
 
-def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
-    """Draw the films; returns the path of their questions, and the lines spoken in each film."""
+def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
+    """Draw the films, write their questions beside the folder; returns the lines spoken in each film."""
     from jobs.synthetic.world.questions import write_questions
     from jobs.synthetic.world.render import render_film
     from jobs.synthetic.world.script import write_script
@@ -60,4 +84,4 @@ def _draw(folder: Path) -> tuple[Path, dict[str, tuple[SpokenLine, ...]]]:
         rows += [each.as_json() for each in write_questions(script, name, SEED, QUESTIONS)]
     path = folder.parent / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path, lines
+    return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from agent.models.rulebased.model import RuleBasedModel
 from agent.trace.trace import trace_to
 from jobs.bench.prefix_share.measure import ALL, LiveRun, PrefixFigures, bench_prefix, count, count_traces, table
 from jobs.bench.prefix_share.prompts import Prompt, Tokens
-from tests.support.libraries.sketch_library import SketchLibrary, draw_library
+from tests.support.libraries.sketch_library import SketchLibrary
 
 PICTURE_SIZE = (512, 288)
 
@@ -24,8 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sketches(folder: Path) -> SketchLibrary:
-    drawn = draw_library(folder)
+def sketches(copy_sketches: Callable[[Path], SketchLibrary], folder: Path) -> SketchLibrary:
+    drawn = copy_sketches(folder)
     shutil.copy(folder / "questions.jsonl", folder / "films" / "questions.jsonl")
     return drawn
 

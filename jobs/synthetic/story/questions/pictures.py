@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from jobs.synthetic.story.casting import Prop
@@ -11,57 +11,38 @@ from jobs.synthetic.story.film import Event, StoryScene
 from jobs.synthetic.story.questions.draft import Draft, Facts, moments, options, the
 from jobs.synthetic.world.vocabulary import PLACES, with_article
 
+Words = tuple[str, str, tuple[str, ...]]
+"""The text of a question, its true option, and false ones."""
 Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
 
 
 def giver(facts: Facts, _: Random) -> Iterable[Draft]:
     """Ask who gives a thing to an actor."""
-    for (item, taker), gives in _gives(facts, "what", "other").items():
-        givers = {event.who for event, _ in gives}
-        if len(givers) == 1:
-            (right,) = givers
-            yield Draft(
-                "giver",
-                "pictures",
-                f"Who gives the {item.name} to the {taker.name}?",
-                f"the {right.name}",
-                the(facts.actors, right, taker),
-                moments([event for event, _ in gives]),
-            )
+
+    def words(item: Prop, taker: Prop, right: Prop) -> Words:
+        text = f"Who gives the {item.name} to the {taker.name}?"
+        return text, f"the {right.name}", the(facts.actors, right, taker)
+
+    return _of_gives(facts, "giver", ("what", "other"), "who", words)
 
 
 def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
     """Ask to whom an actor gives a thing."""
-    for (item, who), gives in _gives(facts, "what", "who").items():
-        takers = {event.other for event, _ in gives}
-        if len(takers) == 1:
-            (right,) = takers
-            assert right is not None, "what is given is given to somebody"
-            yield Draft(
-                "receiver",
-                "pictures",
-                f"Who gets the {item.name} from the {who.name}?",
-                f"the {right.name}",
-                the(facts.actors, right, who),
-                moments([event for event, _ in gives]),
-            )
+
+    def words(item: Prop, who: Prop, right: Prop) -> Words:
+        return f"Who gets the {item.name} from the {who.name}?", f"the {right.name}", the(facts.actors, right, who)
+
+    return _of_gives(facts, "receiver", ("what", "who"), "other", words)
 
 
 def given(facts: Facts, _: Random) -> Iterable[Draft]:
     """Ask what an actor gives to another."""
-    for (who, taker), gives in _gives(facts, "who", "other").items():
-        items = {event.what for event, _ in gives}
-        if len(items) == 1:
-            (right,) = items
-            assert right is not None, "something is given"
-            yield Draft(
-                "given",
-                "pictures",
-                f"What does the {who.name} give to the {taker.name}?",
-                with_article(right.name),
-                options(facts.items, right),
-                moments([event for event, _ in gives]),
-            )
+
+    def words(who: Prop, taker: Prop, right: Prop) -> Words:
+        text = f"What does the {who.name} give to the {taker.name}?"
+        return text, with_article(right.name), options(facts.items, right)
+
+    return _of_gives(facts, "given", ("who", "other"), "what", words)
 
 
 def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
@@ -95,6 +76,17 @@ def taker(facts: Facts, _: Random) -> Iterable[Draft]:
                 the(facts.actors, right),
                 moments(takes),
             )
+
+
+def _of_gives(
+    facts: Facts, asks: str, known: tuple[str, str], asked: str, words: Callable[[Prop, Prop, Prop], Words]
+) -> Iterable[Draft]:
+    """Draft a question for each two facts of handovers ("what", "who", "other") that leave one answer for the third."""
+    for pair, gives in _gives(facts, *known).items():
+        answers = {getattr(event, asked) for event, _ in gives}
+        if len(answers) == 1:
+            text, right, wrong = words(*pair, *answers)
+            yield Draft(asks, "pictures", text, right, wrong, moments([event for event, _ in gives]))
 
 
 def _gives(facts: Facts, first: str, second: str) -> Gives:

@@ -57,7 +57,7 @@ def added(
     video: VideoOption = None,
     yes: YesOption = False,
 ) -> None:
-    """Remove the rows that a model added: captions, detections, speech, text, vectors of a space, or clips."""
+    """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
     from index.library import Library
     from index.maintenance.remove import remove_added
 

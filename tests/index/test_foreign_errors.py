@@ -6,11 +6,10 @@ import errno
 import os
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from lance import LanceDataset
 from lance.file import LanceFileSession
 
 from index.foreign_errors import SIGNS, Meaning, Sign, meanings_of
+from tests.support.loopback import serve_handler
 
 ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})
 
@@ -153,15 +153,8 @@ def store_that_refuses(code: str, status: int) -> Iterator[str]:
         def log_message(self, *parts: Any) -> None:
             """Print nothing: pytest's output is for failures."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_handler(Store) as address:
+        yield address
 
 
 @contextmanager

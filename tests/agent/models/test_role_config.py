@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -13,6 +12,7 @@ from agent.errors import BadSettings, KeyMissing
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.role_config import ROLES, Role, api_key, read_roles
 from agent.variants.registry import VARIANTS
+from tests.support.loopback import serve_handler
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
@@ -115,18 +115,12 @@ def test_requests_go_through_the_proxy_of_the_environment(monkeypatch: pytest.Mo
         def log_message(self, *_: object) -> None:
             """Requests are recorded, not printed."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_port}")
+    with serve_handler(Proxy) as address:
+        monkeypatch.setenv("HTTP_PROXY", address)
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
         role = Role(model="m", base_url="http://models.internal/v1", attempts=1)
-        try:
-            exchange = asyncio.run(OpenAIModel(role).ask(discover()))
-        finally:
-            server.shutdown()
-            thread.join()
+        exchange = asyncio.run(OpenAIModel(role).ask(discover()))
     assert exchange.reply is not None
     assert asked == ["http://models.internal/v1/chat/completions"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import signal
 import socket
@@ -27,6 +26,7 @@ from pipeline.sampling.sandbox import ReaderBroken, SandboxLimits, SandboxSample
 from pipeline.sources.fetch import FetchedVideo
 from tests.support.ffmpeg import READING, whole
 from tests.support.killing_server import KillingServer
+from tests.support.loopback import serve_handler
 from tests.support.reader_children import child, children, cpu_s, open_fds, running
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
@@ -163,14 +163,8 @@ def test_subtitles_that_hang_do_not_cost_the_video(sintel: Chunk, endless: Chunk
 
 def test_subtitles_are_read_again_where_somebody_killed_the_child(sintel: Chunk, reader: SandboxSampler) -> None:
     pytest.importorskip("aiohttp")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), KillingServer) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            *_, summary = reader.sample(with_subtitles(sintel, f"http://127.0.0.1:{server.server_port}/film.srt"), FEW)
-        finally:
-            server.shutdown()
-            serving.join()
+    with serve_handler(KillingServer) as address:
+        *_, summary = reader.sample(with_subtitles(sintel, f"{address}/film.srt"), FEW)
     assert len(KillingServer.kills) == 1
     assert isinstance(summary, ChunkSummary)
     assert ([line.text for line in summary.transcript], summary.subtitle_errors) == (["hello"], ())

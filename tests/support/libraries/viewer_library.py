@@ -13,7 +13,6 @@ import json
 import re
 import shutil
 import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import uvicorn
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -43,6 +41,7 @@ from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
 from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.loopback import serve_app
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 
@@ -255,12 +254,5 @@ def served(*places: object, space: str | None = None, towers: TextTowers | None 
     listener = socket.create_server(("127.0.0.1", 0))
     api = ViewerApi(classify_inputs([str(place) for place in places]), space, towers)
     app = make_app(api, list(LOOPBACK))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    with serve_app(app, listener) as address:
+        yield address

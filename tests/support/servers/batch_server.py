@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
+
+from tests.support.loopback import serve_handler
 
 Reply = Callable[[dict], dict]
 """A chat completion's content, as JSON values, for a request's body."""
@@ -150,15 +152,9 @@ def serving(server: BatchServer, port: int = 0) -> Iterator[BatchServer]:
     class Handler(_Handler):
         batch_server = server
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,))
-        thread.start()
-        server.base_url = f"http://127.0.0.1:{http.server_address[1]}/v1"
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with serve_handler(Handler, port) as address:
+        server.base_url = f"{address}/v1"
+        yield server
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
+
+from tests.support.loopback import serve_handler
 
 COMMIT = "0" * 40
 NOBODY_THERE = "http://127.0.0.1:9"
@@ -70,12 +71,5 @@ def hub_of(root: Path) -> Iterator[str]:
         def log_message(self, *said: Any) -> None:
             """Nothing: pytest's output is for what fails."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_handler(Hub) as address:
+        yield address

@@ -5,15 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import uvicorn
 
 from agent.core.budget import Budget
 from agent.variants.registry import find_variant
@@ -24,6 +21,7 @@ from jobs.serve.questions import Questions
 from jobs.serve.settings import ServeSettings
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
+from tests.support.loopback import serve_app
 
 JSON = {"content-type": "application/json"}
 
@@ -134,15 +132,9 @@ def serving(
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     site = Site(ViewerApi(inputs), Questions(inputs.libraries, chosen), Guard("127.0.0.1", port, token))
-    server = uvicorn.Server(uvicorn.Config(make_app(site), log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    try:
-        yield Client(f"http://127.0.0.1:{port}", site, headers)
-    finally:
-        site.questions.stop_all()
-        server.should_exit = True
-        thread.join()
-        site.questions.close()
-        listener.close()
+    with closing(site.questions), serve_app(make_app(site), listener) as address:
+        try:
+            yield Client(address, site, headers)
+        finally:
+            site.questions.stop_all()

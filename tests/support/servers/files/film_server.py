@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tests.support.loopback import serve_handler
 
 
 class FilmHandler(http.server.BaseHTTPRequestHandler):
@@ -41,10 +42,5 @@ class FilmHandler(http.server.BaseHTTPRequestHandler):
 def film_server() -> Iterator[str]:
     """Serve films until the block ends, and give the address."""
     FilmHandler.visits = 0
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FilmHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve_handler(FilmHandler) as address:
+        yield address

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import functools
 import http.server
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+
+from tests.support.loopback import serve_handler
 
 
 class _FolderHandler(http.server.SimpleHTTPRequestHandler):
@@ -46,14 +46,6 @@ class _FolderHandler(http.server.SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-@contextmanager
-def serve_folder(folder: Path, login: str | None = None) -> Iterator[str]:
+def serve_folder(folder: Path, login: str | None = None) -> AbstractContextManager[str]:
     """Serve a folder until the block ends, and give the address."""
-    handler = functools.partial(_FolderHandler, directory=str(folder), login=login)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serve_handler(functools.partial(_FolderHandler, directory=str(folder), login=login))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import http.server
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from tests.support.loopback import serve_handler
 
 
 class _PartHandler(http.server.BaseHTTPRequestHandler):
@@ -42,14 +42,6 @@ class _PartHandler(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-@contextmanager
-def serve_parts(folder: Path) -> Iterator[str]:
+def serve_parts(folder: Path) -> AbstractContextManager[str]:
     """Serve a folder until the block ends, and give the address."""
-    handler = type("Handler", (_PartHandler,), {"folder": folder})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serve_handler(type("Handler", (_PartHandler,), {"folder": folder}))

@@ -9,7 +9,7 @@ sources or workers, but for those that follow a loss or a failure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -128,11 +128,6 @@ class WorkQueue:
         for tasks in (self._again, self._reads, self._bound):
             tasks.clear()
         self.reads = 0
-
-
-def sizes_of(sources: Iterable[Source]) -> list[int]:
-    """List the sizes of sources in bytes by their stamps; -1 where there is none."""
-    return [-1 if source.stamp is None else source.stamp.size_bytes for source in sources]
 
 
 def _is_part_of(task: Read, video_id: str) -> bool:

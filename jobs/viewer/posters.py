@@ -57,7 +57,6 @@ class Posters:
         self._uris = uris
         self._libraries: dict[int, Library] = {}
         self._kept: OrderedDict[str, Poster] = OrderedDict()
-        self._kept_bytes = kept_bytes
         self._room = kept_bytes
 
     def poster(self, number: int, video_id: str) -> Poster:

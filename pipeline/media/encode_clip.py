@@ -47,21 +47,13 @@ class _Place(NamedTuple):
     at_s: float
 
 
-def encode_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) -> ClipFile:
-    """Encode `[start_s, end_s)` of a video, picture and sound, into `out` (.mp4), upright and with square pixels.
-
-    The clip's clock begins at 0 with `start_s`; its first picture is the one that the video shows then. Raises
-    VideoError if it shows none there, and as `open_container`.
-    """
-    (clip,) = encode_ranges(path, name, out, [(start_s, end_s)])
-    return clip
-
-
 def encode_ranges(path: Path, name: str, out: Path, ranges: Sequence[tuple[float, float]]) -> list[ClipFile]:
-    """Encode ranges `[start_s, end_s)` of a video into one file, one after another, as `encode_clip` does with one.
+    """Encode ranges `[start_s, end_s)` of a video, picture and sound, one after another into `out` (.mp4).
 
-    Each takes the time that it was given: one that reaches over the end of the video stands still there. Returns an
-    entry a range, in this order. Raises VideoError for a range without a picture.
+    Pictures are upright and have square pixels. The clip's clock begins at 0 with the first range; the first picture of
+    each is the one that the video shows at its start. Each takes the time that it was given: one that reaches over the
+    end of the video stands still there. Returns an entry a range, in this order. Raises VideoError for a range without
+    a picture, and as `open_container`.
     """
     import av
 

@@ -13,7 +13,6 @@ from typing import Literal
 from pipeline.media.facts import MediaFacts
 
 Way = Literal["file", "remuxed", "transcoded"]
-WAYS: tuple[Way, ...] = ("file", "remuxed", "transcoded")
 
 MP4_CONTAINER, WEBM_CONTAINER = "mp4", "webm"
 NAMES = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from jobs.ingest.messages import Read
-from jobs.ingest.work_queue import BUNDLE_BYTES, WorkQueue, sizes_of
+from jobs.ingest.work_queue import BUNDLE_BYTES, WorkQueue
 from pipeline.decoding.base import Span
 from pipeline.sampling.sample import Chunk
-from pipeline.sources.fetch import FetchedVideo, Source, Stamp
+from pipeline.sources.fetch import FetchedVideo, Source
 
 
 def source(name: str) -> Source:
@@ -86,7 +86,3 @@ def test_a_run_that_is_stopped_has_no_work_left() -> None:
     queue.identify_again(source("c"))
     queue.clear()
     assert not queue and queue.reads == queue.bundles == 0
-
-
-def test_sizes_are_those_of_the_stamps() -> None:
-    assert sizes_of([Source("/a", "a", stamp=Stamp(5, "x")), source("b")]) == [5, -1]

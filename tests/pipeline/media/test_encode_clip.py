@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import VideoError
 from pipeline.images.encode_video import encode_video
-from pipeline.media.encode_clip import encode_clip, encode_ranges
+from pipeline.media.encode_clip import encode_ranges
 
 FPS = 10
 LEVELS = 12
@@ -35,7 +35,7 @@ def shown(path: Path) -> list[tuple[float, int]]:
 
 
 def test_a_clip_begins_with_what_is_shown_at_its_first_instant(film: Path, tmp_path: Path) -> None:
-    clip = encode_clip(film, "film", tmp_path / "clip.mp4", 2.55, 3.25)
+    (clip,) = encode_ranges(film, "film", tmp_path / "clip.mp4", [(2.55, 3.25)])
     assert (clip.start_s, clip.way, clip.has_sound) == (2.55, "encoded", False)
     assert clip.end_s == pytest.approx(3.25)
     numbers = [number % LEVELS for number in range(25, 33)]
@@ -44,14 +44,14 @@ def test_a_clip_begins_with_what_is_shown_at_its_first_instant(film: Path, tmp_p
 
 
 def test_a_range_over_the_end_holds_what_there_is(film: Path, tmp_path: Path) -> None:
-    clip = encode_clip(film, "film", tmp_path / "clip.mp4", 5.8, 60.0)
+    (clip,) = encode_ranges(film, "film", tmp_path / "clip.mp4", [(5.8, 60.0)])
     assert clip.end_s == pytest.approx(6.0)
     assert [number for _, number in shown(clip.path)] == [58 % LEVELS, 59 % LEVELS]
 
 
 def test_a_range_without_pictures_leaves_no_file(film: Path, tmp_path: Path) -> None:
     with pytest.raises(VideoError, match=r"film: got a range from 8\.00 s, and no picture"):
-        encode_clip(film, "film", tmp_path / "clip.mp4", 8.0, 9.0)
+        encode_ranges(film, "film", tmp_path / "clip.mp4", [(8.0, 9.0)])
     assert not list(tmp_path.iterdir())
 
 
@@ -82,7 +82,7 @@ def test_sides_become_even(tmp_path: Path) -> None:
         stream.width, stream.height, stream.pix_fmt = 97, 63, "yuv444p"
         frame = av.VideoFrame.from_ndarray(np.full((63, 97, 3), 90, np.uint8), format="rgb24")
         container.mux([*stream.encode(frame.reformat(format="yuv444p")), *stream.encode()])
-    encode_clip(tmp_path / "odd.mkv", "odd", tmp_path / "clip.mp4", 0.0, 0.1)
+    encode_ranges(tmp_path / "odd.mkv", "odd", tmp_path / "clip.mp4", [(0.0, 0.1)])
     with av.open(str(tmp_path / "clip.mp4")) as container:
         assert (container.streams.video[0].width, container.streams.video[0].height) == (96, 62)
 
@@ -101,7 +101,7 @@ def samples(path: Path, start_s: float, length_s: float) -> NDArray[np.float32]:
 @pytest.mark.needs_media
 def test_sound_is_that_of_the_range(media: Path, tmp_path: Path) -> None:
     film = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
-    clip = encode_clip(film, "sintel", tmp_path / "clip.mp4", 21.3, 24.8)
+    (clip,) = encode_ranges(film, "sintel", tmp_path / "clip.mp4", [(21.3, 24.8)])
     assert clip.has_sound
     ours, theirs = samples(clip.path, 0.5, 2.5), samples(film, 21.8, 2.5)
     assert np.corrcoef(ours, theirs)[0, 1] > 0.98
@@ -112,7 +112,7 @@ def test_sound_is_that_of_the_range(media: Path, tmp_path: Path) -> None:
 @pytest.mark.needs_media
 def test_a_rotated_film_comes_out_upright(media: Path, tmp_path: Path) -> None:
     film = media / "awkward" / "decord__video_90.mov"
-    clip = encode_clip(film, "turned", tmp_path / "clip.mp4", 0.0, 0.1)
+    (clip,) = encode_ranges(film, "turned", tmp_path / "clip.mp4", [(0.0, 0.1)])
     with av.open(str(film)) as source, av.open(str(clip.path)) as container:
         stored, ours = next(source.decode(video=0)), next(container.decode(video=0))
     assert (ours.width, ours.height) == (stored.height, stored.width)
@@ -122,6 +122,6 @@ def test_a_rotated_film_comes_out_upright(media: Path, tmp_path: Path) -> None:
 @pytest.mark.needs_media
 def test_a_file_that_cannot_be_searched_is_decoded_from_its_beginning(media: Path, tmp_path: Path) -> None:
     film = media / "awkward" / "mediabunny__hevc-aac.avi"
-    clip = encode_clip(film, "avi", tmp_path / "clip.mp4", 0.4, 0.8)
+    (clip,) = encode_ranges(film, "avi", tmp_path / "clip.mp4", [(0.4, 0.8)])
     assert clip.end_s == pytest.approx(0.8)
     assert len(shown(clip.path)) == pytest.approx(0.4 * 25, abs=3)

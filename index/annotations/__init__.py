@@ -1,4 +1,4 @@
-"""Rows that are added to videos after their ingest: captions, detections, speech, vectors, captions of clips.
+"""Rows that are added to videos after their ingest, stage by stage, and captions that agents keep of their parts.
 
 May import index.videos, index.store and index.embedding.
 """

@@ -65,10 +65,10 @@ def plain_label(label: str) -> str:
 
 
 class Additions:
-    """Captions, detections, speech and vectors of further spaces: added by a model, complete video by video.
+    """Rows of the optional stages: added by a model, complete video by video.
 
-    `stage` is captions, detections, speech or vectors; of vectors, `model` is the space's digest. Vectors in the
-    library's own space are no addition: ingest writes them, and nothing here may delete them.
+    `stage` is one of `index.store.schema.STAGES`; of vectors and sentences, `model` is the digest of the space. Vectors
+    in the library's own space are no addition: ingest writes them, and nothing here may delete them.
     """
 
     def __init__(self, tables: Tables, visible: VisibilityCache, own_space: Fingerprint) -> None:

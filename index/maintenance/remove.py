@@ -41,7 +41,7 @@ def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
 
 
 def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> None:
-    """Remove what a model added to videos: captions, detections, speech, vectors (by digest), or clips.
+    """Remove what a model added to videos: a stage (vectors and sentences by digest), or clips.
 
     Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
     """

@@ -44,7 +44,7 @@ class Stage(Protocol):
 
     @property
     def name(self) -> str:
-        """One of captions, detections, speech, vectors."""
+        """One of `index.store.schema.STAGES`."""
 
     @property
     def model(self) -> str:

@@ -53,7 +53,7 @@ class VideoLine(BaseModel):
 
 
 class Stage(BaseModel):
-    """Rows that an optional stage (captions, detections, speech, text, vectors) added, and its model."""
+    """Rows that an optional stage such as captions or text added, and its model."""
 
     stage: str
     model: Text

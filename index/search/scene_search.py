@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from index.annotations.scenes import STAGE, TABLE
 from index.rows import Hit, Scope
 from index.search.query import Rows, check_scope, check_words, search_until_k
 from index.store.database import Tables
@@ -12,7 +13,6 @@ from index.store.late_tables import present
 from index.store.quiet_lance import MultiMatchQuery
 from index.videos.visibility import VisibilityCache
 
-TABLE, STAGE = "scenes", "summaries"
 COLUMNS = ["video_id", "start_s", "end_s", "title", "text", "model"]
 
 

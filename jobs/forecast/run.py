@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agent.core.answer_rules import AnswerRules
@@ -17,6 +16,7 @@ from jobs.benchmarks.samples import Sample
 from jobs.evaluation.run.make_plan import RunRequest, check_same, make_plan
 from jobs.evaluation.run.run import MAX_FRAMES
 from jobs.evaluation.run.run_folder import PLAN, RunPlan, read_plan, read_results
+from jobs.evaluation.run.solve import EnvironmentOf, environments_of
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
 from jobs.forecast.forecast import Forecast, from_ledgers
@@ -80,19 +80,11 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
     return [forecasts[each.name] for each in plan.contenders]
 
 
-def _open_environments(context: RunContext) -> Callable[[tuple[str, ...]], Environment]:
+def _open_environments(context: RunContext) -> EnvironmentOf:
     """As the solver does, but texts are embedded many at a time: the last digits of scores do not matter here."""
     library = Library.open(context.library)
     embed_text = library.load_space(context.space, "text").embed_text
-    rows = {row.video_id: row for row in library.videos()}
-
-    @lru_cache(ENVIRONMENTS)
-    def shared(video_ids: tuple[str, ...]) -> Environment:
-        videos = [rows[each] for each in video_ids]
-        shown = {"subtitles": context.subtitles, "screen_text": context.screen_text}
-        return Environment.of(library, videos, embed_text, None, **shown, space=context.space)
-
-    return shared if context.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
+    return environments_of(context, library, embed_text, None, ENVIRONMENTS)
 
 
 def _tasks(plan: RunPlan, samples: Sequence[Sample]) -> list[Task]:

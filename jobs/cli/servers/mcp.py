@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from contextlib import suppress
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from jobs.mcp.tools import LibraryTools
     from jobs.model_choice import ModelChoice
 
+
+log = logging.getLogger(__name__)
 
 NO_MODEL = (
     "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
@@ -102,7 +105,7 @@ async def _serve(
             try:
                 await server.run_stdio_async()
             except* BrokenPipeError:
-                pass  # the client has left
+                log.info("the client has left")
             finally:
                 signal.signal(signal.SIGINT, before)
         else:

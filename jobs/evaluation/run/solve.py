@@ -21,7 +21,7 @@ from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models, ShownFrame
 from agent.core.question import Note, Segment
-from agent.environment import Environment
+from agent.environment import Detect, Environment
 from agent.errors import AllRejected, ModelRejected
 from agent.evidence import evidence_ranges
 from agent.library_videos import EmbedText
@@ -149,16 +149,21 @@ def open_environments(context: RunContext) -> EnvironmentOf:
     """Open the library, and give a function from some of its videos to their environment; the last used stay open."""
     library = Library.open(context.library)
     tower = library.load_space(context.space, "text")
-    rows = {row.video_id: row for row in library.videos()}
     detect = None
     if context.detector is not None:
         from jobs.annotate.agent_detector import detect_with
 
         detect = detect_with(library, context.detector)
+    return environments_of(context, library, _one_by_one(tower.embed_text), detect, ENVIRONMENTS)
 
-    embed_text = _one_by_one(tower.embed_text)
 
-    @lru_cache(ENVIRONMENTS)
+def environments_of(
+    context: RunContext, library: Library, embed_text: EmbedText, detect: Detect | None, most: int
+) -> EnvironmentOf:
+    """Give a function from ids of videos of a library to their environment; the `most` last used stay open."""
+    rows = {row.video_id: row for row in library.videos()}
+
+    @lru_cache(most)
     def shared(video_ids: tuple[str, ...]) -> Environment:
         videos = [rows[each] for each in video_ids]
         shown = {"subtitles": context.subtitles, "screen_text": context.screen_text}

@@ -111,7 +111,7 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name)
             model, found = transformers.AutoModel.from_pretrained(name, output_loading_info=True)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
             raise _load_error(name, error) from error
         facts = read_facts(name, lambda path: _read_json(name, path), *_limits(model, tokenizer))
     missing = [key for key in found["missing_keys"] if not key.startswith(OF_OTHER_HEADS)]

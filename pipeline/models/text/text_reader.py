@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -24,6 +25,7 @@ from pipeline.models.boxes import Box
 from pipeline.models.text.scripts import check_languages, keep_scripts, scripts_of
 
 if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
     from PIL.Image import Image
 
 CARRIED = "PP-OCRv6-small"
@@ -38,6 +40,9 @@ small print that it finds in a part of it. What a band's edge cuts is whole in t
 EDGE = 0.005
 SAME_PLACE = 0.5
 """Part of the smaller of two boxes that lies in the other one where both are of one line."""
+DETECTOR_INPUT, RECOGNISER_INPUT = (1, 3, 64, 64), (1, 3, 48, 64)
+SPECIAL_CLASSES = (1, 2)
+"""Classes of a recogniser beside its characters: no letter, and mostly a blank."""
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 
@@ -162,26 +167,60 @@ def _engine(model: TextModel) -> Any:
 
 
 def _characters(model: TextModel) -> str:
-    """All characters that a recogniser knows: from its own metadata, else from the file beside it."""
-    from onnxruntime import InferenceSession
-    from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
+    """All characters that a recogniser knows, a line each: from its own metadata, else from the file beside it.
 
-    for path in (model.detector, model.recogniser):
-        try:
-            session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        except (Fail, InvalidGraph, InvalidProtobuf) as error:
-            raise WrongModel(
-                f"{path} is no ONNX model that ONNX Runtime can load ({error}); export it again"
-            ) from error
-    held: str | None = session.get_modelmeta().custom_metadata_map.get("character")
-    if held is not None:
-        return held
-    if model.characters is None:
+    Raises WrongModel for files that are no detector and recogniser, and for characters that are another one's.
+    """
+    detector, recogniser = _session(model.detector), _session(model.recogniser)
+    held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
+    if held is None and model.characters is None:
         raise WrongModel(
             f"{model.recogniser} holds no list of its characters; put the dictionary that it was trained with beside "
             "it, as a text file with a character a line"
         )
-    return model.characters.read_text("utf-8")
+    characters = "\n".join(held.splitlines()) if held is not None else _read_characters(model.characters)
+    _output_shape(detector, model.detector, DETECTOR_INPUT, "a detector of text", 4)
+    classes = _output_shape(recogniser, model.recogniser, RECOGNISER_INPUT, "a recogniser of text", 3)[-1]
+    known = characters.count("\n") + 1
+    if classes - known not in SPECIAL_CLASSES:
+        raise WrongModel(
+            f"{model.recogniser} tells {classes} classes apart, and its list has {known} characters, which is another "
+            "one's; put the dictionary that it was trained with beside it"
+        )
+    return characters
+
+
+def _session(path: Path) -> InferenceSession:
+    from onnxruntime import InferenceSession
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
+
+    try:
+        return InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except (Fail, InvalidGraph, InvalidProtobuf) as error:
+        raise WrongModel(f"{path} is no ONNX model that ONNX Runtime can load ({error}); export it again") from error
+
+
+def _output_shape(
+    session: InferenceSession, path: Path, shape: tuple[int, ...], kind: str, dimensions: int
+) -> tuple[int, ...]:
+    """Run a model once on an empty picture and return the shape of its output, which has so many dimensions."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    found, errors = (), (state.Fail, state.InvalidArgument, state.RuntimeException, state.NotImplemented, ValueError)
+    with suppress(*errors):
+        found = session.run(None, {session.get_inputs()[0].name: np.zeros(shape, np.float32)})[0].shape
+    if len(found) != dimensions:
+        raise WrongModel(f"{path} is not {kind} of PaddleOCR's; give one that was exported to ONNX from there")
+    return found
+
+
+def _read_characters(path: Path | None) -> str:
+    """Read a file of characters, a line each."""
+    assert path is not None
+    try:
+        return path.read_text("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise WrongModel(f"{path} is no text in UTF-8 ({error}); give the dictionary as such") from error
 
 
 def _one_file(folder: Path, pattern: str) -> Path | None:

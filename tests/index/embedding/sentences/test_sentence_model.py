@@ -62,6 +62,9 @@ def test_a_folder_without_weights_or_with_half_of_them(tmp_path):
     save_file(kept, weights, {"format": "pt"})
     with pytest.raises(BadCheckpoint, match=r"whose weights lack encoder\.layer\.1"):
         load_sentence_model(str(tmp_path / "bert"))
+    weights.write_bytes(weights.read_bytes()[:5000])
+    with pytest.raises(BadCheckpoint, match="cannot load the sentence model"):
+        load_sentence_model(str(tmp_path / "bert"))
 
 
 @pytest.mark.slow

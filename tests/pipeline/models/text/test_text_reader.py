@@ -103,3 +103,28 @@ def test_a_recogniser_without_characters_asks_for_them(tmp_path):
     shutil.copy(find_text_model().detector, tmp_path / "no_characters_rec.onnx")
     with pytest.raises(WrongModel, match="holds no list of its characters"):
         load_text_reader(str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a_rec.onnx", "a recogniser of text"), ("a_det.onnx", "a detector")])
+def test_a_model_of_another_kind_is_refused_before_it_reads(tmp_path, name, kind):
+    carried = find_text_model()
+    shutil.copy(carried.recogniser, tmp_path / "rec.onnx")
+    (tmp_path / "characters.txt").write_text("a\nb\n")
+    if name == "a_rec.onnx":
+        (tmp_path / "rec.onnx").unlink()
+        shutil.copy(carried.detector, tmp_path / name)
+    else:
+        shutil.copy(carried.detector.with_name("ch_ppocr_mobile_v2.0_cls_mobile.onnx"), tmp_path / name)
+    with pytest.raises(WrongModel, match=f"{name} is not {kind}"):
+        load_text_reader(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("characters", "message"), [(b"a\nb\n", "18710 classes apart, and its list has 2"), (b"\xff\n", "no text in UTF-8")]
+)
+def test_characters_of_another_recogniser_are_refused(tmp_path, characters, message):
+    bare = find_text_model().recogniser.read_bytes().replace(b"character", b"chbracter")  # no characters in it
+    (tmp_path / "rec.onnx").write_bytes(bare)
+    (tmp_path / "characters.txt").write_bytes(characters)
+    with pytest.raises(WrongModel, match=message):
+        load_text_reader(str(tmp_path))

@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from index.annotations.additions import Additions, plain_label
+from index.annotations.additions import Additions
+from index.annotations.captions import caption_vectors, read_captions
 from index.annotations.clip_captions import ClipCaptions
+from index.annotations.detections import detected_frames, detection_labels, read_detections
 from index.annotations.scenes import Scenes
 from index.annotations.screen_text import ScreenText
 from index.annotations.sentences import Sentences
 from index.annotations.speakers import Speakers
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
-from index.embedding.load_tower import torch_package
-from index.embedding.space import Fingerprint, Space, load_space
-from index.errors import QueryError, SpaceMismatch, TimeOutside, TorchMissing
+from index.embedding.space import Fingerprint, Space
+from index.load_space import load_tower_of
 from index.rows import (
     CaptionRow,
     DetectionRow,
@@ -34,17 +35,14 @@ from index.rows import (
 )
 from index.search.in_memory import InMemory
 from index.search.search import Search
-from index.store.carried_towers import find_tower, open_image_tower, open_text_tower
 from index.store.database import Tables, find_space, space_tables
-from index.store.filters import all_of, at_least, equal, of_frames, one_of, overlapping, within
-from index.store.schema import FRAME_NO_BITS, read_heading, vectors_table
+from index.store.filters import all_of, equal, overlapping
+from index.store.schema import read_heading, vectors_table
 from index.videos.ingest_log import IngestLog
+from index.videos.stored_frames import frame_times, read_frames, read_frames_at
 from index.videos.visibility import VisibilityCache, matching_videos, space_scope
 
 GLOB = re.compile(r"[*?\[]")
-EXACT_S = 1e-6
-FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
-CAPTION_COLUMNS = [*CaptionRow.__slots__]
 
 
 class LibraryReader:
@@ -172,41 +170,7 @@ class LibraryReader:
         Raises SpaceMismatch if the library does not hold the space or the name stands for other weights here, or a
         SpaceError: TorchMissing where there is no exported tower and no torch.
         """
-        held = self.space(name)
-        if towers == "text" and (text_tower := open_text_tower(self.uri, held.digest)):
-            return text_tower
-        if towers == "image" and (image_tower := open_image_tower(self.uri, held.digest)):
-            return image_tower
-        return self._load_with_torch(held, towers)
-
-    def _load_with_torch(self, held: Fingerprint, towers: Literal["both", "text", "image"]) -> Space:
-        try:
-            loaded = load_space(held.name, towers=towers)
-        except ModuleNotFoundError as error:
-            if torch_package(error) is None:
-                raise
-            raise TorchMissing(
-                f"cannot embed with {held.name}: {error.name} is not installed, and {self._way_to_tower(held, towers)}"
-            ) from error
-        if loaded.fingerprint.digest != held.digest:
-            raise SpaceMismatch(
-                f"got space {loaded.fingerprint}, but {self.uri} holds {held}: here the same name stands for other "
-                "weights or other preprocessing; use those that the library was made with"
-            )
-        return loaded
-
-    def _way_to_tower(self, held: Fingerprint, towers: Literal["both", "text", "image"]) -> str:
-        """Say how to get a tower of a space where neither torch nor an exported one can be used."""
-        if towers == "image" and find_tower(self.uri, held.digest, "image"):
-            return (
-                f"the image tower that {self.uri} carries needs ONNX Runtime, which is not installed either; "
-                "`pip install 'kinodex[onnx]'` brings it"
-            )
-        option = " --with-image-tower" if towers == "image" else ""
-        return (
-            f"{self.uri} carries no exported tower for that; run `kinodex add text-tower {self.uri}{option}` where "
-            "the model is, or `pip install 'kinodex[clip]'` here"
-        )
+        return load_tower_of(self.uri, self.space(name), towers)
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read all frame vectors of a video in time order, to be searched in memory.
@@ -225,9 +189,7 @@ class LibraryReader:
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
-        rows = self.tables.rows("frames", equal("video_id", self.video(video_id).video_id), ["frame_no", "time_s"])
-        frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
-        return frame_no, rows["time_s"].to_numpy()[first]
+        return frame_times(self.tables, self.video(video_id))
 
     def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
         """Read a video's frames to search them again and again, a hundred times faster than by `search.frames`."""
@@ -235,17 +197,7 @@ class LibraryReader:
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         """Read stored frames with their pictures, in the order given; raises TimeOutside for an unknown number."""
-        video = self.video(video_id)
-        numbers = [int(number) for number in frame_nos]
-        if not numbers:
-            return []
-        possible = [number for number in numbers if 0 <= number < 1 << FRAME_NO_BITS]
-        rows = self.tables.rows("frames", of_frames(video.video_id, possible), FRAME_COLUMNS).to_pylist()
-        stored = {row["frame_no"]: StoredFrame(**row) for row in rows}
-        for number in numbers:
-            if number not in stored:
-                raise TimeOutside(f"got frame {number} of {video.title}, which has no such frame; ask for it by time")
-        return [stored[number] for number in numbers]
+        return read_frames(self.tables, self.video(video_id), frame_nos)
 
     def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
         """Read one stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
@@ -253,18 +205,7 @@ class LibraryReader:
         `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
         at exactly this time (within a microsecond) or TimeOutside.
         """
-        video = self.video(video_id)
-        for time_s in times_s:
-            if not video.start_s <= time_s < video.end_s:
-                allowed = f"[{video.start_s:.3f}, {video.end_s:.3f})"
-                raise TimeOutside(
-                    f"got {time_s:.3f} s of {video.title}, which covers {allowed} s; give a time in there"
-                )
-        if times_s and not video.frames:
-            raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
-        rows = self.tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"]).sort_by("time_s")
-        numbers, stored_s = rows["frame_no"].to_numpy(), rows["time_s"].to_numpy()
-        return self.frames(video.video_id, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
+        return read_frames_at(self.tables, self.video(video_id), times_s, mode)
 
     def segments(self, video_id: str) -> list[SegmentRow]:
         """Read the segments in order, each with its caption by the newest model that captioned the video.
@@ -285,11 +226,7 @@ class LibraryReader:
         """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
         video = self.video(video_id)
         models = [name for name in self._models("captions", video) if model in (None, name)]
-        if not models:
-            return []
-        of_model = equal("video_id", video.video_id) & equal("model", models[-1])
-        rows = self.tables.rows("captions", of_model, CAPTION_COLUMNS).sort_by("segment_no")
-        return [CaptionRow(**row) for row in rows.to_pylist()]
+        return read_captions(self.tables, video, models[-1]) if models else []
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """Read the vectors of the captions that `captions` returns, for a video that is known by its words alone.
@@ -298,13 +235,7 @@ class LibraryReader:
         vectors are in the library's own space.
         """
         video = self.video(video_id)
-        dim = self.tables["captions"].schema.field("vector").type.list_size
-        newest = self._models("captions", video)[-1:]
-        of_model = equal("video_id", video.video_id) & one_of("model", newest)
-        rows = self.tables.rows("captions", of_model, ["segment_no", "start_s", "vector"]).sort_by("segment_no")
-        rows = rows.filter(rows["vector"].is_valid())
-        vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, dim)
-        return FrameVectors(rows["segment_no"].to_numpy(), rows["start_s"].to_numpy(), vectors)
+        return caption_vectors(self.tables, video, self._models("captions", video)[-1:])
 
     def detections(
         self,
@@ -317,36 +248,17 @@ class LibraryReader:
         """Read the detections at times in `[start_s, end_s)`, in order, by all models that completed the stage."""
         video = self.video(video_id)
         models = self._models("detections", video)
-        if not models:
-            return []
-        of_label = [] if label is None else [equal("label", plain_label(label))]
-        of_video = [equal("video_id", video.video_id), one_of("model", models), at_least("score", min_score)]
-        rows = self.tables.rows("detections", all_of(of_video + of_label + within(start_s, end_s)))
-        rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
-        return [DetectionRow(**row | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
+        return read_detections(self.tables, video, models, start_s, end_s, label, min_score)
 
     def detection_labels(self, video_id: str) -> list[str]:
         """List the labels of a video's detections, those found most often first; without reading the detections."""
         video = self.video(video_id)
-        models = self._models("detections", video)
-        if not models:
-            return []
-        of_video = all_of([equal("video_id", video.video_id), one_of("model", models)])
-        counts = self.tables.rows("detections", of_video, ["label"])["label"].value_counts().to_pylist()
-        return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
+        return detection_labels(self.tables, video, self._models("detections", video))
 
     def detected_frames(self, video_id: str) -> dict[str, NDArray[np.int32]]:
         """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
         video = self.video(video_id)
-        models = self._models("detections", video)
-        if not models:
-            return {}
-        of_video = all_of([equal("video_id", video.video_id), one_of("model", models)])
-        rows = self.tables.rows("detections", of_video, ["label", "frame_no"])
-        labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
-        numbers = rows["frame_no"].to_numpy()
-        frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
-        return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
+        return detected_frames(self.tables, video, self._models("detections", video))
 
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
@@ -380,20 +292,3 @@ class LibraryReader:
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
         return self.visible.models(stage, [video.video_id]).get(video.video_id, ())
-
-
-def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: VideoRow) -> int:
-    """Find which of the rising `stored_s` stands for `time_s`; of two equally near ones the earlier."""
-    nearest = int(np.argmin(np.abs(stored_s - time_s)))
-    if mode == "nearest":
-        return nearest
-    if mode == "shown":
-        return max(int(np.searchsorted(stored_s, time_s + EXACT_S, side="right")) - 1, 0)
-    if mode != "exact":
-        raise QueryError(f"got mode {mode!r}; it is nearest, exact or shown")
-    if abs(stored_s[nearest] - time_s) > EXACT_S:
-        raise TimeOutside(
-            f"got {time_s:.6f} s of {video.title}, where no frame is stored; the nearest is at "
-            f"{stored_s[nearest]:.6f} s: ask for that, or with mode nearest"
-        )
-    return nearest

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from index.rows import VideoRow
 from kinodex.arguments import VideoName, library_place, name_of, names_of, path_of, question_of, usage_error
-from kinodex.frame import Frame, frame_of
+from kinodex.frame import Frame, frame_of_hit, frames_at, frames_of
+from kinodex.query_vector import query_vector
 from kinodex.searching import Table, find_hits
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from jobs.duplicates.find import Duplicate
     from jobs.ground.ground import Grounding
     from kinodex.datasets import TorchOptions
-
-FRAMES_A_READ = 64
-"""Frames read at a time by `Library.all_frames`."""
 
 
 def open(uri: str | Path, *, space: str | None = None) -> Library:
@@ -118,26 +116,7 @@ class Library:
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
-        import numpy as np
-
-        vector: NDArray[np.floating[Any]]
-        if isinstance(query, str):
-            vector = self._text_tower.embed_text([query])[0]
-            return vector
-        if isinstance(query, np.ndarray) and query.ndim == 1:
-            length = float(np.linalg.norm(query))
-            if not np.isfinite(length) or length == 0.0:
-                raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
-            vector = (query / length).astype(np.float32)
-            return vector
-        pixels = np.asarray(query.convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
-        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-            raise usage_error(
-                f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
-                "[height, width, 3], or a vector [dim]"
-            )
-        vector = self._image_tower.embed(self._image_tower.prepare(pixels)[None])[0]
-        return vector
+        return query_vector(query, lambda: self._text_tower, lambda: self._image_tower)
 
     @cached_property
     def _text_tower(self) -> Any:
@@ -194,26 +173,15 @@ class Library:
 
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
         """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
-        if isinstance(times_s, int | float):
-            raise usage_error(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
-        rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
-        return [frame_of(row) for row in rows]
+        return frames_at(self._reader, self.video(video), times_s)
 
     def frame(self, hit: Hit) -> Frame:
         """The frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
-        if hit.frame_no is not None:
-            (row,) = self._reader.frames(hit.video_id, [hit.frame_no])
-        else:
-            (row,) = self._reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
-        return frame_of(row)
+        return frame_of_hit(self._reader, hit)
 
     def all_frames(self, video: VideoName) -> Iterator[Frame]:
         """All stored frames of a video in time order, read a few at a time."""
-        video_id = self.video(video).video_id
-        numbers = self._reader.vectors(video_id).frame_no.tolist()
-        for first in range(0, len(numbers), FRAMES_A_READ):
-            for row in self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]):
-                yield frame_of(row)
+        return frames_of(self._reader, self.video(video))
 
     def vectors(self, video: VideoName) -> FrameVectors:
         """Numbers, times and vectors of a video's frames as numpy arrays, in time order."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from index.library import Library
     from jobs.benchmarks.moments import MomentBenchmark
     from jobs.evaluation.moments.cases import Cases
+    from jobs.evaluation.moments.pictures import Pictures
     from jobs.evaluation.moments.report import Standing
     from jobs.evaluation.moments.results import Result
     from jobs.evaluation.moments.tables import Scores
@@ -146,17 +147,19 @@ def _run(plan: _Plan) -> _Run:
     from index.library import Library
     from jobs.benchmarks.moment_registry import read_moment_benchmark
     from jobs.evaluation.moments.cases import make_cases
+    from jobs.evaluation.moments.pictures import open_pictures
     from jobs.evaluation.moments.systems import check_systems
 
     systems = check_systems(plan.systems)
     read = read_moment_benchmark(plan.benchmark, plan.file)
     library = Library.open(plan.library)
     samples = [each for each in read.samples if plan.absent or not each.absent]
-    cases = make_cases(samples, library.videos(), plan.limit)
-    return _Run(read, cases, _solve(plan, systems, library, cases), plan.out)
+    pictures = open_pictures(library, plan.space, systems, samples)
+    cases = make_cases(samples, library.videos(), plan.limit, pictures)
+    return _Run(read, cases, _solve(plan, systems, library, cases, pictures), plan.out)
 
 
-def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases) -> list[Result]:
+def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases, pictures: Pictures) -> list[Result]:
     from jobs.evaluation.moments.results import ResultFile
     from jobs.evaluation.moments.run import run_cases, run_settings
     from jobs.evaluation.moments.systems import AGENT, Bench
@@ -167,7 +170,7 @@ def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases) 
     if any(name.startswith(AGENT) for name in systems):
         check_known_world(plan.choice, environment.source.space, has_pictures=environment.has_pictures)
         options.announce(plan.choice)
-    bench = Bench(library, environment, plan.choice, plan.most, plan.min_gap_s, plan.space)
+    bench = Bench(library, environment, plan.choice, plan.most, plan.min_gap_s, plan.space, pictures.embed)
     results = ResultFile(plan.out, run_settings(plan.benchmark, plan.file, systems, bench))
     return run_cases(cases, systems, bench, results, _show_progress)
 

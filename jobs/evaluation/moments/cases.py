@@ -12,7 +12,9 @@ from jobs.benchmarks.samples import MissingVideo
 from jobs.benchmarks.select_samples import match_names
 from jobs.errors import UsageError
 from jobs.evaluation.moments.intervals import Found
+from jobs.evaluation.moments.pictures import Pictures
 
+WORDS_ALONE = Pictures(alone="a picture without text")
 SEVERAL = "several videos of the library have its video's name"
 
 
@@ -43,11 +45,16 @@ class Cases:
     left_out: Mapping[str, int]
 
 
-def make_cases(samples: Sequence[MomentSample], videos: Sequence[VideoRow], limit: int | None = None) -> Cases:
+def make_cases(
+    samples: Sequence[MomentSample],
+    videos: Sequence[VideoRow],
+    limit: int | None = None,
+    pictures: Pictures = WORDS_ALONE,
+) -> Cases:
     """Match the samples with a library's videos; `limit` keeps the first so many that can be searched.
 
-    Left out are searches whose moments are not published, that have a picture and no text, whose own video the library
-    lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
+    Left out are searches whose moments are not published, whose `pictures` cannot be searched by, whose own video the
+    library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
     ids = {name: found[0] for name, found in matches.videos.items()}
@@ -55,7 +62,7 @@ def make_cases(samples: Sequence[MomentSample], videos: Sequence[VideoRow], limi
     left_out: Counter[str] = Counter()
     cases = []
     for sample in samples:
-        if reason := _left_out(sample, ids, several):
+        if reason := _left_out(sample, ids, several, pictures):
             left_out[reason] += 1
         else:
             cases.append(_case(sample, ids))
@@ -65,11 +72,11 @@ def make_cases(samples: Sequence[MomentSample], videos: Sequence[VideoRow], limi
     return Cases(tuple(cases[:limit]), matches.missing, dict(left_out))
 
 
-def _left_out(sample: MomentSample, ids: Mapping[str, str], several: Collection[str]) -> str | None:
+def _left_out(sample: MomentSample, ids: Mapping[str, str], several: Collection[str], pictures: Pictures) -> str | None:
     if not sample.known:
         return "moments not published"
-    if not sample.text:
-        return "a picture without text"
+    if sample.image and (reason := pictures.beside_words if sample.text else pictures.alone):
+        return reason
     if sample.video is not None and sample.video not in ids:
         return SEVERAL if sample.video in several else "its video is not in the library"
     if sample.relevant and not any(video in ids for video, _, _ in sample.relevant):

@@ -40,7 +40,8 @@ def run_cases(
     called with the numbers of results that are there and that there will be.
     """
     todo = [(name, case) for name in names for case in cases.cases]
-    bench.environment.source.embed_texts([case.query.text for case in cases.cases])
+    if texts := [case.query.text for case in cases.cases if case.query.text]:
+        bench.environment.source.embed_texts(texts)
     solvers = {name: solver(name, bench) for name in names}
     for done, (name, case) in enumerate(todo):
         report(done, len(todo))
@@ -60,6 +61,7 @@ def _contents(bench: Bench) -> str:
 
 def _query_digest(case: Case) -> str:
     """Digest of what a system may see of a case."""
-    image = None if case.query.image is None else str(case.query.image)
+    # Older versions kept results of a text with a picture that were searched by the text alone.
+    image = None if case.query.image is None else f"searched by {case.query.image}"
     seen = json.dumps([case.query.text, case.video_id, image])
     return hashlib.sha256(seen.encode()).hexdigest()[:16]

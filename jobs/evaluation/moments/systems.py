@@ -14,6 +14,7 @@ from index.rows import Hit, Scope, VideoRow
 from jobs.errors import UsageError
 from jobs.evaluation.moments.cases import Case
 from jobs.evaluation.moments.intervals import Found
+from jobs.evaluation.moments.pictures import EmbedPicture, query_vector
 from jobs.evaluation.moments.results import Result
 from jobs.export.moments.moment import Moment
 from jobs.ground.ground import Grounding, ground
@@ -34,6 +35,8 @@ class Bench:
     most: int
     min_gap_s: float
     space: str | None = None
+    embed_picture: EmbedPicture | None = None
+    """The vector of a picture to search by; None: pictures are not searched by."""
 
 
 Solve = Callable[[Case], Result]
@@ -71,13 +74,18 @@ def _searched(name: str, bench: Bench, case: Case) -> Result:
     hits: list[Hit]
     if name == "words":
         hits = search.words(text, *limits, bench.library.sentences.meaning(text))
-    elif name == "frames":
-        hits = search.frames(bench.environment.embed_text(text), *limits, bench.space)
     elif name == "captions":
         hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
     else:
-        meaning = bench.library.sentences.meaning(text)
-        hits = search.hybrid(text, bench.environment.embed_text(text), *limits, bench.space, meaning)
+        try:
+            vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
+        except UsageError as error:  # of this picture alone
+            return Result(case.case_id, name, (), error=str(error))
+        if name == "frames" or not text:
+            hits = search.frames(vector, *limits, bench.space)
+        else:
+            meaning = bench.library.sentences.meaning(text)
+            hits = search.hybrid(text, vector, *limits, bench.space, meaning)
     # A hit is the moment at which it begins: a caption of a long segment is no longer find than a frame.
     found = tuple(_found(bench.library.video(hit.video_id), hit.time_s, hit.time_s) for hit in hits)
     return Result(case.case_id, name, found)

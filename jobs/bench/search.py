@@ -5,7 +5,8 @@ files were dropped from the system's memory ("cold", see `drop_page_cache`). Que
 each time, so that none is answered from what an earlier one read; "in memory" is a video read once and searched
 again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see
 `jobs.bench.synthetic_library`. Recall is also given for the index alone, whose vectors are rounded to 8 bits: what the
-search compares again exactly makes the difference, above all in a narrow cone.
+search compares again exactly makes the difference, above all in a narrow cone. Searches of lines by words, by meaning
+and by both are compared in turn: see `jobs.bench.sentences`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from index.store.indexes import refresh
 from index.store.schema import vectors_table
 from index.store.vector_index import COLUMN, count_parts
 from jobs.bench.fixtures import drop_page_cache
+from jobs.bench.sentences import SentenceTimes, add_sentences, meaning_of, sentence_times
 from jobs.bench.synthetic_library import Size, make_library, queries, video_id, words
 from jobs.viewer.search.groups import FrameTimes, groups_view
 from jobs.viewer.search.library_search import VIDEOS_KEPT
@@ -86,6 +88,7 @@ class SearchFigures:
     """Recall of the index alone, before its candidates are compared again."""
     best_cosine: float = 0.0
     """Median over the queries, of their best frame."""
+    sentences: SentenceTimes | None = None
 
 
 def bench_search(
@@ -97,6 +100,7 @@ def bench_search(
     the graphs of ten million frames do not fit twice.
     """
     library, write_s = make_library(str(directory), size, report)
+    write_s += add_sentences(library)
     began = time.perf_counter()
     refresh(library.tables)
     index_s = time.perf_counter() - began
@@ -107,6 +111,7 @@ def bench_search(
     say(f"recall@{K} {found.recall:.3f}, of the index alone {found.index_recall:.3f}")
     warm = _warm_ms(Library.open(str(directory)), kinds, count, say)
     in_memory_ms, numpy_ms = _in_memory(Library.open(str(directory)), vectors)
+    sentences = sentence_times(Library.open(str(directory)), texts)
     opened = [_opened_ms(directory, *kind[:2], count, say) for kind in kinds]
     return SearchFigures(
         size=size,
@@ -124,6 +129,7 @@ def bench_search(
         parts=found.parts,
         index_recall=found.index_recall,
         best_cosine=found.best_cosine,
+        sentences=sentences,
         machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
         f"pylance {version('pylance')}, numpy {version('numpy')}",
     )
@@ -168,10 +174,18 @@ def table(figures: SearchFigures) -> str:
             "",
             f"top {K} in one video again, in memory: {f.in_memory_ms:.3f} ms, numpy {f.numpy_ms:.3f} ms, ratio "
             f"{f.ratio:.2f} (goal {IN_MEMORY_GOAL:g}: {_verdict(f.ratio <= IN_MEMORY_GOAL)})",
+            *([] if f.sentences is None else [_sentence_line(f.sentences)]),
             f"median cosine of the best frame: {f.best_cosine:.2f}",
             f"recall@{K} of the index alone: {f.index_recall:.3f}",
             f"recall@{K} over all frames: {f.recall:.3f} (goal {RECALL_GOAL:g}: {_verdict(f.recall >= RECALL_GOAL)})",
         ]
+    )
+
+
+def _sentence_line(times: SentenceTimes) -> str:
+    return (
+        f"top {K} of all lines, in turn: by words {times.words_ms:.1f} ms, by meaning {times.meaning_ms:.1f} ms, both "
+        f"fused {times.fused_ms:.1f} ms, ratio to words alone {times.ratio:.2f}"
     )
 
 
@@ -207,9 +221,20 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
         ("two words in one transcript", lambda opened, n: opened.search.transcript(text(n), one(n)), None),
         ("two words in all captions", lambda opened, n: opened.search.captions(text(n)), None),
         ("words and vector in all captions", lambda opened, n: opened.search.captions(text(n), vector(n)), None),
+        ("two words in all lines", lambda opened, n: opened.search.words(text(n)), None),
+        (
+            "words and meaning in all lines, fused",
+            lambda opened, n: opened.search.words(text(n), meaning=meaning_of(text(n))),
+            None,
+        ),
         ("frames, transcript and captions, fused", lambda opened, n: opened.search.hybrid(text(n), vector(n)), None),
         (
-            "the page: the same by video, with why",
+            "the same with the meaning of lines",
+            lambda opened, n: opened.search.hybrid(text(n), vector(n), meaning=meaning_of(text(n))),
+            None,
+        ),
+        (
+            "the page: frames, transcript and captions by video, with why",
             lambda opened, n: _page(opened, text(n), vector(n)),
             PAGE_GOAL_MS,
         ),
@@ -219,7 +244,7 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
 def _page(library: Library, text: str, vector: Floats) -> object:
     """Search as the page does, with a vector in place of the text tower."""
     request = SearchRequest(text)
-    moments = find_moments(library, request, lambda _: vector, library.fingerprint)
+    moments = find_moments(library, request, lambda _: vector, library.fingerprint, lambda _: None)
     return groups_view(library, moments, text, "words", _frame_times(library))
 
 

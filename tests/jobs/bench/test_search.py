@@ -18,6 +18,8 @@ def test_figures(tmp_path, is_cone):
     assert (figures.parts, figures.best_cosine > 0.4) == (0, not is_cone)
     assert all(t.warm_ms > 0 and t.fresh_ms > 0 and t.cold_ms > 0 and t.warm_ms <= t.p95_ms for t in figures.times)
     lines = table(figures).splitlines()
+    assert any(line.startswith("top 10 of all lines, in turn: by words") for line in lines)
+    assert {"two words in all lines", "words and meaning in all lines, fused"} <= {t.question for t in figures.times}
     assert lines[0].startswith("12 videos of 30 frames, 16 dimensions, 5 transcript lines")
     assert ("narrow cone" in lines[1]) == is_cone
     assert "recall@10 over all frames: 1.000 (goal 0.95: met)" in lines[-1]

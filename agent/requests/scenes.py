@@ -11,10 +11,16 @@ from pydantic import Field
 from agent.core.protocol import Reply, Request, ShownFrame, described
 from agent.core.question import Note, Segment
 from agent.errors import InvalidReply
+from agent.requests.echoes import check_not_echoed, check_not_looping
 from agent.requests.refusals import check_not_refused
 
 LONGEST_TITLE = 120
 """Characters: a longer one is a summary in the wrong place."""
+LONGEST_SUMMARY = 2000
+COPIED = 8
+"""Words in a row that nobody writes but from the example."""
+KEY_WORDS = 4
+"""Words in a row from the descriptions of the keys, which are shorter than sentences: "at most eight words"."""
 
 
 class PartSummary(Reply):
@@ -48,9 +54,16 @@ class SummarizePart(Request[PartSummary]):
         return {"title": "Football in the rain", "summary": summary}
 
     def check(self, reply: PartSummary) -> None:
-        for name, text in (("title", reply.title), ("summary", reply.summary)):
-            if not text.strip():
+        for name, text, most, form in (
+            ("title", reply.title.strip(), LONGEST_TITLE, "at most eight words"),
+            ("summary", reply.summary.strip(), LONGEST_SUMMARY, "one to three sentences"),
+        ):
+            if not text:
                 raise InvalidReply(f"the {name} is empty; give a title and a summary")
             check_not_refused(text)
-        if len(reply.title.strip()) > LONGEST_TITLE:
-            raise InvalidReply(f"the title has {len(reply.title.strip())} characters; give at most eight words")
+            if len(text) > most:
+                raise InvalidReply(f"the {name} has {len(text)} characters; give {form}")
+            check_not_looping(text)
+            check_not_echoed(text, str(self.example()["summary"]), COPIED)
+            for key in PartSummary.model_fields.values():
+                check_not_echoed(text, key.description or "", KEY_WORDS)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.errors import WrongModel
 from pipeline.models.captioner import greedy_settings
@@ -33,6 +33,13 @@ class PartLines:
     duration_s: float
 
 
+class WriterReply(NamedTuple):
+    """Words of the model; they are not whole where they reached the most new tokens before their end."""
+
+    text: str
+    is_whole: bool
+
+
 class Writer:
     """A loaded language model; greedy, so the same part gets the same words."""
 
@@ -46,18 +53,18 @@ class Writer:
         self.sees = sees
         """True if it reads pictures."""
 
-    def write(self, parts: Sequence[PartLines]) -> list[str | None]:
+    def write(self, parts: Sequence[PartLines]) -> list[WriterReply | None]:
         """Write of each part what the prompt asks for, all in one batch; None of one that gives it nothing to go by.
 
         Of more lines than the model takes, some at even distances are given.
         """
         known = [at for at, part in enumerate(parts) if part.lines or (part.images and self.sees)]
-        texts: list[str | None] = [None] * len(parts)
-        for at, text in zip(known, self._generate([parts[at] for at in known]), strict=True):
-            texts[at] = text
-        return texts
+        replies: list[WriterReply | None] = [None] * len(parts)
+        for at, reply in zip(known, self._generate([parts[at] for at in known]), strict=True):
+            replies[at] = reply
+        return replies
 
-    def _generate(self, parts: Sequence[PartLines]) -> list[str]:
+    def _generate(self, parts: Sequence[PartLines]) -> list[WriterReply]:
         if not parts:
             return []
         options: dict[str, Any] = {"processor_kwargs": {"padding": True}} if self.sees else {"padding": True}
@@ -74,7 +81,11 @@ class Writer:
             tokens = self._loaded.model.generate(**batch, generation_config=self._settings)
         written = tokens[:, batch["input_ids"].shape[1] :]
         texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
-        return texts
+        ends = self._settings.eos_token_id
+        ended = [
+            any(token in row for token in (ends if isinstance(ends, list) else [ends])) for row in written.tolist()
+        ]
+        return [WriterReply(text, is_whole) for text, is_whole in zip(texts, ended, strict=True)]
 
     def _chat(self, part: PartLines) -> list[dict[str, Any]]:
         images = part.images if self.sees else ()

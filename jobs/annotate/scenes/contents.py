@@ -27,6 +27,8 @@ class Written(NamedTuple):
     text: str = ""
     usage: Usage = NO_COST
     refused: ModelRejected | None = None
+    nothing_known: bool = False
+    """No word is known of the part, and the model reads no pictures."""
 
 
 Write = Callable[[Sequence[SummarizePart]], list[Written]]
@@ -62,7 +64,8 @@ def write_contents(library: Library, film: Film, write: Write, frames_a_scene: i
         replies |= {chapter.number: text for chapter, text in zip(chapters, written, strict=True)}
     for chapter in film.chapters:
         alone = contents.scenes[chapter.children[0]]
-        contents.chapters.append(replies.get(chapter.number) or Written(alone.title, alone.text))
+        same = Written(alone.title, alone.text, nothing_known=alone.nothing_known)
+        contents.chapters.append(replies.get(chapter.number) or same)
     return contents
 
 
@@ -93,6 +96,9 @@ def _problem(written: Sequence[Written]) -> str | None:
         return None
     refused = [each.refused for each in written if each.refused is not None]
     why = f"; requests refused: {len(refused)}, the last because {refused[-1]}" if refused else ""
+    unknown = sum(each.nothing_known for each in written)
+    if unknown:
+        why = f"; of {unknown} nothing is known in words, and the model reads no pictures: add captions first{why}"
     return f"{missing} of {len(written)} scenes and chapters got no title that could be used{why}"
 
 

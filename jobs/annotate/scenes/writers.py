@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.protocol import ShownFrame
 from agent.errors import InvalidReply
+from agent.requests.echoes import check_not_echoed
 from agent.requests.scenes import PartSummary, SummarizePart
 from index.rows import StoredFrame
 from jobs.annotate.endpoint import ModelThread, ask_again
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MARKS = "#*_\"'`“”: "
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
+SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
 
 
 def endpoint_writer(thread: ModelThread) -> Write:
@@ -35,7 +37,9 @@ def endpoint_writer(thread: ModelThread) -> Write:
 
 def local_writer(writer: Writer) -> Write:
     """Write with a local model; one that reads no pictures has nothing to say of a part without words."""
-    from pipeline.scenes.writer import PartLines
+    from pipeline.scenes.writer import PROMPT, PartLines
+
+    instructions = PROMPT.read_text(encoding="utf-8")
 
     def write(requests: Sequence[SummarizePart]) -> list[Written]:
         parts = [
@@ -47,7 +51,10 @@ def local_writer(writer: Writer) -> Write:
             for request in requests
         ]
         pairs = zip(requests, writer.write(parts), strict=True)
-        return [Written() if text is None else read_entry(request, text) for request, text in pairs]
+        return [
+            Written(nothing_known=True) if reply is None else read_entry(request, *reply, instructions)
+            for request, reply in pairs
+        ]
 
     return write
 
@@ -61,18 +68,28 @@ def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
         return load_writer(model, device, max_new_tokens)
 
 
-def read_entry(request: SummarizePart, text: str) -> Written:
+def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> Written:
     """Read what a local model wrote: a title in its first line, the summary after it.
 
-    Headings ("Title:") and marks are taken off. A reply of one line, a refusal and a very long title are unusable.
+    Headings ("Title:") and marks are taken off, and of a text that is not whole the sentence that breaks off. A reply
+    of one line, a refusal, a very long title, a loop and a repetition of the instructions are unusable.
     """
+    text = text if is_whole else _whole_sentences(text)
     lines = [line for each in text.splitlines() if (line := HEADING.sub("", each, count=1).strip(MARKS))]
     reply = PartSummary(title=lines[0] if lines else "", summary=" ".join(lines[1:]))
     try:
         request.check(reply)
+        check_not_echoed(text, instructions)
     except InvalidReply:
         return Written()
     return Written(reply.title, reply.summary)
+
+
+def _whole_sentences(text: str) -> str:
+    """Leave out what follows the last end of a sentence; a line before the last is whole without one."""
+    before, line_end, last = text.rstrip().rpartition("\n")
+    ends = [found.end() for found in SENTENCE_END.finditer(last)]
+    return f"{before}{line_end}{last[: ends[-1] if ends else 0]}"
 
 
 def _stored(frame: ShownFrame) -> StoredFrame:

@@ -40,6 +40,11 @@ def test_a_part_without_words():
         ("Kites", "\n", "the summary is empty"),
         ("I'm sorry, I cannot help with that.", "Kites fly.", "refusal"),
         ("Kites " * 30, "Kites fly.", "at most eight words"),
+        ("Kites", "Kites fly over the sea. " * 100, "one to three sentences"),
+        ("Kites", "The kites fly over it. " * 6, "over and over"),
+        ("At most eight words that tell this part", "Kites fly.", "repeats the instructions"),
+        ("Kites", "One to three sentences.", "repeats the instructions"),
+        ("Football", SCENE.example()["summary"], "repeats the instructions"),
     ],
 )
 def test_replies_that_cannot_be_used(title, summary, problem):

@@ -29,8 +29,18 @@ def writer(request, models) -> Writer:
 def test_a_batch_says_what_each_part_alone_says(writer):
     together = writer.write(PARTS)
     assert together == [writer.write([part])[0] for part in PARTS]
-    assert all(text and set(text.split()) <= set(stage_kit.WORDS.split()) for text in together)
+    assert all(each.text and set(each.text.split()) <= set(stage_kit.WORDS.split()) for each in together)
+    assert [each.is_whole for each in together] == [False, False]  # these models never end
     assert writer.write([]) == []
+
+
+def test_words_that_end_are_whole(models):
+    writer = load_writer(str(models["llama"]), "cpu", 8)
+    word = writer._tokenizer(writer.write(PARTS[1:])[0].text)["input_ids"][2]
+    for ends in (word, [5000, word]):  # its third word ends a reply from now on
+        writer._settings.eos_token_id = ends
+        [reply] = writer.write(PARTS[1:])
+        assert reply.is_whole and len(reply.text.split()) <= 3
 
 
 def test_pictures_are_for_models_that_read_them(models):
@@ -38,14 +48,15 @@ def test_pictures_are_for_models_that_read_them(models):
     nothing = PartLines((), (), 30.0)
     llama, llava = (load_writer(str(models[name]), "cpu", 8) for name in MAKERS)
     assert not llama.sees and llava.sees
-    assert llama.write([shown, PARTS[0]])[0] is None and llama.write([shown, PARTS[0]])[1]
-    text, none = llava.write([shown, nothing])
-    assert text and none is None
+    nothing_seen, of_words = llama.write([shown, PARTS[0]])
+    assert nothing_seen is None and of_words.text
+    seen, none = llava.write([shown, nothing])
+    assert seen.text and none is None
 
 
 def test_lines_that_do_not_fit_are_thinned(writer):
     many = PartLines(tuple(f"a red kite over the sea number {n}" for n in range(400)), (), 30.0)
-    assert writer.write([many])[0]
+    assert writer.write([many])[0].text
     assert len(writer._fitting(many, 200)) < len(writer._fitting(many, 2000))
     assert "number 0" in writer._fitting(many, 10)
 

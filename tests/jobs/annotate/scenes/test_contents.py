@@ -96,3 +96,13 @@ def test_refused_requests(library):
     assert rows.problem is not None and rows.problem.endswith("requests refused: 1, the last because it will not")
     with pytest.raises(ModelRejected):
         write_contents(library, film, Writer(0, 1, 2, 3, refused=True), 2, 8)
+
+
+def test_parts_of_which_a_model_of_words_can_say_nothing_are_counted_as_such(library):
+    film = read_film(library, library.video("film bb"))
+    rows = stage_rows(
+        write_contents(library, film, lambda some: [Written(nothing_known=True) for _ in some], 2, 8), "m"
+    )
+    parts = len(film.scenes) + len(film.chapters)
+    assert rows.problem is not None and f"{parts} of {parts} scenes and chapters got no title" in rows.problem
+    assert f"of {parts} nothing is known in words, and the model reads no pictures: add captions first" in rows.problem

@@ -7,8 +7,10 @@ import pytest
 from agent.core.question import Note, Segment
 from agent.requests.scenes import SummarizePart
 from jobs.annotate.endpoint import open_model_thread
+from jobs.annotate.scenes.contents import Written
 from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer, read_entry
-from tests.support.servers.chat_server import ChatServer, failing, in_turn
+from pipeline.scenes.writer import PROMPT
+from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
 from tests.support.servers.wire import role
 
 GOOD = {"title": "Kites over the sea", "summary": "Red kites fly. It is windy."}
@@ -38,6 +40,39 @@ def test_other_replies_have_no_title(text):
     assert read_entry(part(), text).title == ""
 
 
+SMOLLM2 = {  # replies of SmolLM2-135M-Instruct on ../shared/media/clips, cut off at 128 tokens
+    "the instructions": "The title of at most eight words:\n\n" * 13,
+    "the instructions, then more": 'The title of at most eight words: "The Story of a Life\nA man tells his life.',
+}
+
+
+@pytest.mark.parametrize("text", SMOLLM2.values(), ids=SMOLLM2)
+def test_repetitions_of_the_prompt_have_no_title(text):
+    assert read_entry(part(), text, False, PROMPT.read_text()) == Written()
+
+
+def test_a_reply_that_breaks_off_is_kept_up_to_its_last_whole_sentence():
+    written = read_entry(part(), "Kites over the sea\nRed kites fly. It is win", False)
+    assert (written.title, written.text) == ("Kites over the sea", "Red kites fly.")
+    assert read_entry(part(), "Kites over the sea\nRed kites that", False) == Written()
+    assert read_entry(part(), "Kites over the s", False) == Written()
+    assert read_entry(part(), "Kites over the sea\nRed kites that", True).text == "Red kites that"
+
+
+@pytest.mark.parametrize(
+    "bad", [{"title": "Kites", "summary": "Kites fly in it. " * 9}, {"title": "A", "summary": " "}]
+)
+def test_an_endpoint_that_loops_or_says_nothing_is_asked_again_and_then_left(kinodex, bad):
+    with (
+        ChatServer(in_turn(bad, GOOD, bad, cut_off(str(bad)), bad)) as server,
+        open_model_thread(role(server)) as thread,
+    ):
+        write = endpoint_writer(thread)
+        (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
+    assert (first.title, second.title, third.title) == (GOOD["title"], "", "")
+    assert first.usage.input_tokens > 0 and second.refused is None and len(server.seen) == 6
+
+
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
     replies = in_turn({"title": "", "summary": "x"}, GOOD, {"title": "x"}, {"title": "y"}, failing(400, "no"))
     with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
@@ -58,4 +93,4 @@ def test_a_local_model_of_words_alone(tiny_model):
     wordless = SummarizePart(part=Segment(0, "v", 0.0, 30.0), level="scene", notes=())
     written = write([part(), wordless])
     assert len(written) == 2
-    assert written[1].title == ""
+    assert written[1] == Written(nothing_known=True)

@@ -39,21 +39,24 @@ def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> 
     table = plain_table(*columns, "score")
     for each in found:
         for number, part in enumerate(each.ranges):
-            table.add_row(*(_cells(each, part) if number == 0 else ("", "", "", "", *_ends(part), "", "", "")))
+            names, figures = (_names_of(each), _figures(each)) if number == 0 else (("", ""), ("", "", ""))
+            before = each.ranges[number - 1] if number else None
+            goes_on = before is not None and (before.offset_s, before.speed) == (part.offset_s, part.speed)
+            table.add_row(*names, *(("", "") if goes_on else _place(part)), *_ends(part), *figures)
     console().print(table if found else "no two videos show the same")
 
 
-def _cells(each: Duplicate, part: DuplicateRange) -> tuple[str, ...]:
-    return (
-        escape(visible(each.a.title)),
-        escape(visible(each.b.title)),
-        f"{'+' if each.offset_s >= 0 else '-'}{clock(abs(each.offset_s))}",
-        "1" if each.speed == 1 else f"{each.speed:.4g}",
-        *_ends(part),
-        duration(each.shared_s),
-        f"{each.share_a:.0%} / {each.share_b:.0%}",
-        f"{each.score:.2f}",
-    )
+def _names_of(each: Duplicate) -> tuple[str, str]:
+    return escape(visible(each.a.title)), escape(visible(each.b.title))
+
+
+def _place(part: DuplicateRange) -> tuple[str, str]:
+    offset = f"{'+' if part.offset_s >= 0 else '-'}{clock(abs(part.offset_s))}"
+    return offset, "1" if part.speed == 1 else f"{part.speed:.4g}"
+
+
+def _figures(each: Duplicate) -> tuple[str, ...]:
+    return duration(each.shared_s), f"{each.share_a:.0%} / {each.share_b:.0%}", f"{each.score:.2f}"
 
 
 def _ends(part: DuplicateRange) -> tuple[str, str]:
@@ -76,7 +79,7 @@ def _csv_rows(each: Duplicate) -> list[tuple[object, ...]]:
     return [
         (
             *videos,
-            *(round(value, 4) for value in (each.offset_s, each.speed)),
+            *(round(value, 4) for value in (part.offset_s, part.speed)),
             *(round(value, 3) for value in (part.start_a_s, part.end_a_s, part.start_b_s, part.end_b_s)),
             *(round(value, 4) for value in figures),
         )

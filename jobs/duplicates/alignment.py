@@ -7,12 +7,13 @@ changes, as in a still, a black picture or a title card, there is nothing to cor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.duplicates.diagonals import Diagonal, find_diagonals
+from jobs.duplicates.diagonals import SPEED_FRAMES, SPEEDS, Diagonal, Known, find_diagonals
 from jobs.duplicates.timeline import Timeline
 
 ALIKE = 0.55
@@ -27,6 +28,11 @@ RUN_FRAMES, CLOSED_FRAMES = 3, 2
 FINE_STEPS = np.arange(-4, 5) / 4
 SPEED_PRICE = 0.97
 """Another speed than 1 must explain so much more."""
+MOST_PARTS = 32
+"""A film that was cut and put together again has so many parts at most that are looked for."""
+DRIFT_STEPS = np.arange(-16, 17) / 2
+DRIFT_ROUNDS = 6
+SPEED_LIMITS = (0.5, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +69,123 @@ class Alignment:
     variance: float
 
     @property
+    def length_s(self) -> float:
+        """Length of the ranges in the first video."""
+        return sum(each.length_s for each in self.ranges)
+
+    @property
     def is_same(self) -> bool:
         """True if the two videos show the same there, by the thresholds of this module."""
         enough = self.frames >= LEAST_FRAMES and self.changes >= LEAST_CHANGES and self.variance >= LEAST_VARIANCE
         return enough and self.agreement >= min(PART_AGREEMENT, WHOLE_AGREEMENT + 1 - self.share)
 
 
-def align(a: Timeline, b: Timeline) -> Alignment | None:
+def align(a: Timeline, b: Timeline, known: Known | None = None, speeds: Sequence[float] = SPEEDS) -> Alignment | None:
     """Find the alignment of two videos that explains most, None if no stretch of them is alike.
 
-    Costs O(n m dim) for n and m frames, in one product of matrices by blocks.
+    Frames that are both `known` are left out. Of one speed alone none between is tried. Costs O(n m dim) for n and m
+    frames, in one product of matrices by blocks.
     """
-    found = [each for each in (_along(a, b, diagonal) for diagonal in find_diagonals(a, b)) if each is not None]
-    return max(found, key=_explained, default=None)
+    tried = (_along(a, b, diagonal, known) for diagonal in find_diagonals(a, b, known) if diagonal.speed in speeds)
+    best = max((each for each in tried if each is not None), key=_explained, default=None)
+    if best is None or not best.is_same or len(speeds) == 1:
+        return best
+    return _without_drift(a, b, best, known)
+
+
+def shared_parts(a: Timeline, b: Timeline, least_s: float) -> list[Alignment]:
+    """Find the alignments by which two videos show the same, what explains most first; one for most copies.
+
+    Where something was taken out, put in or moved, the parts around it have an offset each, and so have the places of
+    a film that is there twice. Each of them but the first has `least_s` or more.
+    """
+    found = _parts(a, b, least_s, SPEEDS)
+    if found and found[0].speed != 1.0:  # a short piece that was cut out looks like another speed
+        steady = _parts(a, b, least_s, SPEEDS[:1])
+        if _explained_by_all(steady) >= SPEED_PRICE * _explained_by_all(found):
+            return steady
+    return found
+
+
+def _parts(a: Timeline, b: Timeline, least_s: float, speeds: Sequence[float]) -> list[Alignment]:
+    known = Known(np.zeros(len(a.times_s), np.bool_), np.zeros(len(b.times_s), np.bool_))
+    found: list[Alignment] = []
+    while len(found) < MOST_PARTS and not (known.a.all() and known.b.all()):
+        part = align(a, b, known if found else None, speeds)
+        if part is None or not part.is_same or (found and part.length_s < least_s):
+            break
+        found.append(part)
+        for each in part.ranges:
+            known.a[_inside(a, each.start_a_s, each.end_a_s)] = True
+            known.b[_inside(b, each.start_b_s, each.end_b_s)] = True
+    return found
+
+
+def _inside(video: Timeline, start_s: float, end_s: float) -> NDArray[np.bool_]:
+    """The frames from one time on to those that end at another."""
+    half_s = video.gap_s / 2
+    inside: NDArray[np.bool_] = (video.times_s >= start_s - half_s) & (video.times_s <= end_s - half_s)
+    return inside
+
+
+def _explained_by_all(parts: Sequence[Alignment]) -> float:
+    """What some parts explain; each beyond the first has to explain more than the speed that it replaces."""
+    return sum(map(_explained, parts)) * SPEED_PRICE ** max(len(parts) - 1, 0)
+
+
+def _without_drift(a: Timeline, b: Timeline, found: Alignment, known: Known | None) -> Alignment:
+    """Correct the speed of an alignment whose offset moves along it, as long as more is explained by that.
+
+    Films are voted for at a few speeds alone. At a speed between them some shots near the crossing are alike, and their
+    times are wrong.
+    """
+    for _ in range(DRIFT_ROUNDS):
+        drift = _drift(a, b, found)
+        if abs(drift) * (found.ranges[-1].end_a_s - found.ranges[0].start_a_s) < max(a.gap_s, b.gap_s):
+            break
+        middle_s = (found.ranges[0].start_a_s + found.ranges[-1].end_a_s) / 2
+        speed = float(np.clip(found.speed + drift, *SPEED_LIMITS))
+        again = _along(a, b, Diagonal(speed, found.offset_s + (found.speed - speed) * middle_s, 0.0), known)
+        if again is None or _explained(again) <= _explained(found):
+            break
+        found = again
+    return found
+
+
+def _drift(a: Timeline, b: Timeline, found: Alignment) -> float:
+    """Seconds by which the offset grows in each second of `a`, by the best offsets of its first and last third.
+
+    0 of an alignment that is too short to tell, and where the middle third is not between them: there something was
+    cut out, which moves the offset at once.
+    """
+    inside = np.zeros(len(a.times_s), np.bool_)
+    for each in found.ranges:
+        inside |= _inside(a, each.start_a_s, each.end_a_s)
+    places = np.flatnonzero(inside)
+    if len(places) < SPEED_FRAMES:
+        return 0.0
+    begin, middle, end = np.array_split(places, 3)
+    begin_s, middle_s, end_s = (_best_step(a, b, found, third) for third in (begin, middle, end))
+    if abs(middle_s - (begin_s + end_s) / 2) > max(abs(end_s - begin_s) / 4, a.gap_s, b.gap_s):
+        return 0.0
+    return (end_s - begin_s) / float(a.times_s[end].mean() - a.times_s[begin].mean())
+
+
+def _best_step(a: Timeline, b: Timeline, found: Alignment, places: NDArray[np.intp]) -> float:
+    """Seconds by which the offset is moved to where the changes of some frames agree most; the least of equal moves."""
+    gap_s = max(a.gap_s, b.gap_s)
+    ours, times_s = a.units[places], found.speed * a.times_s[places] + found.offset_s
+    tried = [(_agreement(ours, b.at(times_s + step * gap_s))[0], -abs(step), step) for step in DRIFT_STEPS]
+    return float(max(tried)[2]) * gap_s
 
 
 def _explained(alignment: Alignment) -> float:
     return alignment.frames * max(alignment.agreement, 0.0) * (1.0 if alignment.speed == 1.0 else SPEED_PRICE)
 
 
-def _along(a: Timeline, b: Timeline, diagonal: Diagonal) -> Alignment | None:
+def _along(a: Timeline, b: Timeline, diagonal: Diagonal, known: Known | None) -> Alignment | None:
     """Measure the alignment along one diagonal, its offset moved by at most a frame to where the changes agree most."""
-    cosines = _cosines(a, b, diagonal)
+    cosines = _cosines(a, b, diagonal, known)
     runs = _runs(cosines >= ALIKE)
     if not runs:
         return None
@@ -108,8 +209,8 @@ def _along(a: Timeline, b: Timeline, diagonal: Diagonal) -> Alignment | None:
     )
 
 
-def _cosines(a: Timeline, b: Timeline, diagonal: Diagonal) -> NDArray[np.float32]:
-    """Cosine of each frame of `a` with the frame before or after it on the diagonal, -1 outside of `b`."""
+def _cosines(a: Timeline, b: Timeline, diagonal: Diagonal, known: Known | None) -> NDArray[np.float32]:
+    """Cosine of each frame of `a` with the frame before or after it on the diagonal, -1 outside of `b` and if known."""
     times_s = diagonal.speed * a.times_s + diagonal.offset_s
     gap_s = max(a.gap_s, b.gap_s)
     inside = (times_s >= b.times_s[0] - gap_s / 2) & (times_s <= b.times_s[-1] + gap_s / 2)
@@ -117,6 +218,8 @@ def _cosines(a: Timeline, b: Timeline, diagonal: Diagonal) -> NDArray[np.float32
     best = np.full(len(a.times_s), -1.0, np.float32)
     for place in (after - 1, np.minimum(after, len(b.times_s) - 1)):
         near = inside & (np.abs(b.times_s[place] - times_s) <= gap_s)
+        if known is not None:
+            near &= ~(known.a & known.b[place])
         cosines = np.einsum("ij,ij->i", a.units, b.units[place])
         best = np.where(near, np.maximum(best, cosines), best)
     return best

@@ -33,9 +33,21 @@ class Diagonal(NamedTuple):
     votes: float
 
 
-def find_diagonals(a: Timeline, b: Timeline) -> list[Diagonal]:
-    """Find the diagonals with the most votes, best first: at most `BEST_ALL`. Memory: a block of rows of the table."""
-    at_a, at_b, weights = (np.concatenate(each) for each in zip(_votes(a, b), _votes(b, a)[[1, 0, 2]], strict=True))
+class Known(NamedTuple):
+    """Frames of two videos of which it is known where they run side by side, `[n]` and `[m]`."""
+
+    a: NDArray[np.bool_]
+    b: NDArray[np.bool_]
+
+
+def find_diagonals(a: Timeline, b: Timeline, known: Known | None = None) -> list[Diagonal]:
+    """Find the diagonals with the most votes, best first: at most `BEST_ALL`. Memory: a block of rows of the table.
+
+    Frames do not vote for one another if they are both `known`.
+    """
+    back = None if known is None else Known(known.b, known.a)
+    both = zip(_votes(a, b, known), _votes(b, a, back)[[1, 0, 2]], strict=True)
+    at_a, at_b, weights = (np.concatenate(each) for each in both)
     at_a, at_b = at_a.astype(np.intp), at_b.astype(np.intp)
     width_s = max(a.gap_s, b.gap_s) / 2
     found = []
@@ -50,7 +62,7 @@ def find_diagonals(a: Timeline, b: Timeline) -> list[Diagonal]:
     return sorted(found, key=lambda each: -each.votes)[:BEST_ALL]
 
 
-def _votes(a: Timeline, b: Timeline) -> NDArray[np.float64]:
+def _votes(a: Timeline, b: Timeline, known: Known | None) -> NDArray[np.float64]:
     """Votes of the frames of `a`: rows of frames of a, frames of b, and weights, `[3, votes]`."""
     centre = b.units.mean(axis=0)
     ours, theirs = _towards(a.units - centre), _towards(b.units - centre)
@@ -58,8 +70,11 @@ def _votes(a: Timeline, b: Timeline) -> NDArray[np.float64]:
     parts = []
     for first in range(0, len(ours), BLOCK_ROWS):
         cosines = ours[first : first + BLOCK_ROWS] @ theirs.T
+        usual = cosines.mean(axis=1, keepdims=True)
+        if known is not None:
+            cosines[np.ix_(known.a[first : first + BLOCK_ROWS], known.b)] = -1.0
         best = np.argpartition(-cosines, nearest - 1, axis=1)[:, :nearest]
-        lead = np.take_along_axis(cosines, best, axis=1) - cosines.mean(axis=1, keepdims=True) - LEAST_LEAD
+        lead = np.take_along_axis(cosines, best, axis=1) - usual - LEAST_LEAD
         rows = np.repeat(np.arange(first, first + len(cosines)), nearest)
         parts.append(np.stack([rows, best.ravel(), np.maximum(lead, 0.0).ravel()]))
     votes: NDArray[np.float64] = np.concatenate(parts, axis=1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from index.clock import zero_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
-from jobs.duplicates.alignment import Alignment, align
+from jobs.duplicates.alignment import Alignment, shared_parts
 from jobs.duplicates.candidates import IN_MEMORY_FRAMES, Pair, pairs_by_index, pairs_in_memory
 from jobs.duplicates.timeline import Timeline, read_mean, read_timeline
 from jobs.errors import UsageError
@@ -22,20 +23,27 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class DuplicateRange:
-    """A stretch that both videos share, in the times that a player shows, in seconds."""
+    """A stretch that both videos share, in the times that a player shows, in seconds.
+
+    In it a time t of the first video is `speed * t + offset_s` of the second.
+    """
 
     start_a_s: float
     end_a_s: float
     start_b_s: float
     end_b_s: float
+    offset_s: float
+    speed: float
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
     """Two videos that show the same: a time t of `a` is `speed * t + offset_s` of `b`, as a player shows times.
 
-    `shared_s` is the length of the ranges in `a`, `share_a` and `share_b` their shares of the two videos. `score` is
-    the agreement of the changes in them, up to 1; `likeness` the mean cosine of the frames, less the library's mean.
+    Where something was cut out, put in or moved, the `ranges`, by time in `a`, have several offsets; those of the pair
+    are the ones that explain most. `shared_s` is the time in `a` that the ranges cover, `share_a` and `share_b` are
+    their shares of the two videos. `score` is the agreement of the changes of the part that explains most, up to 1;
+    `likeness` the mean cosine of its frames, less the library's mean.
     """
 
     a: VideoRow
@@ -80,9 +88,8 @@ def find_duplicates(
     read, pairs = _candidates(library, rows, set(videos) or set(rows), every_s, space, tell, in_memory_frames)
     found = []
     for number, (one, other) in enumerate(pairs, start=1):
-        aligned = align(read(one), read(other))
-        if aligned is not None and aligned.is_same:
-            found.append(_duplicate(rows[one], rows[other], aligned))
+        if parts := shared_parts(read(one), read(other), min_s):
+            found.append(_duplicate(rows[one], rows[other], parts))
         tell("aligning pairs", number, len(pairs))
     return sorted((each for each in found if each.shared_s >= min_s), key=_order)
 
@@ -115,31 +122,58 @@ def _candidates(
     )
 
 
-def _duplicate(one: VideoRow, other: VideoRow, aligned: Alignment) -> Duplicate:
+def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Duplicate:
     """The pair in the order of titles, in the times of players."""
-    zero_a, zero_b = zero_s(one), zero_s(other)
-    ranges = [
-        (each.start_a_s - zero_a, each.end_a_s - zero_a, each.start_b_s - zero_b, each.end_b_s - zero_b)
-        for each in aligned.ranges
-    ]
-    speed, offset_s = aligned.speed, aligned.offset_s + aligned.speed * zero_a - zero_b
+    ranges = [each for part in parts for each in _ranges(one, other, part)]
+    main = ranges[0]
     if (other.title, other.video_id) < (one.title, one.video_id):
         one, other = other, one
-        ranges = [(start_b, end_b, start_a, end_a) for start_a, end_a, start_b, end_b in ranges]
-        speed, offset_s = 1 / speed, -offset_s / speed
-    shared_s = sum(end - start for start, end, _, _ in ranges)
+        ranges, main = [_turned(each) for each in ranges], _turned(main)
+    ranges.sort(key=lambda each: (each.start_a_s, each.start_b_s))
+    shared_s = _covered_s((each.start_a_s, each.end_a_s) for each in ranges)
     return Duplicate(
         one,
         other,
-        offset_s,
-        speed,
-        tuple(DuplicateRange(*each) for each in ranges),
+        main.offset_s,
+        main.speed,
+        tuple(ranges),
         shared_s,
         _share(shared_s, one),
-        _share(sum(end - start for _, _, start, end in ranges), other),
-        aligned.agreement,
-        aligned.likeness,
+        _share(_covered_s((each.start_b_s, each.end_b_s) for each in ranges), other),
+        parts[0].agreement,
+        parts[0].likeness,
     )
+
+
+def _ranges(one: VideoRow, other: VideoRow, part: Alignment) -> list[DuplicateRange]:
+    zero_a, zero_b = zero_s(one), zero_s(other)
+    offset_s = part.offset_s + part.speed * zero_a - zero_b
+    return [
+        DuplicateRange(
+            each.start_a_s - zero_a,
+            each.end_a_s - zero_a,
+            each.start_b_s - zero_b,
+            each.end_b_s - zero_b,
+            offset_s,
+            part.speed,
+        )
+        for each in part.ranges
+    ]
+
+
+def _turned(each: DuplicateRange) -> DuplicateRange:
+    """A range as that of the same pair the other way round."""
+    speed, offset_s = 1 / each.speed, -each.offset_s / each.speed
+    return DuplicateRange(each.start_b_s, each.end_b_s, each.start_a_s, each.end_a_s, offset_s, speed)
+
+
+def _covered_s(spans_s: Iterable[tuple[float, float]]) -> float:
+    """Time that some spans cover together."""
+    covered_s, until_s = 0.0, -math.inf
+    for start_s, end_s in sorted(spans_s):
+        covered_s += max(end_s - max(start_s, until_s), 0.0)
+        until_s = max(until_s, end_s)
+    return covered_s
 
 
 def _share(shared_s: float, row: VideoRow) -> float:

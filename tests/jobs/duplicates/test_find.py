@@ -42,6 +42,7 @@ def test_a_cut_is_found_with_its_place(library: Library, in_memory_frames: int) 
     assert (found.share_a, found.share_b) == pytest.approx((1.0, 40 / 90), abs=0.05)
     assert found.shared_s == pytest.approx(40, abs=1.0)
     assert 0.8 < found.score <= 1.0
+    assert (stretch.offset_s, stretch.speed) == (found.offset_s, found.speed)
 
 
 def test_only_pairs_of_the_named_videos_and_of_some_length(library: Library) -> None:
@@ -69,3 +70,20 @@ def test_a_library_of_one_video_has_no_pair(tmp_path: Path) -> None:
     assert find_duplicates(library) == []
     write(library, MadeVideo("whole", VIDEOS["whole"][0].astype(np.float16)))
     assert find_duplicates(library) == []
+
+
+@pytest.mark.parametrize("names", [("a whole", "cut in two"), ("whole", "cut in two")])
+def test_a_film_with_its_middle_cut_out_is_shared_whole(tmp_path: Path, names: tuple[str, str]) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint(dim=DIM))
+    parts = [np.concatenate([shot(FILM, 0, 30), shot(FILM, 50, 90)]), shot(OTHER, 0, 60)]
+    for name, units in zip((names[0], names[1], "other"), (shot(FILM, 0, 90), *parts), strict=True):
+        write(library, MadeVideo(name.replace(" ", "-"), units.astype(np.float16), start_s=100.0), name)
+    (found,) = find_duplicates(library)
+    whole_first = found.a.title == names[0]
+    shares = (found.share_a, found.share_b) if whole_first else (found.share_b, found.share_a)
+    assert shares == pytest.approx((70 / 90, 1.0), abs=0.05)
+    assert [each.offset_s for each in found.ranges] == pytest.approx([0, -20 if whole_first else 20], abs=0.3)
+    assert found.offset_s == found.ranges[1].offset_s, "that of the longer part"
+    for each in found.ranges:
+        assert each.start_b_s == pytest.approx(each.speed * each.start_a_s + each.offset_s, abs=1e-6)
+    assert found.shared_s == pytest.approx(70, abs=2.0)

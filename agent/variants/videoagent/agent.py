@@ -217,8 +217,8 @@ class _Rounds:
 
     def _answering(self) -> AnswerNotes:
         session = self.session
-        given = {"question": session.question, "videos": session.environment.videos, "chapters": session.chapters}
-        return AnswerNotes(**given, notes=self.notes)
+        videos, chapters = session.environment.videos, session.chapters
+        return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
 
     def _words(self, predicted: Conclusion) -> str:
         question = self.session.question

@@ -202,8 +202,8 @@ class _Tree:
         """Make the request for the answer from the captions in the order of time, each once (section 3.3)."""
         notes = in_order([*captions, *self.session.prior_notes])
         session = self.session
-        given = {"question": session.question, "videos": session.environment.videos, "chapters": session.chapters}
-        return AnswerNotes(**given, notes=notes)
+        videos, chapters = session.environment.videos, session.chapters
+        return AnswerNotes(question=session.question, videos=videos, notes=notes, chapters=chapters)
 
     def _last_resort(self) -> LastWord | None:
         return self._answering(self.captions.values()) if self.captions else None

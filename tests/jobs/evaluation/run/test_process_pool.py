@@ -22,6 +22,7 @@ from agent.errors import ModelUnknown
 from index.embedding.space import load_space
 from index.errors import NotALibrary
 from index.library import Library
+from jobs.carry_towers import carry_towers
 from jobs.errors import UsageError
 from jobs.evaluation.run.process_pool import _serve, process_solver
 from jobs.evaluation.run.solve import open_solver
@@ -42,10 +43,12 @@ PROCESSES = 2
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A `library` in two spaces, and `questions.jsonl`."""
+    """A `library` in two spaces, and `questions.jsonl`; it carries a text tower, so no process loads torch."""
     folder = tmp_path_factory.mktemp("eval")
     other = load_space(write_model(folder / "other", TINY), towers="text")
-    caption_library(folder / "library", ("harbour",)).additions.add_space(other.fingerprint)
+    library = caption_library(folder / "library", ("harbour",))
+    library.additions.add_space(other.fingerprint)
+    carry_towers(library, other.fingerprint, ["text"])
     write_questions(folder, ("harbour",))
     return folder
 

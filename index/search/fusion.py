@@ -24,16 +24,17 @@ def fuse(*searches: Sequence[Hit], query: str = "") -> list[Hit]:
     A line found by its words alone ranks lower the fewer of the `query`'s words it has (see `word_share`): the best of
     some lines that share a word would else stand beside the best picture. Of hits that score the same the earlier
     search's comes first. A hit of a later search (a transcript line, a caption) joins the best moment of earlier ones
-    that lies within its time or 3 s of it, unless a better hit of its own search did; the joined hit keeps the moment's
-    time and frame and the first text.
+    that lies within its time, or else within 3 s of it, unless a better hit of its own search did; the joined hit keeps
+    the moment's time and frame and the first text.
     """
     moments: list[Hit] = []
     joined: list[set[int]] = []  # of each moment, the searches that found it
     for number, hits in enumerate(searches):
         for rank, hit in enumerate(hits, start=1):
             score = 1 / (RRF_K + rank / word_share(query, hit))
-            near = (at for at in range(len(moments)) if number not in joined[at] and is_same_moment(moments[at], hit))
-            at = next(near, None)
+            free = (at for at in range(len(moments)) if number not in joined[at] and is_same_moment(moments[at], hit))
+            near = sorted(free, key=lambda at: not hit.time_s <= moments[at].time_s < hit.end_s)  # the best come first
+            at = next(iter(near), None)
             if at is None:
                 moments.append(replace(hit, score=score))
                 joined.append({number})

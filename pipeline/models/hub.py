@@ -61,6 +61,7 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
         processor = transformers.AutoProcessor.from_pretrained(name)
         load = getattr(transformers, f"AutoModelFor{kind}").from_pretrained
         model, loading = load(name, dtype=dtype, output_loading_info=True)
+    _check_words(name, processor)
     if missing := sorted(loading["missing_keys"]):
         raise WrongModel(
             f"the weights of {name} lack {len(missing)} tensors ({missing[0]}, ...), which would stay at random; "
@@ -68,6 +69,17 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
         )
     with inference():
         return Loaded(name, processor, model.eval().to(place), place, dtype)
+
+
+def _check_words(name: str, processor: Any) -> None:
+    """Raise ModelMissing for a tokenizer without words, which transformers makes up where a model comes without one."""
+    tokenizer = getattr(processor, "tokenizer", processor)
+    words = tokenizer.get_vocab() if hasattr(tokenizer, "get_vocab") else {}
+    if words and words.keys() <= set(tokenizer.all_special_tokens):
+        raise ModelMissing(
+            f"the model {name} comes without the words of its tokenizer; put tokenizer.json (or vocab.json, vocab.txt) "
+            "beside its weights"
+        )
 
 
 def reads_pictures(name: str) -> bool:

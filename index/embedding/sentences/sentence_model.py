@@ -114,6 +114,10 @@ def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
         except Exception as error:  # the errors of loaders for foreign or damaged files cannot be listed
             raise _load_error(name, error) from error
         facts = read_facts(name, lambda path: _read_json(name, path), *_limits(model, tokenizer))
+    if tokenizer.get_vocab().keys() <= set(tokenizer.all_special_tokens):  # transformers makes up what is missing
+        raise WeightsMissing(
+            f"the sentence model {name} comes without the words of its tokenizer; put tokenizer.json beside its weights"
+        )
     missing = [key for key in found["missing_keys"] if not key.startswith(OF_OTHER_HEADS)]
     if missing:
         raise BadCheckpoint(f"got the sentence model {name}, whose weights lack {missing[0]}; fetch it again")

@@ -131,4 +131,6 @@ def _moment(
 
 
 def _near(moment: Hit, hits: Iterable[Hit]) -> Hit | None:
-    return next((hit for hit in hits if is_same_moment(moment, hit)), None)
+    """Find the hit that was joined to a moment: the best of those whose time it lies in, or else of those nearby."""
+    near = [hit for hit in hits if is_same_moment(moment, hit)]
+    return next((hit for hit in near if hit.time_s <= moment.time_s < hit.end_s), near[0] if near else None)

@@ -101,6 +101,11 @@ def test_a_line_joins_a_frame_within_three_seconds(time_s, joins):
     assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins
 
 
+def test_a_line_joins_a_frame_that_shows_it_before_a_better_one_nearby():
+    joined, other = fuse([frame(7.0), frame(5.0)], [line(4.5, 6.0)])
+    assert (joined.time_s, joined.text, other.time_s, other.text) == (5.0, "said at 4.5", 7.0, None)
+
+
 def test_spacing_counts_each_video_apart():
     hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
     assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]

@@ -13,6 +13,7 @@ import pytest
 from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
 from pipeline.models.captioner import load_captioner
 from pipeline.models.hub import NOT_FOR_TASK, import_transformers, inference
+from pipeline.models.whisper import load_recogniser
 from tests.support.models import stage_models as stage_kit
 
 MAKERS = {"llava": stage_kit.llava}
@@ -38,6 +39,15 @@ def test_files_missing_from_a_folder(models, tmp_path):
     with pytest.raises(ModelMissing, match=r"cannot get the model .*half: .*model\.safetensors") as error:
         load_captioner(str(folder), "cpu")
     assert "\n" not in str(error.value)
+
+
+def test_a_model_without_its_tokenizer_is_refused(tmp_path):
+    """transformers would make up one that knows no word: this one would hear nothing in any film."""
+    folder = stage_kit.whisper(tmp_path / "wordless")
+    for file in ("tokenizer.json", "vocab.json", "merges.txt"):
+        (folder / file).unlink(missing_ok=True)
+    with pytest.raises(ModelMissing, match="without the words of its tokenizer"):
+        load_recogniser(str(folder), "cpu")
 
 
 def test_weights_that_are_not_all_there(models, tmp_path):

@@ -67,6 +67,13 @@ def test_a_folder_without_weights_or_with_half_of_them(tmp_path):
         load_sentence_model(str(tmp_path / "bert"))
 
 
+def test_a_folder_without_a_tokenizer_is_refused_and_embeds_nothing(tmp_path):
+    for file in small_bert(tmp_path / "bert").glob("*token*"):
+        file.unlink()
+    with pytest.raises(WeightsMissing, match=r"without the words of its tokenizer; put tokenizer\.json"):
+        load_sentence_model(str(tmp_path / "bert"))
+
+
 @pytest.mark.slow
 def test_the_real_model_knows_that_a_car_is_an_automobile():
     model = load_sentence_model(str(real_minilm()), "cpu")

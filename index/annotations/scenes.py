@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Literal
 
 from index.annotations.newest_rows import newest_rows
-from index.rows import SceneRow
+from index.rows import SceneRow, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal, one_of
 from index.store.late_tables import present
@@ -62,3 +62,11 @@ class Scenes:
         rows = self._tables.rows(TABLE, equal("model", model) & equal("title", ""), ["video_id"])
         found = set(rows["video_id"].to_pylist())
         return sorted(video_id for video_id in self._visible.videos(found) if model in models.get(video_id, ()))
+
+    def has_titles(self, video: VideoRow, model: str) -> bool:
+        """True if this model's summaries of a video, complete, have a title."""
+        if model not in self._visible.models(STAGE, [video.video_id]).get(video.video_id, ()):
+            return False
+        of_video = equal("video_id", video.video_id) & equal("model", model)
+        titles = self._tables.rows(TABLE, of_video, ["title"])["title"].to_pylist()
+        return any(titles)

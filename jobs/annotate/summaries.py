@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent.errors import NoUsableReply
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.endpoint import (
@@ -98,5 +99,11 @@ def _by_endpoint(stage: Summaries, thread: ModelThread, library: Library, video:
 
 
 def _rows(stage: Summaries, write: Write, library: Library, video: VideoRow) -> StageRows:
-    film = read_film(library, video)
-    return stage_rows(write_contents(library, film, write, stage.frames_a_scene, stage.batch), stage.model)
+    contents = write_contents(library, read_film(library, video), write, stage.frames_a_scene, stage.batch)
+    if (
+        stage.again
+        and not any(each.title for each in contents.written)
+        and library.scenes.has_titles(video, stage.model)
+    ):
+        raise NoUsableReply("no scene or chapter got a title that could be used; those that were there before stay")
+    return stage_rows(contents, stage.model)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.scenes.writer import Writer
 
 MARKS = "#*_\"'`“”: "
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
 
@@ -82,7 +83,12 @@ def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instruc
         check_not_echoed(text, instructions)
     except InvalidReply:
         return Written()
-    return Written(reply.title, reply.summary)
+    return Written(plain_line(reply.title), plain_line(reply.summary))
+
+
+def plain_line(text: str) -> str:
+    """A text as one line without control characters: a title is a line of a player's list, and of a WebVTT cue."""
+    return " ".join(CONTROL.sub(" ", text).split())
 
 
 def _whole_sentences(text: str) -> str:
@@ -105,5 +111,5 @@ async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> lis
 async def _ask(model: OpenAIModel, request: SummarizePart) -> Written:
     outcome = await ask_again(model, request)
     reply = outcome.reply
-    title, summary = ("", "") if reply is None else (reply.title.strip(), reply.summary.strip())
+    title, summary = ("", "") if reply is None else (plain_line(reply.title), plain_line(reply.summary))
     return Written(title, summary, outcome.usage, outcome.refused)

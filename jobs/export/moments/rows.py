@@ -49,9 +49,10 @@ def _scenes(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
 
 
 def _parts(library: LibraryReader, video: VideoRow, level: Literal["scene", "chapter"]) -> Iterator[Moment]:
-    """The titles of chapters or scenes, as players list them; a number in the place of one that is missing."""
+    """The titles of chapters or scenes, a line each as players list them; a number in the place of a missing one."""
     for row in library.scenes.rows(video.video_id, level):
-        yield Moment(video, row.start_s, row.end_s, row.title or f"{level} {row.number + 1}", None, level)
+        title = " ".join(row.title.split()) or f"{level} {row.number + 1}"
+        yield Moment(video, row.start_s, row.end_s, title, None, level)
 
 
 def _whole(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:

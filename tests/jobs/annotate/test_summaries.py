@@ -86,6 +86,30 @@ def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
         assert json_of(kinodex, *command(library, server, "--renew"))["added"] == 0
 
 
+def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library):
+    with ChatServer(contents) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+    before = library.scenes.rows("film aa")
+    library.additions.add_speech({"aa": [spoken(3, "Here it is warm.")]}, "whisper")
+    library.additions.complete("speech", "whisper", {"aa": 1}, {})
+    with ChatServer(lambda body: {"title": "", "summary": ""}) as server:
+        ran = kinodex(*command(library, server, "--renew", "--video", "film aa"))
+    assert ran.code == 3
+    assert "no scene or chapter got a title that could be used; those that were there before stay" in ran.out
+    assert library.scenes.rows("film aa") == before
+    assert library.scenes.outdated("tester") == ["aa"], "the next run tries again"
+
+
+def test_titles_and_summaries_are_stored_as_one_line_each(kinodex, library):
+    title, summary = "Kites\n\n00:00:01.000 --> 00:00:05.000\nin the wind", "Kites\x00 fly.\r\n\x1b[31mIt is windy."
+    wild = {"title": title, "summary": summary}
+    with ChatServer(lambda body: wild) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+    rows = library.scenes.rows("film aa")
+    assert {row.title for row in rows} == {"Kites 00:00:01.000 --> 00:00:05.000 in the wind"}
+    assert {row.text for row in rows} == {"Kites fly. [31mIt is windy."}
+
+
 def test_other_settings_of_one_model_are_refused(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server, "--video", "film aa"))

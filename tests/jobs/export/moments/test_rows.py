@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 from index.library import Library
+from index.rows import SceneRow
+from jobs.export.moments.rows import ROWS
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.scenes.chapters import add_chapters
 
@@ -25,6 +27,17 @@ def test_chapters_and_scenes_in_text_exports(kinodex, tmp_path):
     ]
     for form in ("srt", "csv", "edl"):
         assert "THE HARBOUR" in kinodex("export", form, library.uri, "--of", "chapters").out.upper()
+
+
+def test_a_title_of_several_lines_is_one_line_of_chapters(tmp_path):
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aa", 40, 1))
+    row = SceneRow("aa", "chapter", 0, 0.0, 40.0, 0, 1, "The harbour\n\n00:01.000 --> 00:02.000", "Boats.", "old")
+    library.additions.discard_leftovers("summaries", "old")
+    library.scenes.add({"aa": [row]})
+    library.additions.complete("summaries", "old", {"aa": 1}, {})
+    (chapter,) = ROWS["chapters"](library, library.video("aa"))
+    assert chapter.label == "The harbour 00:01.000 --> 00:02.000"
 
 
 def test_chapters_are_searched_by_the_command(kinodex, tmp_path):

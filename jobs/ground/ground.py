@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,12 +75,14 @@ def ground(
 
     `environment` holds all videos of the library: what is usual is taken from many of them. `least` is the evidence
     that it takes to be there, by default what half of the everyday texts reach at their best in the same videos. Raises
-    UsageError for an empty text and for `most` below 1.
+    UsageError for an empty text, for `most` below 1 and for `least` below 0.
     """
     if not text.strip():
         raise UsageError("got an empty text; say in words what happens")
     if most < 1:
         raise UsageError(f"got most={most}; ask for at least 1 range")
+    if least is not None and not 0 <= least < math.inf:
+        raise UsageError(f"got least={least:g}; give the evidence that it takes, 0 or more, in deviations")
     named = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
     searched = [each for each in named if _holds_anything(environment, each)]
     if not searched:
@@ -93,8 +96,9 @@ def ground(
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
     best, needed = found[0].deviation if found else 0.0, usual.least if least is None else least
     candidates = tuple(_moment(library, each, text) for each in found[:most])
-    reason = "" if best >= needed else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
-    return Grounding(text, candidates, best >= needed, BY_SEARCH, best, needed, reason)
+    present = bool(found) and best >= needed
+    reason = "" if present else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
+    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason)
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def ground(
     from jobs.model_choice import ModelChoice
     from jobs.open_library import open_environment
 
-    _check(agent, model, models, csv, clip)
+    _check_options(agent, model != "builtin" or bool(models or base_url or max_frames), evidence_from, least)
+    _check_files(csv, clip)
     opened = Library.open(library)
     rows = opened.videos_named(video) if video else []
     if agent is None:
@@ -72,12 +73,20 @@ def ground(
     _show(found, clips, as_json=json)
 
 
-def _check(agent: str | None, model: str, models: Path | None, csv: Path | None, clip: Path | None) -> None:
-    """Refuse options that do not fit together, and files that would be overwritten, before anything is searched."""
+def _check_options(agent: str | None, of_agents: bool, evidence_from: From, least: float | None) -> None:
+    """Refuse options that would do nothing."""
     from jobs.errors import UsageError
 
-    if agent is None and (model != "builtin" or models is not None):
-        raise UsageError("got --model or --models without --agent; name the agent that asks it")
+    if agent is None and of_agents:
+        raise UsageError(
+            "got --model, --models, --base-url or --max-frames without --agent; name the agent they are for"
+        )
+    if agent is not None and (evidence_from != "both" or least is not None):
+        raise UsageError("got --from or --least with --agent, which decides by itself; leave them out, or --agent")
+
+
+def _check_files(csv: Path | None, clip: Path | None) -> None:
+    """Refuse files that would be overwritten, before anything is searched."""
     if csv is not None:
         from jobs.export.texts.text_file import check_free
 

@@ -79,6 +79,15 @@ def test_a_text_is_needed_and_a_number_of_ranges(opened: Library, environment: E
         ground(opened, environment, "  ")
     with pytest.raises(UsageError, match="most=0"):
         ground(opened, environment, "a boat", most=0)
+    for least in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="0 or more, in deviations"):
+            ground(opened, environment, "a boat", least=least)
+
+
+def test_nothing_is_not_there_however_little_it_takes(opened: Library, environment: Environment) -> None:
+    found = ground(opened, environment, "zzzz qqqq", evidence_from="words", least=0.0)
+    assert (found.present, found.ranges) == (False, ())
+    assert found.reason
 
 
 def test_a_video_of_text_alone_is_searched_and_one_without_text_to_read_is_passed_over(tmp_path: Path) -> None:

@@ -45,6 +45,10 @@ def test_the_ranges_are_cut_out_of_the_file(kinodex: Kinodex, library: Path, tmp
 
 def test_options_that_do_not_fit_are_refused_before_the_search(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     bad(kinodex, "ground", library, "a boat", "--model", "gpt-4o", code=2, says="without --agent")
+    for option, value in {"--base-url": "http://127.0.0.1:9/v1", "--max-frames": 3}.items():
+        bad(kinodex, "ground", library, "a boat", option, value, code=2, says="without --agent")
+    for option, value in {"--from": "words", "--least": 2}.items():
+        bad(kinodex, "ground", library, "a boat", "--agent", "uniform", option, value, code=2, says="with --agent")
     bad(kinodex, "ground", library, " ", code=2, says="empty text")
     (tmp_path / "there.csv").write_text("mine")
     bad(kinodex, "ground", library, "a boat", "--csv", tmp_path / "there.csv", code=2, says="there.csv")

@@ -49,13 +49,13 @@ def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], plac
 
     Rates of words are those of the lines `known`, among which `lines` are.
     """
-    wanted = words_of(query)
-    counts = Counter(word for line in known for word in wanted & words_of(line))
+    query_words = words_of(query)
+    counts = Counter(word for line in known for word in query_words & words_of(line))
     surprise = {word: _steps(count, len(known)) for word, count in counts.items()}
     tail = _chances(surprise.values())
     found = np.full(len(lines), NO_MATCH)
     for at, line in enumerate(lines):
-        chance = tail[sum(surprise.get(word, 0) for word in wanted & words_of(line))]
+        chance = tail[sum(surprise.get(word, 0) for word in query_words & words_of(line))]
         if chance < LIKELY and chance * len(known) < places:
             found[at] = deviation_of_chance(chance)
     return found

@@ -111,8 +111,8 @@ class Sentences:
         complete = {id_ for id_, models in self._visible.models(STAGE).items() if fingerprint.digest in models}
         if not complete or fingerprint.digest not in names:
             return []
-        seen, held = count_lines(self._tables, self._visible), self._held(names[fingerprint.digest])
-        changed = {key[0] for key in seen.keys() | held.keys() if seen[key] != held[key]}
+        shown, held = count_lines(self._tables, self._visible), self._held(names[fingerprint.digest])
+        changed = {key[0] for key in shown.keys() | held.keys() if shown[key] != held[key]}
         return sorted((changed | self._older(fingerprint.digest)) & complete)
 
     def load(self, name: str | None = None) -> SentenceEmbedder | None:

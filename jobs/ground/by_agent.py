@@ -55,6 +55,6 @@ async def ground_with(
 ) -> Grounding:
     """Ask an agent for the ranges of a text in the environment's videos; raises as `agent.ask_questions.ask` does."""
     async with chosen_models(choice) as models:
-        question, asked = grounding_question(text), models(environment)
-        answer = await ask(question, environment, asked, agent=agent, budget=budget or Budget())
+        question, models_by_role = grounding_question(text), models(environment)
+        answer = await ask(question, environment, models_by_role, agent=agent, budget=budget or Budget())
     return grounding_of(library, text, answer, agent, most)

@@ -92,7 +92,7 @@ def frames_with(film: StoryFilm) -> Truth:
 
 def _visible(scene: StoryScene, time_s: float, view: View) -> list[tuple[str, str]]:
     """List what is on stage at a time, at least half of it in the view and not too small."""
-    seen = []
+    visible = []
     for track in scene.tracks:
         key = position(track, time_s)
         if key is None or key.side / view.width < LEAST_SIDE:
@@ -102,8 +102,8 @@ def _visible(scene: StoryScene, time_s: float, view: View) -> list[tuple[str, st
         if inside >= half:
             thing = track.prop.thing
             role = "actor" if thing in ACTORS else "item" if thing in ITEMS else "passer"
-            seen.append((role, track.prop.name))
-    return seen
+            visible.append((role, track.prop.name))
+    return visible
 
 
 def _prompt(role: str, name: str) -> str:

@@ -158,15 +158,15 @@ def pass_by(writing: Writing, passer: Prop, now: float, cue: Line | None) -> flo
         end = whole_frames(near + chance.uniform(3.0, 4.0))
         x = chance.uniform(0.3, 0.7)
         keys = [(start, x, 1.0), (near, x + (0.1 if goes_right else -0.1), PASSING + 0.1), (end, edge, PASSING)]
-        seen = (near - 0.5, end)
+        sight = (near - 0.5, end)
     else:
         end = whole_frames(start + chance.uniform(4.5, 7.0))
         keys = [(start, 1 - edge, PASSING), (end, edge, PASSING)]
-        seen = (start + 0.75, end - 0.5)
+        sight = (start + 0.75, end - 0.5)
     mirrored = goes_right == (passer.thing in FACING_LEFT)
     path = tuple(passer_key(passer, time_s, x, distance) for time_s, x, distance in keys)
     writing.stage.tracks.append(Track(passer, path, mirrored))
     said = cue.fact[1] if cue is not None and cue.fact is not None else None
-    guard = (start - LINE_S - 0.25 if cue is not None else seen[0], seen[1])
-    writing.note(Event("pass", passer, (start, end), seen, cue=said), guard=guard)
+    guard = (start - LINE_S - 0.25 if cue is not None else sight[0], sight[1])
+    writing.note(Event("pass", passer, (start, end), sight, cue=said), guard=guard)
     return end

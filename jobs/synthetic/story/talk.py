@@ -62,7 +62,7 @@ def free_lines(
 ) -> list[Line]:
     """Write lines for shots in which there is time for one beside those that are spoken already."""
     lines: list[Line] = []
-    told: set[str] = set()
+    used: set[str] = set()
     for shot in shots:
         start, end = shot.time
         free = _gap(start, end, [line.time for line in spoken])
@@ -70,7 +70,7 @@ def free_lines(
             speaker = chance.choice(list(names.values()))
             begin = whole_frames(chance.uniform(free[0], free[1] - LINE_S - 0.5))
             landmark = scenes[shot.scene].setting.landmark
-            text, fact = _free_text(landmark, names, told, pool, chance)
+            text, fact = _free_text(landmark, names, used, pool, chance)
             lines.append(Line((begin, whole_frames(begin + LINE_S)), text, speaker, fact))
     return lines
 
@@ -85,17 +85,17 @@ def _gap(start: float, end: float, spoken: Sequence[Range]) -> Range | None:
 
 
 def _free_text(
-    landmark: Prop, names: Mapping[Prop, str], told: set[str], pool: Pool, chance: Random
+    landmark: Prop, names: Mapping[Prop, str], used: set[str], pool: Pool, chance: Random
 ) -> tuple[str, tuple[str, str, str] | None]:
     """Write a plan, a reason, a code word, a thing that no picture shows, the landmark that one shows, or idle talk."""
     kind = chance.choice(("plan", "reason", "code", "unseen", "shown", "chatter"))
     name = chance.choice(list(names.values()))
-    if kind == "plan" and f"plan {name}" not in told and (goal := pool.word(GOALS)):
-        told.add(f"plan {name}")
+    if kind == "plan" and f"plan {name}" not in used and (goal := pool.word(GOALS)):
+        used.add(f"plan {name}")
         text = chance.choice(("Next week {} is off to {}.", "{} has always meant to go to {}, and soon it will be."))
         return text.format(name, goal), ("plan", name, goal)
-    if kind == "reason" and f"reason {name}" not in told and (reason := pool.word(REASONS)):
-        told.add(f"reason {name}")
+    if kind == "reason" and f"reason {name}" not in used and (reason := pool.word(REASONS)):
+        used.add(f"reason {name}")
         text = chance.choice(("{} was late, because {}.", "You know why {} came late: {}."))
         return text.format(name, reason), ("reason", name, reason)
     if kind == "code" and (gate := pool.word(GATES)) and (word := pool.word(CODE_WORDS)):

@@ -79,11 +79,11 @@ def taker(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def _of_gives(
-    facts: Facts, asks: str, known: tuple[str, str], asked: str, words: Callable[[Prop, Prop, Prop], Words]
+    facts: Facts, asks: str, known: tuple[str, str], third: str, words: Callable[[Prop, Prop, Prop], Words]
 ) -> Iterable[Draft]:
     """Draft a question for each two facts of handovers ("what", "who", "other") that leave one answer for the third."""
     for pair, gives in _gives(facts, *known).items():
-        answers = {getattr(event, asked) for event, _ in gives}
+        answers = {getattr(event, third) for event, _ in gives}
         if len(answers) == 1:
             text, right, wrong = words(*pair, *answers)
             yield Draft(asks, "pictures", text, right, wrong, moments([event for event, _ in gives]))

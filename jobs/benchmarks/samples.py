@@ -10,7 +10,7 @@ import io
 import json
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -167,6 +167,14 @@ def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
         f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
     )
     return Question(text.strip(), tuple(lettered_options))
+
+
+def lettered_answer(field: str, letter: str, options: Sequence[str], what: str = "options") -> int:
+    """Return the number, from 0, of the option that a capital letter names; raise `BadRow` if there is none."""
+    answer = string.ascii_uppercase.index(letter)
+    if answer >= len(options):
+        raise BadRow(f"{field}: got {letter}; there are {len(options)} {what}")
+    return answer
 
 
 def json_file(path: Path) -> Any:

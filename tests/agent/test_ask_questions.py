@@ -11,7 +11,7 @@ import pytest
 
 from agent.answer import Answer, Evidence
 from agent.ask_questions import Task, ask, ask_many, default_parameters
-from agent.core.budget import Budget, Ledger
+from agent.core.budget import Ledger
 from agent.core.question import Question
 from agent.environment import Environment
 from agent.errors import BadAnswer, BadSettings, UnknownAgent
@@ -19,23 +19,13 @@ from agent.session import Session
 from agent.trace.events import Event, Finished, RunStarted
 from agent.variants.base import Variant
 from agent.variants.baselines.uniform import UNIFORM, UniformParameters
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.runs.kite_runs import kite_environment, run
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    events = {700: ("red kite desert", 12)}
-    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
-
-
-def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
-    model = ScriptedModel(script, usage)
-    answer = asyncio.run(
-        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
-    )
-    return answer, model
+    return kite_environment(tmp_path_factory.mktemp("run"))
 
 
 def test_unknown_agents_and_foreign_parameters(environment):

@@ -14,28 +14,13 @@ from agent.core.protocol import Exchange, Usage, request_key
 from agent.core.question import Question
 from agent.errors import BadSettings, ModelUnreachable
 from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.runs.kite_runs import QUESTION, but, kite_environment, run
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    events = {700: ("red kite desert", 12)}
-    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
-
-
-def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
-    model = ScriptedModel(script, usage)
-    answer = asyncio.run(
-        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
-    )
-    return answer, model
-
-
-def but(kind, said):
-    """The explorer, but requests of one kind get this reply."""
-    return lambda request: said if isinstance(request, kind) else explorer(request)
+    return kite_environment(tmp_path_factory.mktemp("run"))
 
 
 def test_endless_exploring_ends_with_the_best_answer_so_far(environment):

@@ -6,7 +6,6 @@ evidence. Its own scores of an answer's clues are mIoU and recall: `kinodex eval
 
 from __future__ import annotations
 
-import string
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +14,11 @@ from pydantic import BaseModel, Field
 from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
-    BadRow,
     ParsedRows,
     Sample,
     Target,
     json_rows,
+    lettered_answer,
     make_question,
     parse_samples,
 )
@@ -50,9 +49,7 @@ def read_cg_bench(path: Path) -> ParsedRows:
 
 
 def _item(row: _Row, note: AddNote) -> Sample:
-    answer = string.ascii_uppercase.index(row.right_answer)
-    if answer >= len(row.choices):
-        raise BadRow(f"right_answer: got {row.right_answer}; there are {len(row.choices)} choices")
+    answer = lettered_answer("right_answer", row.right_answer, row.choices, "choices")
     clues = tuple(clue for clue in row.clue_intervals if 0 <= clue[0] < clue[1])
     if len(clues) < len(row.clue_intervals):
         note("clue_intervals: got one that ends where it begins or before; the question is kept without it")

@@ -23,6 +23,7 @@ from jobs.benchmarks.samples import (
     Sample,
     Target,
     json_lines,
+    lettered_answer,
     make_question,
     parse_samples,
 )
@@ -70,9 +71,7 @@ def _questions(path: Path) -> Iterator[Raw]:
 
 def _item(row: _Row, note: AddNote) -> Sample:
     text, options = _split(row.qa.question)
-    answer = string.ascii_uppercase.index(row.qa.answer)
-    if answer >= len(options):
-        raise BadRow(f"answer: got {row.qa.answer}; there are {len(options)} options")
+    answer = lettered_answer("answer", row.qa.answer, options)
     return Sample(
         row.qa.uid,
         row.key,

@@ -19,6 +19,7 @@ from jobs.benchmarks.samples import (
     ParsedRows,
     Sample,
     Target,
+    lettered_answer,
     make_question,
     parquet_rows,
     parse_samples,
@@ -47,9 +48,7 @@ def read_video_mme(path: Path) -> ParsedRows:
 
 
 def _item(row: _Row, note: AddNote) -> Sample:
-    answer = string.ascii_uppercase.index(row.answer)
-    if answer >= len(row.options):
-        raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options")
+    answer = lettered_answer("answer", row.answer, row.options)
     groups = {
         "duration": (row.duration,),
         "domain": (row.domain,),

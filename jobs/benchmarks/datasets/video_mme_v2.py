@@ -17,10 +17,10 @@ from pydantic import BaseModel, Field, field_validator
 from jobs.benchmarks.samples import (
     AS_PUBLISHED,
     AddNote,
-    BadRow,
     ParsedRows,
     Sample,
     Target,
+    lettered_answer,
     make_question,
     parquet_rows,
     parse_samples,
@@ -66,9 +66,6 @@ def _split(text: str) -> list[str]:
 
 
 def _item(row: _Row, note: AddNote) -> Sample:
-    answer = string.ascii_uppercase.index(row.answer)
-    if answer >= len(row.options):
-        raise BadRow(f"answer: got {row.answer}; there are {len(row.options)} options")
     groups = {
         "level": row.level,
         "group_type": row.group_type,
@@ -80,6 +77,6 @@ def _item(row: _Row, note: AddNote) -> Sample:
         row.question_id,
         row.video_id,
         make_question(row.question, row.options, note),
-        Target(answer),
+        Target(lettered_answer("answer", row.answer, row.options)),
         {name: (value,) for name, value in groups.items() if value and value != "None"},
     )

@@ -10,7 +10,6 @@ import pytest
 
 from agent.answer import Answer
 from agent.ask_questions import ask
-from agent.core.budget import Budget
 from agent.core.protocol import Models
 from agent.core.question import Question
 from agent.environment import Environment
@@ -20,7 +19,8 @@ from agent.trace.events import Event
 from agent.variants.base import Variant
 from agent.variants.baselines.uniform import UNIFORM
 from agent.variants.registry import VARIANTS, find_variant
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, environment_of
+from tests.support.runs.kite_runs import QUESTION, kite_environment
 
 
 def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
@@ -28,21 +28,9 @@ def test_a_variant_that_cannot_be_told_from_a_builtin_one_is_refused() -> None:
         find_variant(replace(UNIFORM, line="another"))
 
 
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    events = {700: ("red kite desert", 12)}
-    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
-
-
-def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
-    model = ScriptedModel(script, usage)
-    answer = asyncio.run(
-        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
-    )
-    return answer, model
+    return kite_environment(tmp_path_factory.mktemp("run"))
 
 
 @pytest.mark.parametrize("variant", [each for each in VARIANTS if each.needs_language], ids=lambda each: each.name)

@@ -8,28 +8,12 @@ import pytest
 from index.library import Library
 from index.search.query import candidates
 from tests.support.libraries.random_library import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
-
-LINES = (
-    (2.0, 5.0, "A dog barks at the red boat."),
-    (5.0, 8.0, "The boat is red, it's said."),
-    (20.0, 22.0, "Das Boot fährt über den See"),
-    (30.0, 33.0, "Собака лает"),
-    (40.0, 44.0, "犬が吠えている"),
-)
-VIDEOS = [
-    made("aaaa", 120, seed=1, lines=LINES),
-    made("bbbb", 200, seed=2, start_s=7.25),
-    made("cccc", 80, seed=3, lines=((0.0, 3.0, "one dog"), (3.0, 6.0, "two cats"), (6.0, 9.0, "three dogs and a dog"))),
-]
+from tests.support.libraries.searched_library import make_searched
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Library:
-    library = Library.create(str(tmp_path_factory.mktemp("search") / "library"), SETTINGS, fingerprint())
-    for video in VIDEOS:
-        write(library, video)
-    write(library, made("dddd", 300, seed=4, lines=((0.0, 9.0, "a dog"),)), complete=False)
-    return library
+    return make_searched(tmp_path_factory.mktemp("search") / "library")
 
 
 def test_k_is_reached_however_many_hits_crowd(tmp_path):

@@ -26,6 +26,7 @@ from tests.support.libraries.agent_library import (
     make_library,
 )
 from tests.support.libraries.text_library import text_video_id
+from tests.support.runs.kite_runs import but, kite_environment, run
 from tests.support.screen_text.lines import Line, add_screen_text
 
 KITE = Question("What colour is the kite?", ("blue", "red"))
@@ -82,26 +83,9 @@ def test_uniform_shows_what_it_can_and_reads_the_rest(words_library):
     assert len(request.frames) + len(request.notes) == 6
 
 
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    events = {700: ("red kite desert", 12)}
-    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
-
-
-def run(environment, script, budget=None, usage=None, agent="eea", question=QUESTION, parameters=None):
-    model = ScriptedModel(script, usage)
-    answer = asyncio.run(
-        ask(question, environment, model, agent=agent, budget=budget or Budget(rounds=4), parameters=parameters)
-    )
-    return answer, model
-
-
-def but(kind, said):
-    """The explorer, but requests of one kind get this reply."""
-    return lambda request: said if isinstance(request, kind) else explorer(request)
+    return kite_environment(tmp_path_factory.mktemp("run"))
 
 
 def test_uniform_shows_equally_spaced_frames_in_one_call(environment):

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from agent.ask_questions import ask, default_parameters
 from agent.core.budget import Budget
-from agent.core.question import Question
 from agent.errors import BadSettings
 from agent.prompts.render import render
 from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from agent.trace.events import Event, Expanded, Ranked, Remembered, Scored
+from agent.trace.events import Expanded, Ranked, Remembered, Scored
 from agent.variants.vca.agent import VCAParameters
-from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-
-QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
+from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return make_library(tmp_path_factory.mktemp("vca"), {"film": film(1, 700, {420: ("red kite desert", 20)})})
+    return make_library(tmp_path_factory.mktemp("vca"), FILM)
 
 
 @pytest.fixture(scope="module")
 def two_films(tmp_path_factory):
-    films = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite desert", 10)})}
-    return make_library(tmp_path_factory.mktemp("films"), films)
-
-
-def run(library, script=explorer, budget=None, **parameters):
-    environment, model = environment_of(library), ScriptedModel(script)
-    events: list[Event] = []
-    settings = replace(default_parameters("vca", environment), **parameters)
-    budget = budget or Budget(rounds=3)
-    answer = asyncio.run(
-        ask(QUESTION, environment, model, agent="vca", parameters=settings, budget=budget, on_event=events.append)
-    )
-    return answer, events, model
-
-
-def of(kind, events):
-    return [event for event in events if isinstance(event, kind)]
+    return make_library(tmp_path_factory.mktemp("films"), TWO_FILMS)
 
 
 def going_to(*numbers):

@@ -91,6 +91,20 @@ def test_lines_beside_frames_are_read_with_them(
     assert without.declines, "what is seen alone does not tell"
 
 
+class Certain(Colours):
+    """Eyes that see everything in every frame."""
+
+    def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
+        return np.linspace(1.0, 2.0, len(texts))[None].repeat(len(jpegs), axis=0)
+
+
+def test_no_picture_answers_what_is_only_spoken_of() -> None:
+    with ChatServer(Rules(Certain()), models=[MODEL]) as server:
+        seen = reply(server, AnswerFrames, question=WHO, frames=FRAMES, notes=(), videos=(FILM,))
+        talk = reply(server, AnswerFrames, question=GOAL, frames=FRAMES, notes=(OTHER_PLAN,), videos=(FILM,))
+    assert (seen.option, talk.declines) == ("B", True)
+
+
 def test_lines_are_read_with_captions_of_their_times(rules: ChatServer) -> None:
     captions = [
         Note(FILM.video_id, at_s, at_s + 2.0, "focus", f"{text}", None)

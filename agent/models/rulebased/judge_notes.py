@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
+from agent.models.rulebased.read_screen import is_talk
 from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements
 from agent.models.rulebased.word_overlap import SMALL
 from agent.variants.longvideoagent.requests import LocateClips
@@ -30,6 +31,8 @@ def judge(question: Question, notes: Sequence[Note]) -> Verdict:
     Of two that are stated equally, none is chosen. Failing that, in general English, the one with most words in the
     notes.
     """
+    if is_talk(question):
+        return Verdict()
     verdict = _judge_statements(question, notes)
     if verdict.choice is None and word_overlap.is_general(notes):
         return word_overlap.judge(question, notes)

@@ -27,7 +27,7 @@ from agent.models.rulebased import judge_notes
 from agent.models.rulebased.describe_frames import describe_reply
 from agent.models.rulebased.quoted_moments import Sights, read_moment, words_of
 from agent.models.rulebased.read_chapters import promise
-from agent.models.rulebased.read_screen import screen_reply
+from agent.models.rulebased.read_screen import is_talk, screen_reply
 from agent.models.rulebased.statements import SOON_S, Statements, Verdict, cloze_statements, to_reply
 from agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from agent.requests.describe import DescribeSegment
@@ -265,7 +265,7 @@ def judge_frames(environment: Environment, question: Question, frames: Sequence[
     statements = cloze_statements(question)
     considered = _frames_in_question(environment, statements, frames)
     texts = statements.options or tuple(text for text in (statements.subject,) if text)
-    if not considered or not texts:
+    if not considered or not texts or is_talk(question):
         return Verdict()
     found = match_frames(environment, texts, [frames[at] for at in considered])
     scores = found.max(axis=0)

@@ -18,6 +18,8 @@ from agent.models.rulebased.statements import Verdict
 ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
 NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")
 CODE = re.compile(r"\bcode word for (.+?)\?$")
+TALK = re.compile(r"\bcode word\b|\bplans? to go\b|\bwhy was [A-Z]\w+ late\b", re.I)
+"""Questions of what is only spoken of: no picture shows a plan, a reason or a password."""
 SPOKEN = re.compile(r"\b(?:said|somebody says|says that|spoken|speaks?|code word)\b", re.I)
 
 
@@ -42,6 +44,11 @@ def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
     found = {which: [at for at, text in shown if f" {each} " in f" {text} "] for which, each in enumerate(wanted)}
     held = [which for which, places in found.items() if places]
     return Verdict(held[0], 1.0, 1.0, tuple(found[held[0]])) if len(held) == 1 else Verdict()
+
+
+def is_talk(question: Question) -> bool:
+    """True if a question asks for what only words tell, whatever its options look like in pictures."""
+    return bool(TALK.search(question.text))
 
 
 def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.core.question import Question
+from agent.models.rulebased.read_screen import is_talk
 from agent.models.rulebased.statements import Statements, choices, cloze_statements
 from tests.support.servers import rules_words
 from tests.support.servers.rules_prompt import Asked, Part
@@ -83,7 +84,7 @@ def judge(question: Question, view: View) -> Verdict:
     asked = wanted(question)
     texts = asked.options or texts_of(question)[-1:]
     inside = _in_question(asked, view)
-    if not inside:
+    if not inside or is_talk(question):
         return Verdict()
     matches = view.strengths(texts)[inside]
     scores = matches.max(axis=0)

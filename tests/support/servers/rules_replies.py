@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agent.core.question import Note, Question
 from agent.models.rulebased import word_overlap
 from agent.models.rulebased.quoted_moments import sights_of, words_of
-from agent.models.rulebased.read_screen import read_screen
+from agent.models.rulebased.read_screen import is_talk, read_screen
 from tests.support.servers import rules_lines, rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
@@ -83,7 +83,7 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
         text = question.options[written.choice] if question.options else first
         return Verdict(written.choice, text, 1.0, 1.0, tuple(notes[at - 1].number for at in written.evidence[:4]))
     verdict = judge(question, notes_view(notes))
-    if verdict.believable or not word_overlap.is_general(told):
+    if verdict.believable or is_talk(question) or not word_overlap.is_general(told):
         return verdict
     weighed = word_overlap.judge(question, told)
     if weighed.choice is None:

@@ -1,4 +1,4 @@
-"""Who speaks a line that was found by its meaning: the table of a sentence model holds no speakers."""
+"""Speakers of lines that were found by their meaning: the table of a sentence model holds none."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _inside(video: Timeline, start_s: float, end_s: float) -> NDArray[np.bool_]:
 
 
 def _explained_by_all(parts: Sequence[Alignment]) -> float:
-    """What some parts explain; each beyond the first has to explain more than the speed that it replaces."""
+    """Sum what parts explain; each beyond the first has to explain more than the speed that it replaces."""
     return sum(map(_explained, parts)) * SPEED_PRICE ** max(len(parts) - 1, 0)
 
 

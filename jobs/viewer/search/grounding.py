@@ -120,7 +120,7 @@ def _ends(library: LibraryReader, video_id: str, start_s: float, end_s: float) -
 
 
 def _words(environment: Environment | None, found: Mapping[str, Any], text: str) -> str:
-    """What is said, written or described in a range, the line that shares most words with a text first; cut short."""
+    """Join the lines said, written or described in a range, those with most words of a text first; cut short."""
     if environment is None:
         return ""
     lines: Sequence[str] = [

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 RAY = Path(sys.executable).with_name("ray")
+WITHOUT = ("--include-log-monitor=false",)
+"""A process that sends the words of workers to drivers, which ours do not show; it takes seconds of a processor."""
 
 
 class RayCluster(NamedTuple):
@@ -40,7 +42,8 @@ def cluster(cpus: int) -> Iterator[RayCluster]:
             f"--num-cpus={cpus}",
             f"--temp-dir={folder}",
         ]
-        command += ["--include-dashboard=false", "--object-store-memory=200000000"]
+        command += ["--include-dashboard=false", "--object-store-memory=200000000", *WITHOUT]
+        command += ["--no-monitor"]
         with log.open("wb") as words:
             head = subprocess.Popen(command, env=environment(), stdout=words, stderr=words, start_new_session=True)
         try:
@@ -55,7 +58,7 @@ def cluster(cpus: int) -> Iterator[RayCluster]:
 def node(address: str, cpus: int) -> Iterator[int]:
     """The first process of another node of a cluster, on this machine; `vanish` takes it down in the middle."""
     command = [str(RAY), "start", f"--address={address}", "--block", f"--num-cpus={cpus}"]
-    command += ["--object-store-memory=100000000"]
+    command += ["--object-store-memory=100000000", *WITHOUT]
     quiet = subprocess.DEVNULL
     joined = subprocess.Popen(command, env=environment(), stdout=quiet, stderr=quiet, start_new_session=True)
     try:

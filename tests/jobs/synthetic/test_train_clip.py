@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +13,37 @@ import pytest
 from jobs.synthetic import train_clip as train_builtin
 from jobs.synthetic.score_clip import load_towers
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_the_script_trains_saves_reloads_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train_builtin.main(out=tmp_path, steps=3, pictures=120, batch=24, threads=1, scored=20, keep=tmp_path)
-    report = json.loads((tmp_path / "report.json").read_text())
+
+def train(out: Path, scored: int, towers: bool) -> str:
+    """Train a little on pictures that are drawn beside `out` once; returns what the script prints."""
+    sizes = {"steps": 3, "pictures": 120, "batch": 24, "threads": 1}
+    with redirect_stdout(io.StringIO()) as printed:
+        train_builtin.main(out=out, **sizes, scored=scored, towers=towers, keep=out.parent)
+    return printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("trained")
+
+
+@pytest.fixture(scope="module")
+def printed(home: Path) -> str:
+    """What training prints that leaves the folder `first`."""
+    return train(home / "first", scored=20, towers=True)
+
+
+def test_the_script_trains_saves_reloads_and_scores(home: Path, printed: str) -> None:
+    report = json.loads((home / "first" / "report.json").read_text())
     assert report["steps"] == 3 and report["bytes"] < 12_000_000
-    assert json.loads(capsys.readouterr().out.partition("{")[2].join(("{", ""))) == report
-    towers = load_towers(tmp_path)
+    assert json.loads(printed.partition("{")[2].join(("{", ""))) == report
+    towers = load_towers(home / "first")
     assert np.allclose(np.linalg.norm(towers.embed_texts(["a boat"]), axis=1), 1, atol=1e-4)
 
 
-@pytest.mark.slow
-def test_the_same_steps_give_the_same_weights(tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        train_builtin.main(out=tmp_path / name, steps=2, pictures=120, batch=24, threads=1, scored=10, keep=tmp_path)
-    first, second = ((tmp_path / name / train_builtin.WEIGHTS_NAME).read_bytes() for name in ("first", "second"))
+def test_the_same_steps_give_the_same_weights(home: Path, printed: str) -> None:
+    train(home / "second", scored=10, towers=False)
+    first, second = ((home / name / train_builtin.WEIGHTS_NAME).read_bytes() for name in ("first", "second"))
     assert first == second

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from types import TracebackType
 from typing import Generic
 
@@ -164,7 +165,7 @@ class OpenAIModel:
         async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
             if stored is not None:
-                known = self._read(TypeAdapter(Completion).validate_python(stored), whole, cached=True)
+                known = self._read(_stored_completion().validate_python(stored), whole, cached=True)
                 if known.reply is not None:
                     return known
             received = self._read(await self._endpoint.complete(wire_request), whole)
@@ -217,6 +218,12 @@ class OpenAIModel:
     def _messages(self, request: Request[R]) -> list[Message]:
         role = self.role
         return wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
+
+
+@cache
+def _stored_completion() -> TypeAdapter[Completion]:
+    """Make the reader of stored completions once: that takes 2 ms, where reading one takes 10 µs."""
+    return TypeAdapter(Completion)
 
 
 def wire_messages(

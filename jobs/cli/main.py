@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,8 +62,9 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
+@cache
 def _load(name: str) -> Command:
-    """Import the command or group of a name."""
+    """Import the command or group of a name, and read its options, once for a process that runs several."""
     module, _, attribute = COMMANDS[name].partition(":")
     found = getattr(import_module(module), attribute)
     holder = typer.Typer(add_completion=False)
@@ -102,10 +104,11 @@ def kinodex(
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from index.errors import KinodexError
-    from jobs.console.escape import visible_lines
+    from jobs.console.escape import visible_lines, write_any_text
     from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
     from pipeline.errors import PipelineError
 
+    write_any_text(sys.stdout, sys.stderr)
     try:
         app(_spelt_out(sys.argv[1:]))
     except ModuleNotFoundError as error:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,6 +117,12 @@ class Run:
         return self.judgements[-1].judge if self.judgements else None
 
 
+@cache
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """Make the reader and writer of a type's JSON, once: that takes 2 ms, where reading a line takes 20 µs."""
+    return TypeAdapter(kind)
+
+
 def read_run(folder: Path) -> Run:
     """Read a run, finished or not; raise `UsageError` if the folder holds none, or one that cannot be read."""
     plan, imported = read_plan(folder), read_imported(folder)
@@ -127,9 +134,10 @@ def read_run(folder: Path) -> Run:
 def read_plan(run: Path) -> RunPlan:
     """Read the plan of a run; raise `UsageError` if the folder holds none."""
     try:
-        return TypeAdapter(RunPlan).validate_json(_read(run / PLAN))
+        plan: RunPlan = adapter_of(RunPlan).validate_json(_read(run / PLAN))
     except ValidationError as error:
         raise _unreadable(run / PLAN, error) from error
+    return plan
 
 
 def plan_or_none(run: Path) -> RunPlan | None:
@@ -156,7 +164,7 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
 
 def read_imported(run: Path) -> tuple[ImportedSystem, ...]:
     """Read the imported systems of a run, by name."""
-    adapter, found = TypeAdapter(ImportedSystem), []
+    adapter, found = adapter_of(ImportedSystem), list[ImportedSystem]()
     for path in sorted((run / IMPORTED).glob("*.json")):
         try:
             found.append(adapter.validate_json(_read(path)))
@@ -168,14 +176,14 @@ def read_imported(run: Path) -> tuple[ImportedSystem, ...]:
 def write_imported(run: Path, imported: ImportedSystem) -> None:
     """Write an imported system into a run's folder, in the place of one of its name."""
     path = run / IMPORTED / f"{slug(imported.system.name)}.json"
-    write_whole(path, TypeAdapter(ImportedSystem).dump_json(imported, indent=1) + b"\n")
+    write_whole(path, adapter_of(ImportedSystem).dump_json(imported, indent=1) + b"\n")
 
 
 def begin_run(run: Path, plan: RunPlan, samples: Sequence[Sample]) -> None:
     """Write the samples and the plan of a new run. The plan is written last: where it is, the samples are too."""
-    adapter = TypeAdapter(Sample)
+    adapter = adapter_of(Sample)
     write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in samples))
-    write_whole(run / PLAN, TypeAdapter(RunPlan).dump_json(plan, indent=2) + b"\n")
+    write_whole(run / PLAN, adapter_of(RunPlan).dump_json(plan, indent=2) + b"\n")
 
 
 @contextmanager
@@ -196,7 +204,7 @@ def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(f"another process is writing {path}; wait for it, or give another folder") from error
-        adapter: TypeAdapter[Line] = TypeAdapter(Line)
+        adapter = adapter_of(Line)
         file.truncate(len(_whole_lines(path.read_bytes())))
 
         def append(line: Line) -> None:
@@ -248,7 +256,7 @@ def _read(path: Path) -> bytes:
 
 
 def _lines(path: Path, kind: type[T]) -> tuple[T, ...]:
-    adapter, rows = TypeAdapter(kind), []
+    adapter, rows = adapter_of(kind), list[T]()
     for number, line in enumerate(_whole_lines(_read(path)).splitlines(), start=1):
         try:
             rows.append(adapter.validate_json(line))

@@ -12,12 +12,21 @@ from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from agent.core.answer_rules import AnswerRules
 from jobs.benchmarks.samples import MissingVideo, Problem, Sample, Scoring
 from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import REPORT, IndexCost, Run, RunPlan, first_defect, read_run, write_whole
+from jobs.evaluation.run.run_folder import (
+    REPORT,
+    IndexCost,
+    Run,
+    RunPlan,
+    adapter_of,
+    first_defect,
+    read_run,
+    write_whole,
+)
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
 from jobs.evaluation.score.question_groups import group_scores
@@ -181,16 +190,17 @@ def report_run(folder: Path) -> EvalReport:
 
 def as_json(report: EvalReport) -> bytes:
     """Encode a report as report.json has it."""
-    return TypeAdapter(EvalReport).dump_json(report, indent=2) + b"\n"
+    return adapter_of(EvalReport).dump_json(report, indent=2) + b"\n"
 
 
 def read_report(path: Path) -> EvalReport:
     """Read a report.json; raise `UsageError` if there is none that this version can read."""
     try:
-        return TypeAdapter(EvalReport).validate_json(path.read_bytes())
+        report: EvalReport = adapter_of(EvalReport).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         reason = first_defect(error) if isinstance(error, ValidationError) else error.strerror
         raise UsageError(f"cannot read {path}: {reason}; `kinodex eval report {path.parent}` makes it again") from error
+    return report
 
 
 def make_report(

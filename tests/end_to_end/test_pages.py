@@ -60,6 +60,8 @@ def site(tmp_path_factory) -> Iterator[Site]:
                 "video": Place(f"#/library/0/video/{evil}/3", "main h1"),
                 "long title": Place(f"#/library/0/video/{long}/3", "main h1"),
                 "search": Place("#/library/0/search/text%3Dred%2520shoes", ".hit"),
+                "moments": Place("#/library/0/moments/text%3Dred%2520shoes", ".found, .absent"),
+                "moments of a video": Place(f"#/library/0/video/{evil}/3/text%3Dred%2520shoes", ".found, .absent"),
                 "ask": Place("#/ask/0", "textarea"),
                 "answer": Place(f"#/ask/0/{question}", "main h1"),
                 "trace": Place(f"#/trace/{question}", "article.trace"),

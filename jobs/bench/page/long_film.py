@@ -1,4 +1,4 @@
-"""A made-up film of hours with shots, lines, captions and detections, to look at the page of a video."""
+"""A made-up film of hours with shots, lines, detections, and if one likes all that later stages add: for its page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from index.library import Library
 from index.rows import DetectionRow, SegmentRow, TranscriptRow
+from jobs.bench.page.annotated_film import annotate
 from jobs.bench.page.made_up import DIM, draw_scene
 from jobs.bench.synthetic_library import (
     MODEL,
@@ -25,11 +26,16 @@ from jobs.bench.synthetic_library import (
 SCENES, LABELS = 160, ("person", "car", "dog", "lamp", "boat", "chair", "tree", "cup", "book")
 SHOT_S, LINE_EVERY_S, DETECTIONS_EVERY = 8.0, 2.5, 3
 FRAMES_A_COMMIT = 2_000
+SPEAKERS = ("Ada", "Ben", "speaker-3", "speaker-4")
 
 
-def make_long_film(uri: str, frames: int) -> Library:
-    """Make a library of one film with a frame a second, or open the one that is there."""
-    library = Library.open_or_create(uri, {"kind": "long film", "frames": frames}, made_fingerprint(DIM))
+def make_long_film(uri: str, frames: int, is_annotated: bool = False) -> Library:
+    """Make a library of one film with a frame a second, or open the one that is there.
+
+    If it `is_annotated`, its lines have speakers, and it has text on screen, captions, scenes and chapters.
+    """
+    kind = "long film, annotated" if is_annotated else "long film"
+    library = Library.open_or_create(uri, {"kind": kind, "frames": frames}, made_fingerprint(DIM))
     name = video_id(0)
     if library.has_video(name):
         return library
@@ -42,7 +48,7 @@ def make_long_film(uri: str, frames: int) -> Library:
         part = range(first, min(first + FRAMES_A_COMMIT, frames))
         rows = [MadeFrame(n, float(n), scenes[scene_of[n]], vectors[n]) for n in part]
         library.writer.add_frames({name: rows})
-    said = _lines(name, frames)
+    said = _lines(name, frames, SPEAKERS if is_annotated else (None,))
     library.writer.add_segments({name: shots})
     library.writer.add_transcript({name: said})
     row = replace(made_row(0, size), title="A long film", segments=len(shots), transcript_lines=len(said))
@@ -50,6 +56,8 @@ def make_long_film(uri: str, frames: int) -> Library:
     seen = _detections(name, frames)
     library.additions.add_detections({name: seen}, MODEL)
     library.additions.complete("detections", MODEL, {name: len(seen)}, {})
+    if is_annotated:
+        annotate(library, name)
     return library
 
 
@@ -60,12 +68,15 @@ def _shots(name: str, frames: int) -> list[SegmentRow]:
     return [SegmentRow(name, at, start, end, "shot") for at, (start, end) in enumerate(pairwise(cuts))]
 
 
-def _lines(name: str, frames: int) -> list[TranscriptRow]:
+def _lines(name: str, frames: int, speakers: Sequence[str | None]) -> list[TranscriptRow]:
     count = int(frames / LINE_EVERY_S)
     texts = words(count, seed=9)
+    starts_s = [at * LINE_EVERY_S for at in range(count)]
     return [
-        TranscriptRow(name, at * LINE_EVERY_S, at * LINE_EVERY_S + 2.2, f"{text} and then {text}", "sidecar")
-        for at, text in enumerate(texts)
+        TranscriptRow(
+            name, start_s, start_s + 2.2, f"{text} and then {text}", "sidecar", None, speakers[at % len(speakers)]
+        )
+        for at, (start_s, text) in enumerate(zip(starts_s, texts, strict=True))
     ]
 
 

@@ -41,6 +41,7 @@ from index.embedding.precision import (
     torch_threads,
 )
 from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import torch
@@ -159,7 +160,8 @@ class Space:
         batches = [np.empty((0, self.dim), np.float32)]
         with torch.inference_mode():
             for first in range(0, len(texts), TEXT_BATCH):
-                tokens = self._tokenizer(list(texts[first : first + TEXT_BATCH])).to(self._device)
+                some = [checked_text(text) for text in texts[first : first + TEXT_BATCH]]
+                tokens = self._tokenizer(some).to(self._device)
                 batches.append(_unit(self._model.encode_text(tokens)).cpu().numpy())
         return np.concatenate(batches)
 

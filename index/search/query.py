@@ -19,6 +19,7 @@ from index.rows import Hit, Scope
 from index.store.database import Tables, storage_errors
 from index.store.filters import Filter
 from index.store.vector_index import COLUMN, PART_ROWS
+from index.utf8 import checked_text
 from index.videos.visibility import VisibilityCache
 
 FEW_VIDEOS = 20
@@ -103,8 +104,8 @@ def is_few(scope: Scope) -> bool:
 
 
 def check_words(text: str) -> None:
-    """Raise QueryError for a query without words."""
-    if not text.strip():
+    """Raise QueryError for a query without words, or one that is not UTF-8."""
+    if not checked_text(text).strip():
         raise QueryError("got an empty query; give some words to look for")
 
 

@@ -11,9 +11,9 @@ from numbers import Integral
 from operator import and_
 from typing import TypeVar
 
-from index.errors import QueryError
 from index.rows import Scope
 from index.store.schema import frame_key
+from index.utf8 import checked_text
 
 MAX_VALUES_PER_FILTER = 500
 
@@ -40,21 +40,13 @@ def sql_value(value: Value) -> str:
     Raises QueryError for a text that is not UTF-8: an argument with such bytes arrives with lone surrogates.
     """
     if isinstance(value, str):
-        return "'" + _checked_text(value).replace("'", "''") + "'"
+        return "'" + checked_text(value, "no video and no label has such a name").replace("'", "''") + "'"
     if isinstance(value, datetime):
         return f"'{value.isoformat()}'"
     if isinstance(value, Integral):
         return str(int(value))
     number = float(value)  # NumPy's numbers write their type with their value
     return repr(number) if math.isfinite(number) else f"CAST('{number}' AS DOUBLE)"
-
-
-def _checked_text(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise QueryError(f"got {value!r}, which is not UTF-8; no video and no label has such a name") from error
-    return value
 
 
 def equal(column: str, value: str | int) -> Filter:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from typing import TextIO
 
 from index.redact import redact
 
@@ -18,3 +20,15 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Escape all but the line breaks of a text."""
     return "\n".join(map(visible, text.split("\n")))
+
+
+def is_utf8(stream: TextIO) -> bool:
+    """True for a stream that can write any text."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "") in ("utf8", "utf8sig")
+
+
+def write_any_text(*streams: TextIO) -> None:
+    """Have streams write what their encoding lacks as escapes: a locale without UTF-8 is no reason to fail."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not is_utf8(stream)):
+            stream.reconfigure(errors="backslashreplace")

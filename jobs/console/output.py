@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from index.redact import redact_values
-from jobs.console.escape import visible, visible_lines
+from jobs.console.escape import is_utf8, visible, visible_lines
 
 if TYPE_CHECKING:
     from index.library import Library
-    from index.rows import Hit, StoredFrame, VideoRow
+    from index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
 
 WIDE = 180
 LINE_EVERY_S = 30.0
@@ -76,7 +77,7 @@ def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Ca
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout, without secrets; what JSON has no type for (times, paths) as text."""
-    print(json.dumps(redact_values(value), default=str, ensure_ascii=False, indent=2))
+    print(json.dumps(redact_values(value), default=str, ensure_ascii=not is_utf8(sys.stdout), indent=2))
 
 
 def plain_table(*columns: str) -> Table:
@@ -105,6 +106,15 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
         return
     out = console()
     out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
+    _show_facts(library, facts, others, towers, out)
+    _show_videos(library, videos, limit, out)
+    _show_failures(failures, limit, out)
+
+
+def _show_facts(
+    library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
+) -> None:
+    """Print the spaces of a library, and what was added to it."""
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     if others:
         out.print(f"also in {escape(', '.join(others))}")
@@ -119,6 +129,10 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
     if speakers := library.speakers.rows():
         named = sum(row.name is not None for row in speakers)
         out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex name`)")
+
+
+def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
+    """Print a table of videos, and those whose source holds another video by now."""
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
@@ -135,6 +149,9 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
                 "`kinodex remove videos` takes the old one out",
                 soft_wrap=True,
             )
+
+
+def _show_failures(failures: Sequence[FailureRow], limit: int | None, out: Console) -> None:
     if failures:
         out.print(f"\n{len(failures):,} failed:")
     for failure in failures[:limit]:

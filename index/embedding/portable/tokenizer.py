@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from index.embedding.portable.vocabulary import Vocabulary, Word
 from index.errors import BadCheckpoint
+from index.utf8 import checked_text
 
 if TYPE_CHECKING:
     import tokenizers
@@ -117,14 +118,14 @@ def small_model(kind: str, words: Sequence[Word], unknown: str) -> dict[str, Any
 def clean(text: str, cleaning: Cleaning) -> str:
     """Clean a text as open_clip does: mend its encoding, undo HTML's entities, join white space, and the `cleaning`.
 
-    Models of sentences take it as it is ("none").
+    Models of sentences take it as it is ("none"). Raises QueryError for a text that is not UTF-8.
     """
     if cleaning == "none":
-        return text
+        return checked_text(text)
     if not (text.isascii() and text.isprintable() and "&" not in text):  # else there is nothing to mend
         import ftfy
 
-        text = html.unescape(html.unescape(ftfy.fix_text(text)))
+        text = html.unescape(html.unescape(ftfy.fix_text(checked_text(text))))
     if cleaning == "canonicalize":
         text = text.strip().replace("_", " ").translate(NO_PUNCTUATION)
     text = " ".join(text.split())

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from index.embedding.fingerprint import Fingerprint
 from index.errors import BadCheckpoint
+from index.utf8 import checked_text
 
 Pooling = Literal["mean", "cls", "lasttoken"]
 ReadJson = Callable[[str], Any]
@@ -69,7 +70,8 @@ class ModelFacts:
 
     def _plain(self, text: str) -> str:
         """Take out the word for padding, which would be hidden in some towers and not in others."""
-        return (text.replace(self.pad_token, " ") if self.pad_token else text).strip()
+        plain = checked_text(text)
+        return (plain.replace(self.pad_token, " ") if self.pad_token else plain).strip()
 
 
 def read_facts(name: str, read: ReadJson, pad_token: str, longest: int) -> ModelFacts:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 
 import pytest
 
-from jobs.console.escape import visible, visible_lines
+from jobs.console.escape import is_utf8, visible, visible_lines, write_any_text
+from jobs.console.output import print_json
 from tests.support.libraries.agent_library import make_library
 
 TITLE = "two\nlines \x1b[31mred\r.mp4"
@@ -37,3 +40,24 @@ def test_only_what_is_unseen_is_spelled_out(text, shown):
 
 def test_line_breaks_that_are_meant_stay():
     assert visible_lines("one\ntwo\tthree") == "one\ntwo\\tthree"
+
+
+def test_streams_of_another_encoding_write_escapes(tmp_path):
+    strict, foreign, other = (
+        io.TextIOWrapper(io.BytesIO(), encoding, errors)
+        for encoding, errors in (("utf-8", "strict"), ("ascii", "surrogateescape"), ("utf-8", "replace"))
+    )
+    write_any_text(strict, foreign, other)
+    assert (strict.errors, foreign.errors, other.errors) == ("backslashreplace", "backslashreplace", "replace")
+    assert [is_utf8(stream) for stream in (strict, foreign, io.StringIO())] == [True, False, True]
+    foreign.write("café 😀")
+    foreign.flush()
+    assert foreign.buffer.getvalue() == rb"caf\xe9 \U0001f600"
+
+
+def test_json_for_a_stream_of_another_encoding_is_still_json():
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii", "backslashreplace")
+    with redirect_stdout(stream):
+        print_json({"text": "café \ud800"})
+    stream.flush()
+    assert json.loads(stream.buffer.getvalue()) == {"text": "café \ud800"}

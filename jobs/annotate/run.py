@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from agent.errors import AllRejected, ModelRejected, NoUsableReply
+from index.errors import UnknownVideo
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
 from index.store.indexes import refresh
@@ -110,6 +111,11 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Vi
     except (PipelineError, ModelRejected, NoUsableReply) as error:
         failed = VideoOutcome(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
         return failed, None
+    except UnknownVideo:
+        if library.visible.videos([video.video_id]):
+            raise
+        gone = "it was removed from the library while this ran"
+        return VideoOutcome(video.video_id, video.uri, video.title, 0, gone, "UnknownVideo"), None
     name = video.video_id, video.uri, video.title
     return VideoOutcome(*name, made.count, made.problem, None, made.usage, made.arithmetic), made
 

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from index.errors import LibraryBusy
+from index.library import Library
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
+from tests.support.command import json_of
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.scenes.chaptered_film import make_film
+from tests.support.servers.chat_server import ChatServer
 
 
 def test_a_picture_that_cannot_be_read_fails_its_video_alone(library, tiny_model, small_films, tmp_path):
@@ -44,6 +48,24 @@ def test_one_run_a_stage_at_a_time_and_videos_that_come_meanwhile(library, small
         assert add(library, stage, watch=ingest_one_more).added == 3
     assert [row.title for row in library.additions.pending("detections", stage.model)] == ["new"]
     assert add(library, stage).added == 1
+
+
+def test_a_video_that_is_removed_meanwhile_fails_alone(kinodex, tmp_path):
+    library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd")
+
+    def reply(body: dict) -> dict:
+        Library.open(library.uri).writer.discard("dd")
+        return {"title": "A place", "summary": "It is seen for a minute."}
+
+    with ChatServer(reply) as server:
+        ran = json_of(
+            kinodex,
+            *("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url, "--batch", 1),
+            code=3,
+        )
+    assert (ran["added"], ran["failed"]) == (3, 1)
+    assert "removed from the library while this ran" in str(ran)
+    assert all(library.scenes.rows(video_id) for video_id in ("aa", "bb", "cc"))
 
 
 def test_stages_can_be_sent_and_name_what_they_depend_on():

@@ -27,7 +27,7 @@ from index.store.ensure_table import ensure_table
 from index.store.filters import Filter, all_of, chunked, equal, one_of
 from index.store.late_tables import LATE_TABLES, present
 from index.store.schema import SENTENCES_PREFIX, STAGE_TABLES, VECTORS_PREFIX, vectors_schema, vectors_table
-from index.timed import SpokenText, TimedText
+from index.time_protocols import SpokenText, TimedText
 from index.videos.visibility import VisibilityCache, checked_stage
 
 

@@ -12,7 +12,7 @@ from index.annotations.newest_rows import newest_rows
 from index.rows import ScreenTextRow
 from index.store.database import Tables
 from index.store.filters import overlapping
-from index.timed import TimedText
+from index.time_protocols import TimedText
 from index.videos.visibility import VisibilityCache
 
 TABLE = "screen_text"

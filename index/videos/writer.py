@@ -18,7 +18,7 @@ from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.late_tables import present
 from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, frame_keys
-from index.timed import SpokenText, Timed
+from index.time_protocols import SpokenText, Timed
 from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import NewRows
 from index.videos.row_counts import counts_of, expected_rows, is_complete

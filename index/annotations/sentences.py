@@ -20,7 +20,7 @@ from index.annotations.text_lines import SOURCES, LineKey, count_lines, grouped,
 from index.embedding.fingerprint import Fingerprint
 from index.embedding.sentences.likeness import Likeness
 from index.embedding.sentences.sentence_model import SentenceEmbedder, load_sentence_model
-from index.errors import SpaceMismatch, TorchMissing, WeightsMissing
+from index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from index.rows import TextLine
 from index.store.carried_towers import open_sentence_tower
 from index.store.database import Tables, space_tables
@@ -49,8 +49,9 @@ class Sentences:
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
-        self._newest: tuple[int, Fingerprint | None] = (-1, None)
+        self._usual: tuple[int, Fingerprint | None] = (-1, None)
         self._embedders: dict[str, SentenceEmbedder] = {}
+        self._unloadable = ""  # digest of the model that `missing` is about
         self.missing = ""
         """Why this machine cannot embed queries, once `meaning` was called; empty if it can."""
 
@@ -59,9 +60,11 @@ class Sentences:
         return tuple(space_tables(self._tables, SENTENCES_PREFIX).values())
 
     def space(self, name: str | None = None) -> Fingerprint | None:
-        """Find a sentence model by its name or digest, None being the one that was used last; None if there is none.
+        """Find a sentence model by its name or digest; None if the library has none.
 
-        Raises SpaceMismatch for a name that the library does not hold.
+        Without a name it is the one that embedded the most videos, of several the one that was used last: a model that
+        is tried on one video, or still at work, hides no line of the others. Raises SpaceMismatch for a name that the
+        library does not hold.
         """
         if name is not None:
             found = [each for each in self.spaces() if name in (each.name, each.digest)]
@@ -73,9 +76,9 @@ class Sentences:
                 )
             return found[0]
         version = self._tables.version("additions")
-        if self._newest[0] != version:
-            self._newest = version, self._find_newest()
-        return self._newest[1]
+        if self._usual[0] != version:
+            self._usual = version, self._find_usual()
+        return self._usual[1]
 
     def add_space(self, fingerprint: Fingerprint, likeness: Likeness) -> None:
         """Create the table of a sentence model, if it is missing."""
@@ -122,35 +125,38 @@ class Sentences:
         for other weights here, or a SpaceError: TorchMissing where there is neither an exported one nor torch.
         """
         space = self.space(name)
-        if space is None:
-            return None
-        if space.digest not in self._embedders:
-            self._embedders[space.digest] = self._loaded(space)
-        return self._embedders[space.digest]
+        return None if space is None else self._loaded_once(space)
 
     def meaning(self, text: str) -> Meaning | None:
         """Embed a query by the library's sentence model; None if it has none or this machine cannot load it.
 
         The reason is in `missing`. Raises TowersDamaged or StorageError.
         """
-        if self.missing:
+        space = self.space()
+        if space is None or space.digest == self._unloadable or not text.strip():
             return None
         try:
-            embedder = self.load()
-        except (TorchMissing, WeightsMissing, SpaceMismatch) as error:
-            self.missing = str(error)
+            embedder = self._loaded_once(space)
+        except (TorchMissing, WeightsMissing, BadCheckpoint, SpaceMismatch) as error:
+            self.missing, self._unloadable = str(error), space.digest
             return None
-        if embedder is None or not text.strip():
-            return None
+        self.missing = ""
         return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
 
-    def _find_newest(self) -> Fingerprint | None:
+    def _find_usual(self) -> Fingerprint | None:
         spaces = {space.digest: space for space in self.spaces()}
-        if len(spaces) > 1:
-            rows = self._tables.rows("additions", equal("stage", STAGE), ["model", "added_at"])
-            for digest in rows.sort_by([("added_at", "descending"), ("model", "ascending")])["model"].to_pylist():
-                return spaces[digest]
-        return next(iter(spaces.values()), None)
+        if len(spaces) < 2:
+            return next(iter(spaces.values()), None)
+        rows = self._tables.rows("additions", equal("stage", STAGE), ["model", "added_at"]).group_by("model")
+        by_model = rows.aggregate([("model", "count"), ("added_at", "max")])
+        order = [("model_count", "descending"), ("added_at_max", "descending"), ("model", "ascending")]
+        digests = [*by_model.sort_by(order)["model"].to_pylist(), *spaces]
+        return next(spaces[digest] for digest in digests if digest in spaces)
+
+    def _loaded_once(self, space: Fingerprint) -> SentenceEmbedder:
+        if space.digest not in self._embedders:
+            self._embedders[space.digest] = self._loaded(space)
+        return self._embedders[space.digest]
 
     def _loaded(self, space: Fingerprint) -> SentenceEmbedder:
         exported = open_sentence_tower(self._tables.uri, space)

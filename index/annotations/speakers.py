@@ -32,6 +32,8 @@ WAIT_S = 60.0
 NUMBERED = re.compile(r"(?:speaker[- ])?([1-9][0-9]*)", re.IGNORECASE)
 STORED = re.compile(r"speaker-[1-9][0-9]*")
 LONGEST_NAME = 100
+JOINERS = re.compile("(?<=\\S)[\u200c\u200d]+(?=\\S)")
+"""Between letters of Persian and Indian names, and in emoji; nothing of them is printed."""
 
 
 class VoiceLike(Protocol):
@@ -176,7 +178,8 @@ def _match(voice: VoiceLike, known: dict[str, dict[str, Any]], model: str, same:
 
 def _checked_name(name: str) -> str:
     plain = " ".join(name.split())
-    if not plain or len(plain) > LONGEST_NAME or NUMBERED.fullmatch(plain) or not plain.isprintable():
+    printed = JOINERS.sub("", plain)
+    if not printed or len(plain) > LONGEST_NAME or NUMBERED.fullmatch(plain) or not printed.isprintable():
         raise QueryError(
             f"got the name {name!r}; a name has 1 to {LONGEST_NAME} printed characters, and is no number of a speaker"
         )

@@ -81,11 +81,15 @@ def test_videos_are_outdated_once_their_text_is_another(library):
     assert library.sentences.outdated(model.space) == ["aaaa"]
 
 
-def test_the_model_that_was_used_last_is_the_librarys(library):
+def test_the_model_of_the_most_videos_is_the_librarys_and_of_several_the_one_used_last(library):
     first, second = ConceptModel("first"), ConceptModel("second")
     add_sentences(library, first)
     assert library.sentences.space() == first.space
+    library.sentences.add_space(second.space, CHANCE)  # a run that ended before its first video
+    assert library.sentences.space() == first.space
     add_sentences(library, second, "bbbb")
+    assert library.sentences.space() == first.space  # else no line of the other video would be found
+    add_sentences(library, second)
     assert library.sentences.space() == second.space
     assert library.sentences.space("first") == first.space == library.sentences.space(first.space.digest)
     assert {space.name for space in library.sentences.spaces()} == {"first", "second"}
@@ -152,3 +156,20 @@ def test_a_model_that_cannot_be_had_is_said_and_words_go_on(library):
     assert library.sentences.meaning("car") is None
     assert "/no/such/folder cannot be had" in library.sentences.missing
     assert [hit.text for hit in library.search.words("car", k=1)] == ["we drove the car"]
+
+
+def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(library, tmp_path):
+    from index.embedding.sentences.sentence_model import load_sentence_model
+
+    model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
+    add_sentences(library, model, "aaaa")
+    weights = tmp_path / "bert" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:5000])
+    assert library.sentences.meaning("car") is None
+    assert "cannot load the sentence model" in library.sentences.missing
+    weights.write_bytes(whole)
+    other = load_sentence_model(str(small_bert(tmp_path / "other", seed=1)), "cpu")
+    add_sentences(library, other)
+    meaning = library.sentences.meaning("car")
+    assert meaning is not None and meaning.space == other.space and library.sentences.missing == ""

@@ -166,7 +166,16 @@ def test_nobody_is_found(library):
         library.speakers.find("Anna")
 
 
-@pytest.mark.parametrize("name", ["", "  ", "speaker 4", "7", "a\x00b", "x" * 101])
+@pytest.mark.parametrize("name", ["علی\u200cرضا", "👩\u200d🚀 Ada", "Zoë O'Neil [bold]"])
+def test_a_name_may_have_what_scripts_and_emoji_join_letters_with(library, name):
+    library.speakers.match([Voice(0)], "m", SAME)
+    library.speakers.name(["speaker-1"], name)
+    assert [row.name for row in library.speakers.find(name)] == [name]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "speaker 4", "7", "a\x00b", "x" * 101, "\u200d", "\u200cAnna", "a\u202eb", "\ud800"]
+)
 def test_what_is_no_name_is_refused(library, name):
     library.speakers.match([Voice(0)], "m", SAME)
     with pytest.raises(QueryError, match="a name has 1 to 100 printed characters"):

@@ -37,9 +37,10 @@ def speech(
     """
     from jobs.annotate.speech import Speech
 
+    code = (language or "").strip().lower() or None  # as Whisper's codes are written
     run(
         library,
-        Speech(local_name(model), language, batch, device, vad, speakers),
+        Speech(local_name(model), code, batch, device, vad, speakers),
         video,
         Sharing(ray, ray_address, workers),
         as_json=json,

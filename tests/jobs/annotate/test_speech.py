@@ -33,7 +33,7 @@ def own_library(own_films: list[Path], tmp_path: Path) -> Library:
 
 def test_speech_is_heard_where_there_is_sound(kinodex, library, tiny_model):
     made = json_of(
-        kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", "de", "--no-vad"
+        kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"), "--language", " DE", "--no-vad"
     )
     assert made["added"] == 3
     assert {each["title"]: each["rows"] > 0 for each in made["outcomes"]} == {

@@ -54,4 +54,4 @@ def detected_frames(tables: Tables, video: VideoRow, models: Sequence[str]) -> d
 
 
 def _of_video(video: VideoRow, models: Sequence[str]) -> Filter:
-    return all_of([equal("video_id", video.video_id), one_of("model", models)])
+    return equal("video_id", video.video_id) & one_of("model", models)

@@ -58,7 +58,8 @@ def open_pictures(
         return Pictures(alone=reason, beside_words=reason)
 
     def embed(path: Path) -> NDArray[np.float32]:
-        return tower.embed(tower.prepare(read_picture(path.read_bytes()))[None])[0]
+        vector: NDArray[np.float32] = tower.embed(tower.prepare(read_picture(path.read_bytes()))[None])[0]
+        return vector
 
     return Pictures(embed, alone)
 

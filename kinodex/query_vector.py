@@ -20,19 +20,22 @@ def query_vector(
     text_tower: Callable[[], TextEmbedder],
     image_tower: Callable[[], ImageEmbedder],
 ) -> NDArray[np.floating[Any]]:
-    """Give the vector `[dim]` of a text, a picture, RGB `[height, width, 3]` of uint8, or a vector, which is normalised.
+    """Give the vector `[dim]` of a text, a picture, RGB `[height, width, 3]` of uint8, or a vector, made a unit vector.
 
     A tower is loaded when it is called for. Raises UsageError for anything else, and for a vector without a direction.
     """
     import numpy as np
 
+    vector: NDArray[np.floating[Any]]
     if isinstance(query, str):
-        return text_tower().embed_text([query])[0]
+        vector = text_tower().embed_text([query])[0]
+        return vector
     if isinstance(query, np.ndarray) and query.ndim == 1:
         length = float(np.linalg.norm(query))
         if not np.isfinite(length) or length == 0.0:
             raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
-        return (query / length).astype(np.float32)
+        vector = (query / length).astype(np.float32)
+        return vector
     pixels = np.asarray(query.convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         raise usage_error(
@@ -40,4 +43,5 @@ def query_vector(
             "[height, width, 3], or a vector [dim]"
         )
     tower = image_tower()
-    return tower.embed(tower.prepare(pixels)[None])[0]
+    vector = tower.embed(tower.prepare(pixels)[None])[0]
+    return vector

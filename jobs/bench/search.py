@@ -183,9 +183,11 @@ def table(figures: SearchFigures) -> str:
 
 
 def _sentence_line(times: SentenceTimes) -> str:
+    words, meaning, fused = times.cpu_ms
     return (
-        f"top {K} of all lines, in turn: by words {times.words_ms:.1f} ms, by meaning {times.meaning_ms:.1f} ms, both "
-        f"fused {times.fused_ms:.1f} ms, ratio to words alone {times.ratio:.2f}"
+        f"top {K} of all lines, in turn: by words {times.words_ms:.1f} ms ({words:.1f} of CPU), by meaning "
+        f"{times.meaning_ms:.1f} ({meaning:.1f}), both fused {times.fused_ms:.1f} ({fused:.1f}), CPU of both over "
+        f"words alone {times.ratio:.2f}"
     )
 
 

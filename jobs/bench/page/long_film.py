@@ -26,7 +26,7 @@ from jobs.bench.synthetic_library import (
 SCENES, LABELS = 160, ("person", "car", "dog", "lamp", "boat", "chair", "tree", "cup", "book")
 SHOT_S, LINE_EVERY_S, DETECTIONS_EVERY = 8.0, 2.5, 3
 FRAMES_A_COMMIT = 2_000
-SPEAKERS = ("Ada", "Ben", "speaker-3", "speaker-4")
+SPEAKERS = ("Ada", "Ben", "speaker 3", "speaker 4")
 
 
 def make_long_film(uri: str, frames: int, is_annotated: bool = False) -> Library:

@@ -20,7 +20,7 @@ def test_a_film_has_shots_lines_and_detections_from_end_to_end_and_is_made_once(
 def test_an_annotated_one_has_speakers_text_captions_and_chapters_too(tmp_path):
     library = make_long_film(str(tmp_path / "film"), 900, is_annotated=True)
     view = video_view(library, library.videos()[0].video_id)
-    assert {"Ada", "speaker-3"} <= {each["speaker"] for each in view["transcript"]}
+    assert {"Ada", "speaker 4"} <= {each["speaker"] for each in view["transcript"]}
     assert len(view["screen_text"]) == 180 and len(view["captions"]) == len(view["segments"])
     chapters, scenes = ([each for each in view["contents"] if each["level"] == level] for level in ("chapter", "scene"))
     assert 1 < len(chapters) < len(scenes) and all(each["title"] and each["text"] for each in chapters)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from jobs.annotate.vectors import Vectors
 from pipeline.models.text.text_reader import CARRIED
 from tests.support.libraries.random_library import caption
 from tests.support.models.stage_models import beeps, library_of, tiny_film
+from tests.support.models.warm_processes import start
 from tests.support.screen_text.film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
@@ -92,33 +93,34 @@ def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
 
 
 class Announcing:
-    """A stage that says on stdout when it has written rows for the first time, and then waits to be killed."""
+    """A stage that announces that it has written rows for the first time, and then waits to be killed."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, announcement: Connection) -> None:
+        self._stage, self._announcement = stage, announcement
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stage, name)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         self._stage.write(library, rows)
-        print("written", flush=True)
-        sys.stdin.read()
+        self._announcement.send("written")
+        self._announcement.recv()
 
 
-def run(uri: str, name: str, model: str) -> None:
+def run(uri: str, name: str, model: str, announcement: Connection) -> None:
     """Run in the child process."""
-    add(Library.open(uri), cast(Stage, Announcing(STAGES[name](model))))
+    add(Library.open(uri), cast(Stage, Announcing(STAGES[name](model), announcement)))
 
 
 def kill_when_it_has_written(library: Library, name: str, model: str) -> None:
     """Add a stage in another process, and kill that as soon as it has written rows, before readers see them."""
-    code = f"from tests.end_to_end.kills.test_add_resumed import run; run({library.uri!r}, {name!r}, {model!r})"
-    root, pipe = Path(__file__).parents[3], subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdin=pipe, stdout=pipe) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"written\n"
+    ours, theirs = Pipe()
+    child = start(run, library.uri, name, model, theirs)
+    theirs.close()  # so that the end of the child is the end of what there is to receive
+    with ours:
+        assert ours.recv() == "written"
         child.kill()
+        child.join()
 
 
 def caption_all(library: Library) -> None:

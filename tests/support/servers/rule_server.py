@@ -16,6 +16,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from PIL import Image
@@ -84,11 +85,17 @@ def unknown(eyes: Eyes, asked: Asked) -> Behaviour:
     return failing(400, f"there is no rule for a reply {asked.reply!r}")
 
 
+@cache
+def _sight() -> Sight:
+    """Make the sight that all rules of a process share: that embeds 5,200 phrases, two seconds of a processor."""
+    return Sight()
+
+
 class Rules:
     """Answers a request's JSON body, as `ChatServer` wants it."""
 
     def __init__(self, sight: Eyes | None = None) -> None:
-        self.sight = sight or Sight()
+        self.sight = sight or _sight()
 
     def __call__(self, body: dict) -> dict | str | Behaviour:
         asked = read(body)

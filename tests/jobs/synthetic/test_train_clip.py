@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(home: Path) -> str:
-    """What training prints that leaves the folder `first`."""
+    """Text that a training prints, which leaves the folder `first`."""
     return train(home / "first", scored=20, towers=True)
 
 

@@ -182,10 +182,13 @@ def promises(asked: Asked) -> list[tuple[Part, float]]:
 
 
 def promise_of(asked: Asked, part: Part) -> float:
-    """The promise, 0 to 1, of the chapter in which most of a part of a video lies; 0 where none is listed."""
-    found = [(_common_s(part, each), promise) for each, promise in promises(asked) if each.video in ("", part.video)]
-    common_s, promise = max(found, default=(0.0, 0.0))
-    return promise if common_s > 0 else 0.0
+    """The promise, 0 to 1, of the chapter most of which a part of a video holds; 0 where it holds none."""
+    found = [
+        (common_s, promise)
+        for each, promise in promises(asked)
+        if each.video in ("", part.video) and (common_s := _common_s(part, each)) >= (each.end_s - each.start_s) / 2
+    ]
+    return max(found, default=(0.0, 0.0))[1]
 
 
 def most_promising(asked: Asked) -> Part | None:

@@ -18,12 +18,12 @@ from agent.models.rulebased.read_screen import is_talk, read_screen
 from tests.support.servers import rules_lines, rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
-    PROMISING,
     Verdict,
     View,
     judge,
     letter,
     moment,
+    most_promising,
     promise_of,
     strongest,
     texts_of,
@@ -283,8 +283,9 @@ def relevances(sight: Eyes, asked: Asked) -> Reply:
     """Clusters by the words of their captions."""
     matches = likeness(asked.question, asked.notes)
     levels = [3 if match >= PARTLY else 2 if match >= HINT else 1 for match in matches]
-    listed = [promise_of(asked, note) >= PROMISING for note in asked.notes]
-    levels = [max(level, 2) if hint else level for level, hint in zip(levels, listed, strict=True)]
+    chapter = most_promising(asked)
+    hinted = [chapter is not None and chapter.start_s <= note.start_s < chapter.end_s for note in asked.notes]
+    levels = [max(level, 2) if hint else level for level, hint in zip(levels, hinted, strict=True)]
     told = zip(asked.notes, levels, strict=True)
     return {"clusters": [{"cluster": note.number, "relevance": level} for note, level in told]}
 

@@ -22,6 +22,7 @@ CHAPTERS = (
         (Segment(2, FILM, 90.0, 280.0), False),
         (Segment(3, FILM, 400.0, 500.0), False),
         (Segment(4, OTHER, 10.0, 90.0), False),
+        (Segment(5, FILM, 10.0, 50.0), False),
     ],
 )
 def test_the_chapter_in_which_most_of_a_part_lies_counts(part, promising):

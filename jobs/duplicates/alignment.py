@@ -7,7 +7,8 @@ changes, as in a still, a black picture or a title card, there is nothing to cor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,7 +103,7 @@ def shared_parts(a: Timeline, b: Timeline, least_s: float) -> list[Alignment]:
     found = _parts(a, b, least_s, SPEEDS)
     if found and found[0].speed != 1.0:  # a short piece that was cut out looks like another speed
         steady = _parts(a, b, least_s, SPEEDS[:1])
-        if _explained_by_all(steady) >= SPEED_PRICE * _explained_by_all(found):
+        if _explained_by_all(steady) >= _explained_by_all(found):
             return steady
     return found
 
@@ -128,9 +129,21 @@ def _inside(video: Timeline, start_s: float, end_s: float) -> NDArray[np.bool_]:
     return inside
 
 
+def covered_s(spans_s: Iterable[tuple[float, float]]) -> float:
+    """Time that some spans cover together."""
+    total_s, until_s = 0.0, -math.inf
+    for start_s, end_s in sorted(spans_s):
+        total_s += max(end_s - max(start_s, until_s), 0.0)
+        until_s = max(until_s, end_s)
+    return total_s
+
+
 def _explained_by_all(parts: Sequence[Alignment]) -> float:
-    """Sum what parts explain; each beyond the first has to explain more than the speed that it replaces."""
-    return sum(map(_explained, parts)) * SPEED_PRICE ** max(len(parts) - 1, 0)
+    """Time that some parts explain together; each beyond the first has its price, and so has another speed."""
+    spans_s = [(each.start_a_s, each.end_a_s) for part in parts for each in part.ranges]
+    agreement = sum(part.agreement * part.frames for part in parts) / max(sum(part.frames for part in parts), 1)
+    prices = max(len(parts) - 1, 0) + any(part.speed != 1.0 for part in parts)
+    return covered_s(spans_s) * agreement * SPEED_PRICE**prices
 
 
 def _without_drift(a: Timeline, b: Timeline, found: Alignment, known: Known | None) -> Alignment:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from index.clock import zero_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
-from jobs.duplicates.alignment import Alignment, shared_parts
+from jobs.duplicates.alignment import Alignment, covered_s, shared_parts
 from jobs.duplicates.candidates import IN_MEMORY_FRAMES, Pair, pairs_by_index, pairs_in_memory
 from jobs.duplicates.timeline import Timeline, read_mean, read_timeline
 from jobs.errors import UsageError
@@ -75,13 +74,17 @@ def find_duplicates(
     `in_memory_frames` frames is searched through its vector index.
 
     Raises:
-        UsageError: a number is not more than 0.
+        UsageError: a number is not more than 0, or one of `videos` has no frames.
         SpaceMismatch: a video has no vectors in the space.
     """
     for name, value in {"least seconds": min_s, "seconds between searched frames": every_s}.items():
         if not value > 0:
             raise UsageError(f"got {value:g} {name}; give more than 0")
     rows = {row.video_id: row for row in library.videos() if row.frames}
+    without = next((video_id for video_id in videos if video_id not in rows), None)
+    if without is not None:
+        title = library.video(without).title
+        raise UsageError(f"got {title}, which was imported as text and has no frames to compare; leave it out")
     if len(rows) < 2:
         return []
     tell = progress or (lambda what, done, of: None)
@@ -130,7 +133,7 @@ def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Du
         one, other = other, one
         ranges, main = [_turned(each) for each in ranges], _turned(main)
     ranges.sort(key=lambda each: (each.start_a_s, each.start_b_s))
-    shared_s = _covered_s((each.start_a_s, each.end_a_s) for each in ranges)
+    shared_s = covered_s((each.start_a_s, each.end_a_s) for each in ranges)
     return Duplicate(
         one,
         other,
@@ -139,7 +142,7 @@ def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Du
         tuple(ranges),
         shared_s,
         _share(shared_s, one),
-        _share(_covered_s((each.start_b_s, each.end_b_s) for each in ranges), other),
+        _share(covered_s((each.start_b_s, each.end_b_s) for each in ranges), other),
         parts[0].agreement,
         parts[0].likeness,
     )
@@ -165,15 +168,6 @@ def _turned(each: DuplicateRange) -> DuplicateRange:
     """A range as that of the same pair the other way round."""
     speed, offset_s = 1 / each.speed, -each.offset_s / each.speed
     return DuplicateRange(each.start_b_s, each.end_b_s, each.start_a_s, each.end_a_s, offset_s, speed)
-
-
-def _covered_s(spans_s: Iterable[tuple[float, float]]) -> float:
-    """Time that some spans cover together."""
-    covered_s, until_s = 0.0, -math.inf
-    for start_s, end_s in sorted(spans_s):
-        covered_s += max(end_s - max(start_s, until_s), 0.0)
-        until_s = max(until_s, end_s)
-    return covered_s
 
 
 def _share(shared_s: float, row: VideoRow) -> float:

@@ -12,6 +12,7 @@ from jobs.duplicates.find import find_duplicates
 from jobs.errors import UsageError
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
+from tests.support.libraries.text_library import text_library
 
 FILM, OTHER = walk(90, 1), walk(90, 2)
 VIDEOS = {
@@ -63,6 +64,13 @@ def test_progress_names_what_is_done(library: Library) -> None:
 def test_numbers_are_more_than_nothing(library: Library, min_s: float, every_s: float) -> None:
     with pytest.raises(UsageError, match="give more than 0"):
         find_duplicates(library, min_s=min_s, every_s=every_s)
+
+
+def test_a_video_of_text_alone_cannot_be_compared(tmp_path: Path) -> None:
+    made = text_library(tmp_path / "library", {"talk": [(0.0, 5.0, "hello")]}, space="builtin")
+    with pytest.raises(UsageError, match="got talk, which was imported as text"):
+        find_duplicates(made, [made.video("talk").video_id])
+    assert find_duplicates(made) == []
 
 
 def test_a_library_of_one_video_has_no_pair(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ def promise(question: Question, chapters: Sequence[Note], part: Segment) -> floa
     """The promise, from 0 to 1, of the chapter that a part of a video lies in, by the words of its title and summary.
 
     The share of the question's words that it holds, rare words counting more, less the least share of any chapter:
-    where all speak alike of the question none of them promises anything. A part of less than `MOST_OF_IT` of its chapter
-    has no promise: there frames say more than a summary of all.
+    where all speak alike of the question none of them promises anything. A part of less than `MOST_OF_IT` of its
+    chapter has no promise: there frames say more than a summary of all.
     """
     shares = word_overlap.shares(question, chapters)
     inside = [max(0.0, min(each.end_s, part.end_s) - max(each.start_s, part.start_s)) for each in chapters]

@@ -284,7 +284,10 @@ def relevances(sight: Eyes, asked: Asked) -> Reply:
     matches = likeness(asked.question, asked.notes)
     levels = [3 if match >= PARTLY else 2 if match >= HINT else 1 for match in matches]
     chapter = most_promising(asked)
-    hinted = [chapter is not None and chapter.start_s <= note.start_s < chapter.end_s for note in asked.notes]
+    hinted = [
+        chapter is not None and chapter.video == note.video and chapter.start_s <= note.start_s < chapter.end_s
+        for note in asked.notes
+    ]
     levels = [max(level, 2) if hint else level for level, hint in zip(levels, hinted, strict=True)]
     told = zip(asked.notes, levels, strict=True)
     return {"clusters": [{"cluster": note.number, "relevance": level} for note, level in told]}

@@ -1,4 +1,4 @@
-"""What the process imports from which `warm_processes` are forked: no Lance, whose threads a fork would lose."""
+"""Imports of the process from which `warm_processes` are forked: no Lance, whose threads a fork would lose."""
 
 from __future__ import annotations
 

@@ -17,9 +17,12 @@ from pipeline.errors import WrongModel
 from pipeline.models.audio_windows import RATE_HZ, Sound
 from pipeline.models.hub import Loaded, inference, load_model, quiet
 from pipeline.models.speech_lines import cut_lines, tidy_words
+from pipeline.models.speech_loops import is_loop
 from pipeline.models.spoken_language import LOOK_AHEAD, follow_languages
 from pipeline.models.word_times import STEP_S, UNSPACED, Word, attention_weights, token_times, words_of
 
+NEVER_TWICE = 3
+"""Tokens in a row that a window which was heard as a loop has but once when it is heard again."""
 SILENCE_RMS = 1e-3
 """-60 dB of full scale. Whisper invents words for silence (its paper, section 4.5), so it never gets silence."""
 
@@ -132,24 +135,38 @@ class Recogniser:
         parts = self._parts(features, languages)
         words = self._words(windows, states, parts, languages)
         for window, some, said, language in zip(windows, parts, words, languages, strict=True):
-            lines = _fine_lines(window, said, language) if said else self._coarse_lines(window, some, language)
+            lines = _fine_lines(said, language) if said else self._coarse_lines(window, some, language)
             yield window, list(lines)
 
     def _parts(self, features: Any, languages: Sequence[str]) -> list[list[_Part]]:
-        """Generate, for each window, parts of text with their times within it by Whisper's timestamp tokens."""
+        """Generate, for each window, parts of text with their times within it by Whisper's timestamp tokens.
+
+        A window in which the model loops is heard once more, with a ban on any three tokens twice; loops that are left
+        are dropped, since nothing is known of what is said there.
+        """
+        inputs, mask = features["input_features"], features["attention_mask"]
+        found = self._generate(inputs, mask, languages)
+        looping = [at for at, parts in enumerate(found) if any(map(self._loops, parts))]
+        if looping:
+            again = [languages[at] for at in looping]
+            heard = self._generate(inputs[looping], mask[looping], again, no_repeat_ngram_size=NEVER_TWICE)
+            for at, parts in zip(looping, heard, strict=True):
+                found[at] = [part for part in parts if not self._loops(part)]
+        return found
+
+    def _generate(self, inputs: Any, mask: Any, languages: Sequence[str], **limits: int) -> list[list[_Part]]:
         options = {"language": list(languages), "task": "transcribe"} if self._codes else {}
         with inference(), quiet():
             output = self._loaded.model.generate(
-                features["input_features"],
-                attention_mask=features["attention_mask"],
-                return_timestamps=True,
-                return_segments=True,
-                **options,
+                inputs, attention_mask=mask, return_timestamps=True, return_segments=True, **options, **limits
             )
         return [
             [_Part(float(part["start"]), float(part["end"]), part["tokens"].tolist()) for part in parts]
             for parts in output["segments"]
         ]
+
+    def _loops(self, part: _Part) -> bool:
+        return is_loop(self._decode(self._text_tokens(part)))
 
     def _words(
         self, windows: Sequence[Sound], states: Any, parts: Sequence[Sequence[_Part]], languages: Sequence[str]
@@ -215,7 +232,7 @@ def load_recogniser(name: str, device: str = "auto", language: str | None = None
     return Recogniser(loaded, language, batch)
 
 
-def _fine_lines(window: Sound, said: _Said, language: str) -> Iterator[SpeechLine]:
+def _fine_lines(said: _Said, language: str) -> Iterator[SpeechLine]:
     """Cut words into lines; in languages without spaces, words have none between them either."""
     for line in cut_lines(said.words, said.breaks):
         text = ("" if language in UNSPACED else " ").join(word.text for word in line)

@@ -106,6 +106,20 @@ def test_one_language_a_film_found_out_or_given(model, recogniser):
         load_recogniser(model, "cpu", "tlh")
 
 
+def test_a_model_that_repeats_itself_is_not_believed(model, tmp_path):
+    """A model that knows one word alone, and says it until there is no room left."""
+    folder = Path(shutil.copytree(model, tmp_path / "parrot"))
+    said = load_recogniser(model, "cpu")._loaded.processor.tokenizer
+    file = folder / "generation_config.json"
+    settings = json.loads(file.read_text())
+    words = {number for name, number in said.get_vocab().items() if name.startswith("\u0120") and name != "\u0120kite"}
+    times = {number for name, number in said.get_vocab().items() if name.startswith("<|") and name != "<|0.00|>"}
+    settings["suppress_tokens"] = sorted(words | times | set(settings["suppress_tokens"]))
+    file.write_text(json.dumps(settings))
+    parrot = load_recogniser(str(folder), "cpu", "en")
+    assert list(parrot.transcribe([Sound(0.0, beeps(2.0).samples)])) == []
+
+
 def test_models_that_are_no_whisper(tmp_path):
     with pytest.raises(WrongModel, match="no model for AutoModelForSpeechSeq2Seq"):
         load_recogniser(str(stage_kit.llava(tmp_path / "llava")), "cpu")

@@ -8,12 +8,12 @@ import pytest
 
 from index.library import Library
 from index.store.database import Tables
-from tests.support.libraries.random_library import SETTINGS, fingerprint
+from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    return empty_library(tmp_path / "library", SETTINGS, fingerprint())
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from index.embedding.space import Fingerprint
 from index.library import Library
 from index.rows import VideoRow
 from pipeline.sampling.sample import FrameRow
+from tests.support.libraries.random_library import empty_library
 
 DIM = 256
 NOISE = 0.02
@@ -65,7 +66,7 @@ def film(seed: int, seconds: int, events: Mapping[int, tuple[str, int]] | None =
 
 def make_library(folder: Path, films: Mapping[str, Sequence[str]], jpeg: bytes = JPEG) -> Library:
     fingerprint = Fingerprint("words", "bag-of-words", "0" * 64, "{}", DIM, True)
-    library = Library.create(str(folder), {"fps": 1.0}, fingerprint)
+    library = empty_library(folder, {"fps": 1.0}, fingerprint)
     for title, captions in films.items():
         add_film(library, title, captions, jpeg)
     return library

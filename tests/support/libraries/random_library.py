@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +28,24 @@ WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 def fingerprint(name: str = "local-dir:/models/tiny", weights: str = "a" * 64, dim: int = DIM) -> Fingerprint:
     return Fingerprint(name, "0123456789ab", weights, '{"size": 64}', dim)
+
+
+def empty_library(place: Path, settings: Mapping[str, Any], space: Fingerprint) -> Library:
+    """An empty library in a new folder, as `Library.create` leaves it: copied from one, a tenth of the work."""
+    assert not Library.exists(str(place)), "there is one"
+    for name, content in _empty_files(json.dumps(settings), space).items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return Library.open(str(place))
+
+
+@cache
+def _empty_files(settings: str, space: Fingerprint) -> dict[str, bytes]:
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "library"
+        Library.create(str(root), json.loads(settings), space)
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 @dataclass(frozen=True)

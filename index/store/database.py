@@ -246,7 +246,19 @@ class Tables:
         if arrow.num_rows:
             _check_vectors(arrow)
             with storage_errors(self.uri):
-                retry_on_conflict(lambda: self[name].insert(arrow))
+                retry_on_conflict(lambda: self._append(name, arrow) if is_local(self.uri) else self[name].insert(arrow))
+
+    def _append(self, name: str, rows: pa.Table) -> None:
+        """Write rows to files and commit these only where they are whole.
+
+        Lance overlooks a last write that a full disk cuts short; with such a file a table could not be read again.
+        """
+        table, folder = self[name], Path(table_place(self.uri, name)) / "data"
+        fragments = lance.fragment.write_fragments(rows, table)
+        for file in (file for fragment in fragments for file in fragment.files):
+            if file.file_size_bytes not in (None, (folder / file.path).stat().st_size):
+                raise OSError(f"No space left on device ({folder / file.path} is cut off, os error 28)")
+        lance.LanceDataset.commit(table, lance.LanceOperation.Append(fragments), read_version=table.version)
 
     def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """Write rows, each in place of the one with the same keys."""

@@ -128,6 +128,27 @@ def test_a_full_disk_leaves_a_readable_library(small_disk: Path):
     np.testing.assert_array_equal(library.vectors("aaaa").vectors, first.vectors)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_file_that_is_cut_short_by_its_last_bytes_is_not_committed(tmp_path: Path):
+    import resource
+
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    rows = [source(f"/films/{number:06}.mp4", f"{number:032}") for number in range(2000)]
+    library.tables.append("sources", rows)
+    library.tables.append("sources", rows)
+    least = min(file.stat().st_size for file in (tmp_path / "library" / "sources.lance" / "data").iterdir())
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (least - 20, before[1]))
+    try:
+        with pytest.raises(StorageFull, match="no room is left for"):
+            library.tables.append("sources", rows)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert Library.open(library.uri).tables.rows("sources", None, ["uri"]).num_rows == 4000
+    library.tables.append("sources", rows)
+    assert library.tables.count("sources") == 6000
+
+
 def source(uri: str, video_id: str) -> dict[str, object]:
     return {"uri": uri, "video_id": video_id, "size_bytes": None, "stamp": "", "seen_at": 0}
 

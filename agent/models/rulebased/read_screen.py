@@ -28,7 +28,8 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
 
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
-    if names := {_plain(name) for name in (*NAME.findall(question.text), *CODE.findall(question.text))}:
+    subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
+    if names := {_plain(name) for name in subjects}:
         named = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
         said = [(at, text) for at, text in named if any(f" {name} " in f" {text} " for name in names)]
         return _only(question.options, said) if question.options else Verdict()
@@ -48,7 +49,7 @@ def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
 
 def is_talk(question: Question) -> bool:
     """True if a question asks for what only words tell, whatever its options look like in pictures."""
-    return bool(TALK.search(question.text))
+    return bool(question.options and TALK.search(question.text))
 
 
 def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:

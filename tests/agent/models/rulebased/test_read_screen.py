@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.core.question import SCREEN_TEXT, Note, Question
-from agent.models.rulebased.read_screen import read_screen, screen_reply
+from agent.models.rulebased.read_screen import is_talk, read_screen, screen_reply
 
 CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
 SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
@@ -58,3 +58,6 @@ def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
     verdict = read_screen(question, [vault, cellar])
     assert (verdict.choice, verdict.evidence) == (1, (2,))
     assert read_screen(question, [vault]).choice is None
+    bare = read_screen(Question("What is the code word?", ("tango", "velvet")), [cellar, vault])
+    assert (bare.choice, bare.evidence) == (0, (2,)), "the line that speaks of one"
+    assert is_talk(question) and not is_talk(Question(question.text)), "the line itself answers without options"

@@ -29,7 +29,7 @@ def test_lines_are_found_by_their_words_meaning_and_added_once(tmp_path):
     assert [each.rows for each in library.additions.facts() if each.stage == "sentences"] == [facts.rows]
     line = library.transcript(library.videos()[0].video_id)[2]
     best = lines_like(library.tables, library.visible, meaning_of(line.text), Scope(), 1)[0]
-    assert (best.text, best.cosine) == (line.text, pytest.approx(1.0, abs=1e-2))
+    assert best.text == line.text and best.cosine == pytest.approx(1.0, abs=1e-2)
     assert library.sentences.space() == SPACE
     times = sentence_times(library, [line.text])
     assert len(times.cpu_ms) == 3 and times.ratio == pytest.approx(times.cpu_ms[2] / times.cpu_ms[0])

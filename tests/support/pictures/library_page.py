@@ -1,4 +1,4 @@
-"""Pictures of a library: its videos as posters, a search, and the first page on a phone.
+"""Pictures of a library: its videos as posters, a search, moments, and the first page on a phone.
 
     python -m tests.support.pictures.library_page docs/pictures
 
@@ -22,6 +22,7 @@ LOADED = """() => Promise.all([...document.images].filter((each) => each.getBoun
   .map((each) => { each.loading = "eager"; return each.decode(); }))"""
 """Waits for every picture that is in sight."""
 SEARCH = "#/library/0/search/text%3Da%2520yellow%2520robot"
+MOMENTS = "#/library/0/moments/text%3Dyellow%2520dogs%2520in%2520a%2520forest%2520at%2520night"
 
 
 def make_library(folder: Path) -> Path:
@@ -55,6 +56,7 @@ def main(out: Path) -> None:
             take(browser, f"{home}/#/library/0", ".posters img", DESK, "light", out / "viewer-library.png")
             take(browser, f"{home}/#/library/0", ".posters img", PHONE, "dark", out / "viewer-library-phone.png")
             take(browser, f"{home}/{SEARCH}", ".hit img", DESK, "light", out / "viewer-search.png")
+            take(browser, f"{home}/{MOMENTS}", ".moment-card img", DESK, "light", out / "viewer-moments.png")
 
 
 if __name__ == "__main__":

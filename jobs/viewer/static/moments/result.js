@@ -44,7 +44,7 @@ function there(found) {
   return el(
     "div",
     { class: "found" },
-    el("p", {}, el("b", {}, plural(found.ranges.length, "moment")), `${several}${found.least_evidence === null ? "" : ", best first"}. `, figures(found)),
+    el("p", {}, el("b", {}, plural(found.ranges.length, "moment")), `${several}${found.least_evidence === null || found.ranges.length === 1 ? "" : ", best first"}. `, figures(found)),
     found.least_evidence === null && found.reason ? el("blockquote", { dir: "auto" }, found.reason) : null,
   );
 }

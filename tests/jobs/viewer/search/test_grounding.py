@@ -89,6 +89,7 @@ def test_an_unknown_library_video_and_an_empty_text_are_said(address):
         with pytest.raises(HTTPError) as refused:
             urlopen(f"{address}/data/libraries/{path}")
         assert refused.value.code == status
+        refused.value.close()
 
 
 @pytest.fixture(scope="module")

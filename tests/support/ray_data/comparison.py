@@ -30,8 +30,8 @@ SYSTEMS = ("kinodex", "ray data")
 CPUS = 6
 """CPUs that Ray believes in: two that decode, one that embeds, one that writes, and two for Ray Data's own tasks, which
 waited for ever with four."""
-SPOT_CPUS = 3
-"""Those of the node that vanishes, as many as the other has, so that something runs on either."""
+SPOT_CPUS = 6
+"""Those of each of the two nodes of which one vanishes, so that all finds a place on the other; their head has none."""
 CRASH = "crash.mp4"
 MIDDLE_S = 8.0
 """A run is in its middle so long after decoding began."""
@@ -67,14 +67,17 @@ def observe(system: str, fault: str, films: Path, limit_s: float, retries: int |
     seen = Observed(system, fault)
     with tempfile.TemporaryDirectory(prefix="compare-") as name, ExitStack() as stack:
         out = Path(name) / "out"
-        address, head = stack.enter_context(cluster(CPUS if fault != "node" else CPUS - SPOT_CPUS))
-        spot = stack.enter_context(node(address, SPOT_CPUS)) if fault == "node" else None
+        address, head = stack.enter_context(cluster(CPUS if fault != "node" else 0))
+        spots: list[int] = []
+        for number in range(2 if fault == "node" else 0):  # one after the other: of two at once only one joins
+            spots.append(stack.enter_context(node(address, SPOT_CPUS)))
+            _wait_for_cpus(address, SPOT_CPUS * (number + 1))
         began, process = time.monotonic(), _begin(system, films, out, address, retries)
         decoding_since, struck = None, False
         while process.poll() is None and time.monotonic() - began < limit_s:
-            decoding = [pid for root in (head, spot) if root for pid in named(root, DECODES[system]) if _films_of(pid)]
+            decoding = [pid for root in (head, *spots) for pid in named(root, DECODES[system]) if _films_of(pid)]
             decoding_since = decoding_since or (time.monotonic() if decoding else None)
-            seen.peak_mb = max(seen.peak_mb, _memory_mb([process.pid, head, *([spot] if spot else [])]))
+            seen.peak_mb = max(seen.peak_mb, _memory_mb([process.pid, head, *spots]))
             if fault == "crash":
                 for pid in decoding:
                     if CRASH in _films_of(pid):
@@ -84,7 +87,8 @@ def observe(system: str, fault: str, films: Path, limit_s: float, retries: int |
                 struck = fault != "none"
                 if fault == "worker":
                     kill(named(head, WORKER[system])[0])
-                if fault == "node" and spot:
+                if fault == "node":
+                    spot = max(spots, key=lambda root: len(named(root, DECODES[system])))
                     seen.decoding_there = len(named(spot, DECODES[system]))
                     vanish(spot)
                 if fault == "driver":
@@ -111,6 +115,17 @@ def _begin(system: str, films: Path, out: Path, address: str, retries: int | Non
     command += ["--retries", str(retries)] if retries is not None else []
     with log_of(out).open("ab") as log:
         return subprocess.Popen([*command, "--address", address], stdout=log, stderr=log, env=environment())
+
+
+def _wait_for_cpus(address: str, cpus: int) -> None:
+    """Wait until a cluster has so many CPUs, as seen from a process of its own."""
+    script = f"""
+import ray, time
+ray.init(address={address!r}, log_to_driver=False)
+while ray.cluster_resources().get("CPU", 0) < {cpus}:
+    time.sleep(0.2)
+"""
+    subprocess.run([sys.executable, "-c", script], env=environment(), check=True, capture_output=True, timeout=120)
 
 
 def _rows(system: str, out: Path) -> list[str]:

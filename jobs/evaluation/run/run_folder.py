@@ -256,7 +256,8 @@ def _read(path: Path) -> bytes:
 
 
 def _lines(path: Path, kind: type[T]) -> tuple[T, ...]:
-    adapter, rows = adapter_of(kind), list[T]()
+    schema: Any = kind
+    adapter, rows = adapter_of(schema), list[T]()
     for number, line in enumerate(_whole_lines(_read(path)).splitlines(), start=1):
         try:
             rows.append(adapter.validate_json(line))

@@ -71,15 +71,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class MissingVideo:
-    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out.
-
-    `several`: the library does not lack it, but several of its videos have the name.
-    """
+    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out."""
 
     video: str
     why: str
     questions: int
-    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)

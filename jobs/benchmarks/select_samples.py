@@ -42,10 +42,14 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class VideoMatches:
-    """The library's video ids by the benchmark's names, one or all of an episode, and the videos without a match."""
+    """The library's video ids by the benchmark's names, one or all of an episode, and the videos without a match.
+
+    Names in `ambiguous` are among the missing, because several videos of the library have them.
+    """
 
     videos: Mapping[str, tuple[str, ...]]
     missing: tuple[MissingVideo, ...]
+    ambiguous: frozenset[str] = frozenset()
 
 
 def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
@@ -99,7 +103,8 @@ def match_names(
             for prefix in _prefixes(name) if episodes else ():
                 by_prefix[prefix][row.video_id] = row
     found: dict[str, tuple[str, ...]] = {}
-    missing = []
+    missing: list[MissingVideo] = []
+    ambiguous: set[str] = set()
     for video, questions in names.items():
         name = (id_map or {}).get(video, video)
         same = list(by_name.get(_bare(name), {}).values())
@@ -107,8 +112,9 @@ def match_names(
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(MissingVideo(video, _no_match(name, same), questions, bool(same)))
-    return VideoMatches(found, tuple(missing))
+            missing.append(MissingVideo(video, _no_match(name, same), questions))
+            ambiguous |= {video} if same else set()
+    return VideoMatches(found, tuple(missing), frozenset(ambiguous))
 
 
 def read_id_map(path: Path) -> dict[str, str]:

@@ -190,10 +190,10 @@ def test_scenes_and_chapters_are_read_by_time(signposted):
     assert environment.scenes(ids[1]) == []
 
 
-@pytest.mark.parametrize("hidden", ["subtitles", "screen_text"])
-def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted, hidden):
+@pytest.mark.parametrize(("subtitles", "screen_text"), [(False, True), (True, False)])
+def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted, subtitles, screen_text):
     video_id = signposted.video("film").video_id
-    videos = LibraryVideos(signposted, signposted.videos(), embed_words, **{hidden: False})
+    videos = LibraryVideos(signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text)
     assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id)
 
 

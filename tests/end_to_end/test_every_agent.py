@@ -28,8 +28,8 @@ from tests.support.servers.rule_server import MODEL, Rules
 
 STATUSES = {"answered", "insufficient_evidence", "budget_exhausted"}
 SEEING = [variant for variant in VARIANTS if variant.sees_video]
-READING = ("longvideoagent", "videoseek")
-"""Agents that find lines and read them; others use what is said to find frames."""
+READING = {"eea": {"quotes": True}, "longvideoagent": {}, "videoseek": {}}
+"""Settings under which agents find lines and read them; others use what is said to find frames."""
 ABLATIONS = [(variant, name) for variant in VARIANTS for name in variant.ablations]
 TOGETHER = 4
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: of video (\S+))?")
@@ -163,7 +163,8 @@ def test_what_is_only_said_is_found_in_the_transcript(
     [line] = [row for row in environment.transcript(video.video_id, 0.0, 99.0) if "code word" in row.text]
     word = line.text.rpartition(" ")[2].strip(".")
     question = Question("What is the code word?", ("velvet", word, "granite"))
-    [answer] = answered(server, Task(question, environment, NOBODY, variant.name))
+    parameters = with_settings(default_parameters(variant, environment), READING[variant.name])
+    [answer] = answered(server, Task(question, environment, NOBODY, variant.name, parameters))
     assert answer.text == word
     # A master of LongVideoAgent that answers at once, from the words that it is given at first, has no evidence.
     assert not answer.evidence or any(part.start_s <= line.start_s < part.end_s for part in answer.evidence)

@@ -38,11 +38,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of a run, the videos that the library lacks, and the searches left out, by reason."""
+    """The cases of a run, the videos that the library lacks, and the searches left out, by reason.
+
+    Names in `ambiguous` are among the missing, because several videos of the library have them.
+    """
 
     cases: tuple[Case, ...]
     missing: tuple[MissingVideo, ...]
     left_out: Mapping[str, int]
+    ambiguous: Collection[str] = ()
 
 
 def make_cases(
@@ -58,27 +62,28 @@ def make_cases(
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
     ids = {name: found[0] for name, found in matches.videos.items()}
-    several = {each.video for each in matches.missing if each.several}
     left_out: Counter[str] = Counter()
     cases = []
     for sample in samples:
-        if reason := _left_out(sample, ids, several, pictures):
+        if reason := _left_out(sample, ids, matches.ambiguous, pictures):
             left_out[reason] += 1
         else:
             cases.append(_case(sample, ids))
     if not cases:
         reasons = "; ".join(f"{count:,}: {reason}" for reason, count in left_out.items())
         raise UsageError(f"none of {len(samples):,} searches can be scored ({reasons}); ingest their videos")
-    return Cases(tuple(cases[:limit]), matches.missing, dict(left_out))
+    return Cases(tuple(cases[:limit]), matches.missing, dict(left_out), matches.ambiguous)
 
 
-def _left_out(sample: MomentSample, ids: Mapping[str, str], several: Collection[str], pictures: Pictures) -> str | None:
+def _left_out(
+    sample: MomentSample, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures
+) -> str | None:
     if not sample.known:
         return "moments not published"
     if sample.image and (reason := pictures.beside_words if sample.text else pictures.alone):
         return reason
     if sample.video is not None and sample.video not in ids:
-        return SEVERAL if sample.video in several else "its video is not in the library"
+        return SEVERAL if sample.video in ambiguous else "its video is not in the library"
     if sample.relevant and not any(video in ids for video, _, _ in sample.relevant):
         return "no video of its moments is in the library"
     return None

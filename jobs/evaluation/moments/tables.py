@@ -40,14 +40,14 @@ def facts(title: str, cases: Cases, problems: Sequence[Problem], results: str) -
         more = f"; and {len(problems) - NAMED_PROBLEMS:,} more" if len(problems) > NAMED_PROBLEMS else ""
         lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {named}{more}")
     lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
-    lacking = [each for each in cases.missing if not each.several]
+    lacking = [each for each in cases.missing if each.video not in cases.ambiguous]
     if lacking:
         names = ", ".join(each.video for each in lacking[:NAMED])
         more = f" and {len(lacking) - NAMED:,} more" if len(lacking) > NAMED else ""
         lines.append(
             f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}{more}"
         )
-    lines += [f"not searched: {each.why}" for each in cases.missing if each.several][:NAMED]
+    lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:NAMED]
     return [*lines, f"results in {results}"] if results else lines
 
 

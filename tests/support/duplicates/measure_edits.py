@@ -39,7 +39,7 @@ def _cut(film: Timeline) -> float:
     begin_s, end_s = film.times_s[first], film.times_s[end]
     asked_s = film.times_s[kept]
     true_s = np.where(asked_s < begin_s, asked_s, asked_s - (end_s - begin_s)) - film.times_s[0]
-    return _mapped(shared_parts(film, Timeline(times_s, film.units[kept]), LEAST_S), asked_s, true_s)
+    return _mapped(shared_parts(film, Timeline(times_s.astype(np.float64), film.units[kept]), LEAST_S), asked_s, true_s)
 
 
 def _played(film: Timeline, speed: float) -> float:

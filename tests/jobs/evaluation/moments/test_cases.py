@@ -76,4 +76,4 @@ def test_a_name_that_several_videos_have_is_left_out_with_that_reason(videos: li
     samples = [sample("1", "film-01.mp4", ("film-01.mp4", 0.0, 1.0)), sample("2", None, absent=True)]
     made = make_cases(samples, [*videos, twin])
     assert made.left_out == {"several videos of the library have its video's name": 1}
-    assert [each.several for each in made.missing] == [True]
+    assert [each.video for each in made.missing] == list(made.ambiguous) == ["film-01.mp4"]

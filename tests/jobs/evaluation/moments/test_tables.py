@@ -59,6 +59,6 @@ def test_lines_say_what_was_searched_left_out_and_missing() -> None:
 
 
 def test_a_name_that_several_videos_have_is_not_said_to_be_missing() -> None:
-    missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1, several=True),)
-    lines = facts("Own", Cases((case("v", absent=False),), missing, {}), [], "")
+    missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1),)
+    lines = facts("Own", Cases((case("v", absent=False),), missing, {}, {"a"}), [], "")
     assert lines[1:] == ["not searched: 2 videos of the library have the name a: x/a.mp4, y/a.mp4"]

@@ -49,12 +49,18 @@ function there(found) {
   );
 }
 
+/** What stands out nowhere may be everywhere: a search alone cannot tell the two apart. */
+const sentence = (found, where) =>
+  found.least_evidence === null
+    ? `“${found.text}” does not happen in ${where}, as far as the agent ${found.by} can tell.`
+    : `Nothing in ${where} stands out as “${found.text}”: it is not there, or it is in sight nearly all the time.`;
+
 function absent(found, where, kind) {
   const agent = found.least_evidence === null;
   return el(
     "div",
     { class: "card pad absent" },
-    el("p", { class: "verdict-line" }, el("b", {}, "Not there. "), `“${found.text}” does not happen in ${where}, as far as ${agent ? `the agent ${found.by}` : "the search"} can tell.`),
+    el("p", { class: "verdict-line" }, el("b", {}, "Not found. "), sentence(found, where)),
     found.reason ? el("p", {}, agent ? "It says: " : "Why: ", el("span", { dir: "auto" }, found.reason), ". ", meant(found)) : null,
     agent ? null : el("p", { class: "quiet" }, ADVICE[kind] ?? ADVICE.both),
   );

@@ -137,7 +137,7 @@ def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(op
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1400, "light")])
 def test_an_absent_event_is_said_to_be_absent_and_the_terms_are_explained(opened, address, width, scheme):
     page = opened(f"{address}/#/library/0/moments/{urlencode({'text': DRAGON}).replace('=', '%3D')}", width, scheme)
-    page.get_by_role("status").get_by_text("Not there.").wait_for()
+    page.get_by_role("status").get_by_text("Not found.").wait_for()
     page.get_by_role("status").get_by_text("it takes 2.00 to be there").wait_for()
     page.get_by_role("button", name="it takes").press("Enter")
     page.get_by_text("Where the search draws the line").wait_for()
@@ -150,4 +150,4 @@ def test_an_absent_event_is_said_to_be_absent_and_the_terms_are_explained(opened
     page.keyboard.press("Enter")
     page.get_by_role("status").get_by_text("2 moments").wait_for()
     page.go_back()
-    page.get_by_role("status").get_by_text("Not there.").wait_for()
+    page.get_by_role("status").get_by_text("Not found.").wait_for()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,9 +61,8 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
-@cache
 def _load(name: str) -> Command:
-    """Import the command or group of a name, and read its options, once for a process that runs several."""
+    """Import the command or group of a name."""
     module, _, attribute = COMMANDS[name].partition(":")
     found = getattr(import_module(module), attribute)
     holder = typer.Typer(add_completion=False)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.cli import main
 from tests.support.house.once import made_once
 
 if TYPE_CHECKING:
@@ -18,12 +17,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Interrupts reach this process, also where a shell started it in the background, which ignores them.
-
-    Commands are read again, because tests put one in the place of another that an earlier test may have run.
-    """
-    monkeypatch.setattr(main, "_load", main._load.__wrapped__)
+def ctrl_c() -> Iterator[None]:
+    """Interrupts reach this process, also where a shell started it in the background, which ignores them."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

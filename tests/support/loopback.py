@@ -1,15 +1,11 @@
-"""Servers on loopback in a thread of the test: of a request handler, or of an ASGI application."""
+"""Servers of a request handler on loopback, in a thread of the test."""
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-
-import uvicorn
 
 POLL_S = 0.02
 """How soon a server notices that it is to end; the default is half a second."""
@@ -26,17 +22,3 @@ def serve_handler(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0)
         finally:
             server.shutdown()
             thread.join()
-
-
-@contextmanager
-def serve_app(app: Any, listener: socket.socket) -> Iterator[str]:
-    """Serve an application at a socket until the block ends; gives the address."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()

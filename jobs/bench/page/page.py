@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,24 +69,14 @@ def table(figures: PageFigures) -> str:
 @contextmanager
 def server(uri: str) -> Iterator[str]:
     """Run the viewer's server on loopback in a thread; gives its address."""
-    import uvicorn
-
-    from jobs.server_socket import LOOPBACK
+    from jobs.server_socket import LOOPBACK, serve_in_thread
     from jobs.viewer.api import ViewerApi
     from jobs.viewer.inputs import classify_inputs
     from jobs.viewer.server import make_app
 
-    listener = socket.create_server(("127.0.0.1", 0))
     app = make_app(ViewerApi(classify_inputs([uri])), list(LOOPBACK))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join()
-        listener.close()
+    with serve_in_thread(app, socket.create_server(("127.0.0.1", 0))) as address:
+        yield address
 
 
 def _replies(address: str, rounds: int) -> tuple[float, float]:

@@ -34,14 +34,13 @@ from agent.trace.trace import read_trace, trace_to
 from index.embedding.space import load_space
 from index.library import Library
 from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
-from jobs.server_socket import LOOPBACK
+from jobs.server_socket import LOOPBACK, serve_in_thread
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.search.text_towers import TextTowers
 from jobs.viewer.server import make_app
 from pipeline.sampling.sample import FrameRow
 from tests.support.libraries.agent_library import ScriptedModel, explorer
-from tests.support.loopback import serve_app
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 
@@ -254,5 +253,5 @@ def served(*places: object, space: str | None = None, towers: TextTowers | None 
     listener = socket.create_server(("127.0.0.1", 0))
     api = ViewerApi(classify_inputs([str(place) for place in places]), space, towers)
     app = make_app(api, list(LOOPBACK))
-    with serve_app(app, listener) as address:
+    with serve_in_thread(app, listener) as address:
         yield address

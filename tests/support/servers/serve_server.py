@@ -19,9 +19,9 @@ from jobs.serve.app import Site, make_app
 from jobs.serve.guards import Guard
 from jobs.serve.questions import Questions
 from jobs.serve.settings import ServeSettings
+from jobs.server_socket import serve_in_thread
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
-from tests.support.loopback import serve_app
 
 JSON = {"content-type": "application/json"}
 
@@ -133,7 +133,7 @@ def serving(
     port = listener.getsockname()[1]
     site = Site(ViewerApi(inputs), Questions(inputs.libraries, chosen), Guard("127.0.0.1", port, token))
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    with closing(site.questions), serve_app(make_app(site), listener) as address:
+    with closing(site.questions), serve_in_thread(make_app(site), listener) as address:
         try:
             yield Client(address, site, headers)
         finally:

@@ -12,14 +12,14 @@ from starlette.applications import Starlette
 from index.library import Library
 from jobs.serve.play.children import Children
 from jobs.serve.play.routes import play_routes
-from tests.support.loopback import serve_app
+from jobs.server_socket import serve_in_thread
 
 
 @contextmanager
 def listening(library: Library, children: Children | None = None) -> Iterator[str]:
     """A server of nothing but playing; its host and port."""
     app = Starlette(routes=play_routes([library], children))
-    with serve_app(app, socket.create_server(("127.0.0.1", 0))) as address:
+    with serve_in_thread(app, socket.create_server(("127.0.0.1", 0))) as address:
         yield address.removeprefix("http://")
 
 

@@ -19,6 +19,7 @@ from tests.support.servers.ray_node import RayCluster, cluster
 
 if TYPE_CHECKING:
     from tests.support.libraries.sketch_library import SketchLibrary
+    from tests.support.pages import OpenPage
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_FILES = {"media", "benchmarks"}
@@ -155,3 +156,12 @@ def ray_cluster() -> Iterator[RayCluster]:
     with pytest.MonkeyPatch.context() as patch, cluster(3) as running:
         patch.setenv("RAY_AUTH_MODE", "disabled")  # as its own processes have it
         yield running
+
+
+@pytest.fixture
+def opened(context: Any) -> Iterator[OpenPage]:
+    """Opens pages in the `context` of a module, a browser's; see `tests.support.pages.pages`."""
+    from tests.support.pages import pages
+
+    with pages(context) as open_page:
+        yield open_page

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from index.library import Library
-from tests.support.libraries.viewer_library import EVIL, chromium, library_of_films, library_of_titles
-from tests.support.pages import WAIT_MS, hard_to_use, pages
+from tests.support.libraries.viewer_library import EVIL, library_of_films, library_of_titles
+from tests.support.pages import browser_context, hard_to_use
 from tests.support.servers.serve_server import serving
 
 pytestmark = pytest.mark.needs_chromium
@@ -74,16 +74,8 @@ def site(tmp_path_factory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def context(site):
-    with chromium() as browser:
-        context = browser.new_context()
-        context.set_default_timeout(WAIT_MS)
+    with browser_context() as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 WAYS = [

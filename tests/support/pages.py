@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.support.libraries.viewer_library import chromium
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Locator, Page
 
 OpenPage = Callable[..., "Page"]
 WAIT_MS = 15_000
+
+
+@contextmanager
+def browser_context(*permissions: str) -> Iterator[BrowserContext]:
+    """Open a headless Chromium; what it is to show is made before, as `chromium` says."""
+    with chromium() as browser:
+        context = browser.new_context(permissions=permissions)
+        context.set_default_timeout(WAIT_MS)
+        yield context
 
 
 @contextmanager

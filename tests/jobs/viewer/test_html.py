@@ -11,11 +11,10 @@ from jobs.viewer.export import one_file
 from jobs.viewer.inputs import classify_inputs
 from tests.support.libraries.viewer_library import (
     EVIL,
-    chromium,
     served,
     write_long_trace,
 )
-from tests.support.pages import WAIT_MS, hard_to_use, pages, width_px
+from tests.support.pages import browser_context, hard_to_use, width_px
 
 pytestmark = pytest.mark.needs_chromium
 QUICK_MS = 2000
@@ -25,16 +24,8 @@ QUICK_MS = 2000
 @pytest.fixture(scope="module")
 def context(address, run, two_spaces):
     """A browser; what tests show is made before, since no event loop can run in this thread while Chromium is open."""
-    with chromium() as browser:
-        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(WAIT_MS)
+    with browser_context("clipboard-read", "clipboard-write") as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 def rounds(page):

@@ -12,8 +12,8 @@ from jobs.bench.page.made_up import make_page_library
 from jobs.errors import UsageError
 from jobs.viewer.library_view import ROWS
 from jobs.viewer.video_list import VideoList, natural
-from tests.support.libraries.viewer_library import chromium, library_of_films, library_of_titles, served
-from tests.support.pages import WAIT_MS, pages, width_px
+from tests.support.libraries.viewer_library import library_of_films, library_of_titles, served
+from tests.support.pages import browser_context, width_px
 
 VIDEOS = ROWS + 5
 
@@ -74,16 +74,8 @@ def test_a_row_counts_what_was_added(made_up) -> None:
 
 @pytest.fixture(scope="module")
 def context(many, made_up, films):
-    with chromium() as browser:
-        context = browser.new_context()
-        context.set_default_timeout(WAIT_MS)
+    with browser_context() as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 @pytest.mark.needs_chromium

@@ -11,8 +11,8 @@ import pytest
 from index.errors import TimeOutside
 from index.rows import SegmentRow
 from jobs.viewer.video_view import frame_detections, opening_s, video_view
-from tests.support.libraries.viewer_library import EVIL, SECONDS, chromium
-from tests.support.pages import WAIT_MS, hard_to_use, pages
+from tests.support.libraries.viewer_library import EVIL, SECONDS
+from tests.support.pages import browser_context, hard_to_use
 
 
 def test_a_video_comes_in_columns_with_frames_by_label_and_boxes_frame_by_frame(shown):
@@ -45,16 +45,8 @@ def test_a_film_opens_in_the_middle_of_its_longest_shot():
 
 @pytest.fixture(scope="module")
 def context(address):
-    with chromium() as browser:
-        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(WAIT_MS)
+    with browser_context("clipboard-read", "clipboard-write") as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 def time_of(page) -> float:

@@ -15,8 +15,8 @@ from index.errors import QueryError
 from jobs.errors import UsageError
 from jobs.ground.ground import ground
 from jobs.viewer.search.grounding import GroundRequest, grounding_view, read_ground_request
-from tests.support.libraries.viewer_library import SAID, chromium, library_of_titles, served
-from tests.support.pages import WAIT_MS, hard_to_use, pages
+from tests.support.libraries.viewer_library import SAID, library_of_titles, served
+from tests.support.pages import browser_context, hard_to_use
 
 SNOW, DRAGON = "snow", "a purple dragon"
 
@@ -94,16 +94,8 @@ def test_an_unknown_library_video_and_an_empty_text_are_said(address):
 
 @pytest.fixture(scope="module")
 def context(address):
-    with chromium() as browser:
-        context = browser.new_context()
-        context.set_default_timeout(WAIT_MS)
+    with browser_context() as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 @pytest.mark.needs_chromium

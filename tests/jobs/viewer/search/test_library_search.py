@@ -14,13 +14,12 @@ from tests.support.libraries.viewer_library import (
     EVIL,
     SCENE_S,
     SCENES,
-    chromium,
     hits_of,
     library_of_films,
     picture,
     served,
 )
-from tests.support.pages import WAIT_MS, hard_to_use, pages, width_px
+from tests.support.pages import browser_context, hard_to_use, width_px
 
 if TYPE_CHECKING:
     from playwright.sync_api import Request
@@ -60,16 +59,8 @@ def films(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def context(address, two_spaces, films):
-    with chromium() as browser:
-        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(WAIT_MS)
+    with browser_context("clipboard-read", "clipboard-write") as context:
         yield context
-
-
-@pytest.fixture
-def opened(context):
-    with pages(context) as open_page:
-        yield open_page
 
 
 def text_of(request: Request) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from index.library import Library
-from index.store.filters import all_of, fits_one_filter, one_of
+from index.store.filters import all_of, chunked, fits_one_filter, one_of
 from index.store.schema import VIDEO_DIGESTS
 from index.videos.digests import OWN_ROW, ROWS_AT_ONCE, as_text, read_digests, row_hashes
 from index.videos.row_counts import expected_rows, ingested_only
+from index.videos.stored_frames import damaged_rows
 
 LARGE = "frames"
 """Ingest's table that only a deep check reads, beside that of vectors."""
@@ -28,12 +29,21 @@ class AlteredRows:
     video_ids: tuple[str, ...]
 
 
-def altered_rows(library: Library, deep: bool = False) -> tuple[tuple[AlteredRows, ...], int]:
+def check_values(library: Library, video_ids: Sequence[str]) -> None:
+    """Raise DamagedRows where one of these videos has altered values in the tables that ingest fills."""
+    for ids in chunked(video_ids):
+        for found in altered_rows(library, True, ids)[0]:
+            raise damaged_rows(f"a value in {found.table}", found.video_ids[0], library.uri)
+
+
+def altered_rows(
+    library: Library, deep: bool = False, video_ids: Sequence[str] | None = None
+) -> tuple[tuple[AlteredRows, ...], int]:
     """Find the videos with altered values in the tables that ingest fills, and count those without digests.
 
     Frames and vectors are read only where `deep`. What seems altered is read again: a run at work may have changed it.
     """
-    altered, unchecked = _check(library, deep, None)
+    altered, unchecked = _check(library, deep, video_ids)
     suspects = sorted(set().union(*altered.values()))
     if suspects:
         again, _ = _check(library, deep, fits_one_filter(suspects))

@@ -73,14 +73,14 @@ def check_pictures(rows: pa.Table, uri: str) -> None:
     for number, (jpeg, checksum) in enumerate(pairs):
         if checksum is not None and zlib.crc32(jpeg.as_buffer()) != checksum:
             row = rows.select(["video_id", "frame_no"]).slice(number, 1).to_pylist()[0]
-            raise _damaged(f"the picture of frame {row['frame_no']}", row["video_id"], uri)
+            raise damaged_rows(f"the picture of frame {row['frame_no']}", row["video_id"], uri)
 
 
 def check_vectors(rows: pa.Table | pa.RecordBatch, uri: str) -> None:
     """Raise DamagedRows for a vector with numbers that are NaN or infinite, which compares with nothing."""
     damaged = not_finite(rows)
     if damaged:
-        raise _damaged("a vector", min(damaged), uri)
+        raise damaged_rows("a vector", min(damaged), uri)
 
 
 def not_finite(rows: pa.Table | pa.RecordBatch) -> set[str]:
@@ -95,7 +95,8 @@ def not_finite(rows: pa.Table | pa.RecordBatch) -> set[str]:
     return found
 
 
-def _damaged(what: str, video_id: str, uri: str) -> DamagedRows:
+def damaged_rows(what: str, video_id: str, uri: str) -> DamagedRows:
+    """Make the error about something of a video that is not as it was written."""
     return DamagedRows(
         f"{what} of video {video_id} in {uri} is not as it was written; `kinodex maintain {uri} --check --deep` names "
         "every such video, and with --discard-broken instead of --check deletes them: then ingest them again"

@@ -13,6 +13,7 @@
     │   ├── SpaceMismatch       made with another embedding space
     │   ├── UnknownVideo        no such video, or several of that name
     │   ├── TimeOutside         a time or frame that the video does not have
+    │   ├── DamagedRows         pictures or vectors that are not as they were written
     │   ├── QueryError          a search or a reading that cannot be run
     │   ├── StorageFull         no room left where the library lives
     │   ├── UnsafeStore         an object store where commits can be lost
@@ -77,6 +78,10 @@ class UnknownVideo(LibraryError):
 
 class TimeOutside(LibraryError):
     """A time or frame number that the video does not have."""
+
+
+class DamagedRows(LibraryError):
+    """Stored pictures or vectors that are not as they were written."""
 
 
 class QueryError(LibraryError):

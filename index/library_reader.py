@@ -39,7 +39,7 @@ from index.store.database import Tables, find_space, space_tables
 from index.store.filters import all_of, equal, overlapping
 from index.store.schema import read_heading, vectors_table
 from index.videos.ingest_log import IngestLog
-from index.videos.stored_frames import frame_times, read_frames, read_frames_at
+from index.videos.stored_frames import check_vectors, frame_times, read_frames, read_frames_at
 from index.videos.visibility import VisibilityCache, matching_videos, space_scope
 
 GLOB = re.compile(r"[*?\[]")
@@ -175,13 +175,14 @@ class LibraryReader:
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read all frame vectors of a video in time order, to be searched in memory.
 
-        `space` is the name or digest of one of `spaces()`; None is the library's own.
+        `space` is the name or digest of one of `spaces()`; None is the library's own. Raises DamagedRows.
         """
         video = self.video(video_id)
         in_space = space_scope(self.tables, self.visible, self.fingerprint, space)
         in_space.check([video.video_id])
         of_video = equal("video_id", video.video_id)
-        rows = self.tables.rows(in_space.table, of_video, ["frame_no", "time_s", "vector"])
+        rows = self.tables.rows(in_space.table, of_video, ["video_id", "frame_no", "time_s", "vector"])
+        check_vectors(rows, self.uri)
         column = rows["vector"].combine_chunks()
         vectors = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
         frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
@@ -196,7 +197,10 @@ class LibraryReader:
         return InMemory.of(self.vectors(video_id, space))
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Read stored frames with their pictures, in the order given; raises TimeOutside for an unknown number."""
+        """Read stored frames with their pictures, in the order given.
+
+        Raises TimeOutside for an unknown number, and DamagedRows.
+        """
         return read_frames(self.tables, self.video(video_id), frame_nos)
 
     def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:

@@ -26,8 +26,16 @@ from index.store.database import Tables, is_local, space_tables
 from index.store.ensure_table import ensure_table
 from index.store.filters import Filter, all_of, chunked, equal, one_of
 from index.store.late_tables import LATE_TABLES, present
-from index.store.schema import SENTENCES_PREFIX, STAGE_TABLES, VECTORS_PREFIX, vectors_schema, vectors_table
+from index.store.schema import (
+    ADDED_DIGEST,
+    SENTENCES_PREFIX,
+    STAGE_TABLES,
+    VECTORS_PREFIX,
+    vectors_schema,
+    vectors_table,
+)
 from index.time_protocols import SpokenText, TimedText
+from index.videos.digests import as_text, digests_by_video, read_batches, row_hashes
 from index.videos.visibility import VisibilityCache, checked_stage
 
 
@@ -153,12 +161,14 @@ class Additions:
     ) -> tuple[str, ...]:
         """Make an addition visible to readers, the last thing written of it; `counts` are the rows of each video.
 
+        Its digest, by which a check finds what changed later, is that of the rows as they are read here.
+
         Returns the ids of rejected videos: they do not have as many rows, or are gone by now. What was added to them
         is deleted.
         """
         self._check_not_own(stage, model)
         videos = self._visible.videos(counts)
-        held = rows_held(self._tables, stage, model, counts)
+        held, digests = _read_back(self._tables, stage, model, counts)
         rejected = [id_ for id_, count in counts.items() if id_ not in videos or held[id_] != count]
         self.discard(stage, model, *rejected)
         if is_local(self._tables.uri):
@@ -171,6 +181,9 @@ class Additions:
             if video_id not in rejected
         ]
         if rows:
+            hashes = row_hashes(pa.Table.from_pylist(rows, schema=self._tables.schema("additions")))
+            written = zip(rows, hashes, strict=True)
+            rows = [row | {ADDED_DIGEST: as_text(digests[str(row["video_id"])] + hash_)} for row, hash_ in written]
             self._tables.upsert("additions", ["video_id", "stage", "model"], rows)
         gone = counts.keys() - self._visible.videos(counts)
         self.discard(stage, model, *gone)
@@ -255,6 +268,18 @@ def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) 
         rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
         held.update(rows["video_id"].to_pylist())
     return held
+
+
+def _read_back(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count the rows of a stage and model that each video has, and compute their digests, by video."""
+    table, of_model = stage_rows(tables, stage, model)
+    held: Counter[str] = Counter()
+    digests: Counter[str] = Counter()
+    for ids in chunked(sorted(video_ids) if present(tables, [table]) else ()):
+        for batch in read_batches(tables, table, [one_of("video_id", ids), *of_model]):
+            held.update(batch.column("video_id").to_pylist())
+            digests.update(digests_by_video(batch))
+    return held, digests
 
 
 def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter]]:

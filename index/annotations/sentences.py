@@ -28,6 +28,7 @@ from index.store.ensure_table import ensure_table
 from index.store.filters import equal
 from index.store.late_tables import LIKENESS_KEY, sentences_schema
 from index.store.schema import SENTENCES_PREFIX, vectors_table
+from index.videos.stored_frames import check_vectors
 from index.videos.visibility import VisibilityCache
 
 STAGE = "sentences"
@@ -104,7 +105,9 @@ class Sentences:
         if fingerprint.digest not in self._visible.models(STAGE, [video_id]).get(video_id, ()):
             return {}
         of_video = equal("video_id", video_id)
-        rows = self._tables.rows(vectors_table(fingerprint, SENTENCES_PREFIX), of_video, ["text", "vector"])
+        columns = ["video_id", "text", "vector"]
+        rows = self._tables.rows(vectors_table(fingerprint, SENTENCES_PREFIX), of_video, columns)
+        check_vectors(rows, self._tables.uri)
         values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
         return dict(zip(rows["text"].to_pylist(), values.astype(np.float32), strict=True))
 

@@ -15,6 +15,7 @@ from index.errors import LibraryError
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
 from index.store.filters import MAX_VALUES_PER_FILTER, Filter, at_least, below, chunked, one_of
+from index.videos.stored_frames import check_pictures, check_vectors, with_checksum
 from index.videos.visibility import complete_videos, space_scope
 
 Group = tuple[list[VideoRow], Filter, int]
@@ -27,7 +28,7 @@ def frames_by_video(
     """Read the frames of complete videos in the order of `ids`, each in time order, in tables of `batch_rows` and less.
 
     Raises QueryError for unknown columns, SpaceMismatch where the space lacks one of the videos, and LibraryError if a
-    video is not there any more or not all of its frames are.
+    video is not there any more or not all of its frames are, DamagedRows if they are not as they were written.
     """
     scope = space_scope(reader.tables, reader.visible, reader.fingerprint, space)
     choice = choose(columns, scope.table)
@@ -85,7 +86,9 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     """Read a group in order, each frame once."""
     videos, where, count = group
     ids = [video.video_id for video in videos]
-    table = reader.tables.rows(choice.base, where, choice.stored)
+    columns = with_checksum(choice.stored, reader.tables.schema(choice.base))
+    table = reader.tables.rows(choice.base, where, columns)
+    check_pictures(table, reader.uri)
     keys, first = np.unique(row_keys(table, ids), return_index=True)
     if len(keys) != count:
         raise _incomplete(reader, videos, len(keys))
@@ -94,6 +97,8 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
         vectors = reader.tables.rows(choice.vectors, where, [*KEY, "vector"])
         in_order = vectors_of(keys, vectors, ids, reader.uri)
         table = table.append_column(vectors.schema.field("vector"), in_order)
+    if choice.vectors is not None:
+        check_vectors(table, reader.uri)
     if "title" in choice.columns:
         titles = {video.video_id: video.title for video in videos}
         column = pa.array([titles[video_id] for video_id in table["video_id"].to_pylist()], pa.string())

@@ -15,6 +15,7 @@ from index.datasets.state import TablesAt
 from index.errors import LibraryError
 from index.store.database import storage_errors
 from index.store.filters import at_least, below, chunked, one_of
+from index.videos.stored_frames import check_pictures, check_vectors, with_checksum
 
 TITLES_KEPT = 10_000
 
@@ -28,7 +29,10 @@ class FrameReader:
         self._titles: dict[str, str] = {}
 
     def read(self, pieces: Pieces) -> pa.Table:
-        """Read some pieces, in this order; raises LibraryError for a frame without its vector, or StorageError."""
+        """Read some pieces, in this order.
+
+        Raises LibraryError for a frame without its vector, DamagedRows, or StorageError.
+        """
         with storage_errors(self._plan.uri):
             parts = [self._read_one(*piece) for piece in pieces.tolist()]
         return pa.concat_tables(parts) if parts else self._plan.schema.empty_table()
@@ -40,12 +44,17 @@ class FrameReader:
 
     def _read_one(self, fragment_id: int, first: int, rows: int) -> pa.Table:
         choice = self._plan.choice
-        fragment = self._tables[choice.base].get_fragment(fragment_id)
+        base = self._tables[choice.base]
+        fragment = base.get_fragment(fragment_id)
         if fragment is None:
             raise LibraryError(f"{self._plan.uri} has no fragment {fragment_id} any more; open the library again")
-        table = fragment.scanner(columns=choice.stored, offset=first, limit=rows).to_table()
+        columns = with_checksum(choice.stored, base.schema)
+        table = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
+        check_pictures(table, self._plan.uri)
         if choice.joins_vectors:
             table = table.append_column(self._plan.schema.field("vector"), self._vectors_of(table))
+        if choice.vectors is not None:
+            check_vectors(table, self._plan.uri)
         if "title" in choice.columns:
             table = table.append_column(self._plan.schema.field("title"), self._titles_of(table))
         return table.select(choice.columns).cast(self._plan.schema)

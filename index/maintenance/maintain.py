@@ -84,7 +84,7 @@ class Upkeep:
 
 
 def health(library: Library, deep: bool = False) -> Health:
-    """Audit a library, and measure its tables; only reads, with `deep` every picture, too."""
+    """Audit a library, and measure its tables; only reads, with `deep` every picture and vector, too."""
     workers = lease_holders(library.tables)
     found = audit(library, deep)
     # A run may have begun, or ended, meanwhile.
@@ -104,8 +104,8 @@ def maintain(
 
     Safe beside runs and readers: rows that a run at work may be writing stay. With `discard_broken`, videos and
     additions that lost rows are deleted too, so that the next run makes them again. With `purge`, files and indexes
-    that hold anything deleted are rewritten. `deep` reads every picture: a video with a damaged one counts as one that
-    lost rows. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
+    that hold anything deleted are rewritten. `deep` reads every picture and vector, too. What has altered values counts
+    as if it lost rows. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
     Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
     library may only be read.
     """
@@ -113,7 +113,7 @@ def maintain(
     with Lease(library.tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
         on_step("looking at every row's video")
         before = health(library, deep)
-        removed, notes = _remove(library, before.audit, discard_broken)
+        removed, notes = _remove(library, before.audit, discard_broken, deep)
         with _exclusive(library.tables) if keep_s == 0 else nullcontext():
             notes += _tidy(library, keep_s, purge, on_step)
         on_step("looking again")
@@ -134,20 +134,20 @@ def _without_ourselves(found: Health) -> Health:
     return replace(found, at_work=tuple(each for each in found.at_work if each.lease != MAINTENANCE))
 
 
-def _remove(library: Library, found: Audit, discard_broken: bool) -> tuple[Audit, list[str]]:
+def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) -> tuple[Audit, list[str]]:
     """Delete leftovers, and broken rows on request; return the deleted ones, and why some could not be deleted."""
     notes: list[str] = []
     nothing = Audit(found.videos, (), (), ())
     removed = nothing
-    broken = (*found.broken, *found.damaged) if discard_broken else ()
+    broken = (*found.broken, *found.damaged, *found.altered) if discard_broken else ()
     if found.orphans or found.doubled or broken:
-        work = partial(_remove_videos, library, discard_broken, bool(found.damaged))
+        work = partial(_remove_videos, library, discard_broken, deep)
         removed = _under_lease(library.tables, INGEST, work, nothing, notes)
     added = AddedAudit()
     wrong = (*found.added.leftovers, *(found.added.broken if discard_broken else ()))
     for stage in STAGES:
         if any(each.stage == stage for each in wrong):
-            stage_work = partial(_remove_added, library, stage, discard_broken)
+            stage_work = partial(_remove_added, library, stage, discard_broken, deep)
             gone = _under_lease(library.tables, addition_lease(stage), stage_work, AddedAudit(), notes)
             added = AddedAudit(added.leftovers + gone.leftovers, added.broken + gone.broken)
     return replace(removed, added=added), notes
@@ -155,15 +155,16 @@ def _remove(library: Library, found: Audit, discard_broken: bool) -> tuple[Audit
 
 def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
     found = audit_videos(library, deep and discard_broken)
-    found = found if discard_broken else replace(found, broken=())
-    library.writer.discard(*found.orphans, *found.broken, *found.damaged)
+    found = found if discard_broken else replace(found, broken=(), altered=())
+    altered = {video_id for each in found.altered for video_id in each.video_ids}
+    library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
     if found.doubled:
         delete_doubles(library, found.doubled)
     return found
 
 
-def _remove_added(library: Library, stage: str, discard_broken: bool) -> AddedAudit:
-    found = audit_added(library, [stage])
+def _remove_added(library: Library, stage: str, discard_broken: bool, deep: bool) -> AddedAudit:
+    found = audit_added(library, [stage], deep and discard_broken)
     found = found if discard_broken else replace(found, broken=())
     discard_added(library, (*found.leftovers, *found.broken))
     return found

@@ -1,11 +1,11 @@
-"""Delete the leftovers of interrupted ingests, and check a whole library against the counts in its rows.
+"""Delete the leftovers of interrupted ingests, and check a whole library against the counts and digests in its rows.
 
-Only columns of ids and numbers are read, and by a sweep not even those where the numbers of rows are right.
+A sweep reads only columns of ids and numbers, and not even those where the numbers of rows are right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from index.annotations.clip_captions import CLIPS_TABLE
 from index.library import Library
+from index.maintenance.altered import AlteredRows, altered_rows
 from index.maintenance.audit_annotations import AddedAudit, audit_added
 from index.maintenance.pictures import damaged_pictures
 from index.store.database import Tables
@@ -42,6 +43,10 @@ class Audit:
     """Complete videos with other rows than they should have: discard them and ingest them again."""
     damaged: tuple[str, ...] = ()
     """Complete videos with pictures that were damaged on the disk; only a deep audit looks."""
+    altered: tuple[AlteredRows, ...] = ()
+    """Complete videos with other values than were written; frames and vectors only of a deep audit."""
+    unchecked: int = 0
+    """Complete videos that were made before there were digests: altered values of theirs are not found."""
     added: AddedAudit = field(default_factory=AddedAudit)
     """The same for the rows of optional stages."""
 
@@ -58,6 +63,11 @@ class Audit:
         return (
             *(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids),
             *(
+                f"video {video_id} has other values in {each.table} than were written"
+                for each in self.altered
+                for video_id in each.video_ids
+            ),
+            *(
                 f"video {video_id} has {each.stage} by {each.model} {problem}"
                 for problem, rows in added.items()
                 for each in rows
@@ -69,9 +79,9 @@ class Audit:
 def audit(library: Library, deep: bool = False) -> Audit:
     """Check that every complete video and addition has all its rows, and that there are no others; reads much.
 
-    `deep` reads every picture, too.
+    `deep` reads every picture and vector, too.
     """
-    return replace(audit_videos(library, deep), added=audit_added(library))
+    return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
 
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:
@@ -92,7 +102,16 @@ def audit_videos(library: Library, deep: bool = False) -> Audit:
     stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
     orphans = tuple(sorted(stored.difference(videos)))
     damaged = tuple(video_id for video_id in damaged_pictures(library) if video_id in videos) if deep else ()
-    return Audit(len(videos), orphans, tuple(doubled), tuple(broken), damaged)
+    altered, unchecked = altered_rows(library, deep)
+    return Audit(
+        len(videos), orphans, tuple(doubled), tuple(broken), damaged, _but(altered, {*doubled, *broken}), unchecked
+    )
+
+
+def _but(altered: Sequence[AlteredRows], known: Collection[str]) -> tuple[AlteredRows, ...]:
+    """Leave out videos that have other rows, of which the values are others, too."""
+    left = ((each.table, tuple(id_ for id_ in each.video_ids if id_ not in known)) for each in altered)
+    return tuple(AlteredRows(table, ids) for table, ids in left if ids)
 
 
 def sweep(library: Library) -> int:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope
+from index.search.finite_vectors import check_searched
 from index.store.database import Tables, storage_errors
 from index.store.filters import Filter
-from index.store.vector_index import COLUMN, PART_ROWS
+from index.store.vector_index import COLUMN, PART_ROWS, count_parts
 from index.utf8 import checked_text
 from index.videos.visibility import VisibilityCache
 
@@ -44,9 +45,14 @@ def nearest_rows(
     exact: bool,
     k: int,
 ) -> Rows:
-    """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine."""
+    """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine.
+
+    Raises DamagedRows where a row that would be searched has a vector with NaN, in a table without an index.
+    """
     with storage_errors(tables.uri):
         table = tables[name]
+        if not count_parts(table):
+            check_searched(tables, name, where)
         effort: dict[str, Any] = {"use_index": False}
         if not exact:
             effort = {"refine_factor": REFINE_FACTOR, "ef": candidates(k, table.count_rows())}

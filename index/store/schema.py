@@ -29,6 +29,10 @@ SENTENCES_PREFIX = "sentences_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
+VIDEO_DIGESTS = "digests"
+"""Column of `videos` with the digests of a video's rows (see `index.videos.digests`)."""
+ADDED_DIGEST = "digest"
+"""Column of `additions` with the digest of the rows that were added."""
 STAGE_TABLES = {
     "captions": "captions",
     "detections": "detections",
@@ -177,6 +181,7 @@ VIDEOS = pa.schema(
         required("space", pa.string()),
         required("state", pa.string()),
         required("ingested_at", pa.timestamp("us", tz="UTC")),
+        pa.field(VIDEO_DIGESTS, pa.string()),  # JSON; missing in libraries that were made before there was one
     ]
 )
 
@@ -287,5 +292,6 @@ ADDITIONS = pa.schema(
         required("rows", pa.int32()),
         required("settings", pa.string()),
         required("added_at", pa.timestamp("us", tz="UTC")),
+        pa.field(ADDED_DIGEST, pa.string()),  # missing in libraries that were made before there was one
     ]
 )

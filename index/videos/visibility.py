@@ -34,7 +34,8 @@ Models = dict[str, tuple[str, ...]]
 def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
     """Read the rows of the complete videos among these, or of all, by id."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")])).to_pylist()
+    columns = [*VideoRow.__slots__]
+    rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
     return {row["video_id"]: VideoRow(**row) for row in rows}
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,12 @@ from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.late_tables import present
-from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, frame_keys
+from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, VIDEO_DIGESTS, frame_keys
 from index.time_protocols import SpokenText, Timed
+from index.videos.digests import Digests, digests_by_video, read_digests, video_digests
 from index.videos.known_keys import KnownKeys
 from index.videos.new_rows import NewRows
-from index.videos.row_counts import counts_of, expected_rows, is_complete
+from index.videos.row_counts import counts_of, expected_rows, ingested_only, is_complete
 
 
 class FrameLike(Protocol):
@@ -74,14 +76,15 @@ class VideoWriter:
         names = expected_rows(self._vectors_table)
         self._new_rows = {name: NewRows(self._tables, name, self._known.hold) for name in names}
 
-    def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> None:
+    def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> dict[str, Counter[str]]:
         """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
 
-        Raises ValueError for vectors of another dimension than the library's space.
+        Returns the digests of these rows by table and video, for `complete`. Raises ValueError for vectors of another
+        dimension than the library's space.
         """
         rows = [row for frames in videos.values() for row in frames]
         if not rows:
-            return
+            return {}
         schema = self._tables.schema(self._vectors_table)
         vectors = _matrix(rows, schema.field("vector").type.list_size)
         video_ids = [video_id for video_id, frames in videos.items() for _ in frames]
@@ -101,11 +104,16 @@ class VideoWriter:
         frames_schema = self._tables.schema("frames")
         if CHECKSUM in frames_schema.names:  # libraries that were made before there was one stay without
             pictures.append(pa.array([zlib.crc32(row.jpeg) for row in rows], pa.uint32()))
-        self._tables.append("frames", pa.Table.from_arrays(pictures, schema=frames_schema))
-        self._tables.append(self._vectors_table, pa.Table.from_arrays([ids, numbers, times, vectors], schema=schema))
+        written = {
+            "frames": pa.Table.from_arrays(pictures, schema=frames_schema),
+            self._vectors_table: pa.Table.from_arrays([ids, numbers, times, vectors], schema=schema),
+        }
+        for name, table in written.items():
+            self._tables.append(name, table)
+        return {name: digests_by_video(table) for name, table in written.items()}
 
-    def add_segments(self, videos: Mapping[str, Iterable[SegmentLike]]) -> None:
-        """Append the segments of videos, all of each in order, by video id."""
+    def add_segments(self, videos: Mapping[str, Iterable[SegmentLike]]) -> Counter[str]:
+        """Append the segments of videos, all of each in order, by video id; returns their digests."""
         rows = [(video_id, number, s) for video_id, segments in videos.items() for number, s in enumerate(segments)]
         columns = [
             pa.array([video_id for video_id, _, _ in rows], pa.string()),
@@ -114,21 +122,32 @@ class VideoWriter:
             pa.array([segment.end_s for _, _, segment in rows], pa.float64()),
             pa.array([segment.kind for _, _, segment in rows], pa.string()),
         ]
-        self._tables.append("segments", pa.Table.from_arrays(columns, schema=self._tables.schema("segments")))
+        table = pa.Table.from_arrays(columns, schema=self._tables.schema("segments"))
+        self._tables.append("segments", table)
+        return digests_by_video(table)
 
-    def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> None:
-        """Append the transcript lines of videos by video id."""
+    def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> Counter[str]:
+        """Append the transcript lines of videos by video id; returns their digests."""
         rows = [
             TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
             for video_id, lines in videos.items()
             for line in lines
         ]
-        self._tables.append("transcript", [asdict(row) | {"words": None} for row in rows])
+        schema = self._tables.schema("transcript")
+        table = pa.Table.from_pylist([asdict(row) | {"words": None} for row in rows], schema=schema)
+        self._tables.append("transcript", table)
+        return digests_by_video(table)
 
-    def complete(self, rows: Sequence[VideoRow], check: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+    def complete(
+        self,
+        rows: Sequence[VideoRow],
+        check: Callable[[], None] = lambda: None,
+        digests: Digests | None = None,
+    ) -> tuple[str, ...]:
         """Make videos visible to readers: the last thing written of them, after everything else is on the disk.
 
-        `check` is called right before that, and may raise an error, as that of a lease does.
+        `check` is called right before that, and may raise an error, as that of a lease does. `digests` are those that
+        writing the rows returned; without them the rows are read again.
 
         Returns the ids of rejected videos, which do not have exactly the frames, vectors, segments and lines that
         their row promises: two runs wrote them at once, and all their rows are deleted.
@@ -138,6 +157,7 @@ class VideoWriter:
         rejected = self._incomplete(rows)
         self.discard(*rejected)
         accepted = [asdict(row) | {"uri": redact_uri(row.uri)} for row in rows if row.video_id not in rejected]
+        self._add_digests(accepted, digests)
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
         check()
@@ -148,6 +168,23 @@ class VideoWriter:
         for new_rows in self._new_rows.values():
             new_rows.forget(row.video_id for row in rows)
         return rejected
+
+    def _add_digests(self, rows: Sequence[dict[str, Any]], digests: Digests | None) -> None:
+        """Add the digests of each video to its row, where the library has a column for them."""
+        schema = self._tables.schema("videos")
+        if not rows or VIDEO_DIGESTS not in schema.names:
+            return
+        names = expected_rows(self._vectors_table)
+        of_videos = one_of("video_id", [row["video_id"] for row in rows])
+        known = {
+            name: read_digests(self._tables, name, [of_videos, *ingested_only(name)])
+            if digests is None
+            else digests.get(name, {})
+            for name in names
+        }
+        table = pa.Table.from_pylist(list(rows), schema=schema)
+        for number, row in enumerate(rows):
+            row[VIDEO_DIGESTS] = video_digests(table.slice(number, 1), known)
 
     def _incomplete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
         """List the videos that do not have exactly the rows that they should.

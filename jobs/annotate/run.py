@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from agent.errors import AllRejected, ModelRejected, NoUsableReply
-from index.errors import UnknownVideo
+from index.errors import DamagedRows, UnknownVideo
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
 from index.store.indexes import refresh
@@ -108,7 +108,7 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Vi
         made = rows_of(library, video)
     except (ModelUnusable, AllRejected):
         raise
-    except (PipelineError, ModelRejected, NoUsableReply) as error:
+    except (PipelineError, ModelRejected, NoUsableReply, DamagedRows) as error:
         failed = VideoOutcome(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
         return failed, None
     except UnknownVideo:

@@ -153,10 +153,12 @@ def _topic_vectors(number: int, size: Size) -> NDArray[np.float32]:
 
 def _write(library: Library, numbers: Sequence[int], size: Size) -> None:
     vectors = {number: frame_vectors(number, size) for number in numbers}
-    library.writer.add_frames({video_id(number): _frames(number, size, vectors[number]) for number in numbers})
-    library.writer.add_transcript({video_id(number): list(_lines(number, size)) for number in numbers})
+    frames = {video_id(number): _frames(number, size, vectors[number]) for number in numbers}
+    digests = library.writer.add_frames(frames)
+    lines = {video_id(number): list(_lines(number, size)) for number in numbers}
+    digests["transcript"] = library.writer.add_transcript(lines)
     captions = {video_id(number): list(_captions(number, size, vectors[number])) for number in numbers}
-    library.writer.complete([made_row(number, size) for number in numbers])
+    library.writer.complete([made_row(number, size) for number in numbers], digests=digests)
     library.additions.add_captions(captions, MODEL)
     library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})
 

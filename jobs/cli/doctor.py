@@ -18,7 +18,7 @@ COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
 def doctor(
-    library: Annotated[str | None, typer.Argument(help="Also check this library; reads all its rows' ids.")] = None,
+    library: Annotated[str | None, typer.Argument(help="Also check this library; reads no picture or vector.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Also try this endpoint, http://HOST:PORT/v1.")] = None,
     model: Annotated[str | None, typer.Option(help="Its model; the first that it lists if not given.")] = None,
     key_env: Annotated[

@@ -27,7 +27,8 @@ def maintain(
         bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
     ] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also read every picture, and find those that were damaged on the disk.")
+        bool,
+        typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk."),
     ] = False,
     keep_minutes: Annotated[
         float,
@@ -41,11 +42,14 @@ def maintain(
     ] = False,
     discard_broken: Annotated[
         bool,
-        typer.Option("--discard-broken", help="Delete videos and additions that lost rows, to make them again."),
+        typer.Option(
+            "--discard-broken",
+            help="Delete videos and additions that lost rows, or have altered ones, to make them again.",
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove leftovers of interrupted runs, join files, refresh indexes, and check that no row is missing.
+    """Remove leftovers of interrupted runs, join files, refresh indexes, check that no row is missing or altered.
 
     Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains.
     """
@@ -70,7 +74,7 @@ def maintain(
     if json:
         print_json(_plain(opened.uri, health, upkeep))
     else:
-        _show(opened.uri, health, upkeep, console())
+        _show(opened.uri, health, upkeep, deep, console())
     raise typer.Exit(SOME_FAILED if health.problems else OK)
 
 
@@ -88,7 +92,7 @@ def _plain(uri: str, health: Health, upkeep: Upkeep | None) -> dict[str, Any]:
     return result
 
 
-def _show(uri: str, health: Health, upkeep: Upkeep | None, out: Console) -> None:
+def _show(uri: str, health: Health, upkeep: Upkeep | None, deep: bool, out: Console) -> None:
     from rich.markup import escape
 
     out.print(f"{escape(uri)}: {health.audit.videos:,} videos", soft_wrap=True)
@@ -99,17 +103,28 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, out: Console) -> None
         out.print(escape(f"removed: {line}"), soft_wrap=True)
     for note in upkeep.notes if upkeep is not None else ():
         out.print(escape(f"note: {note}"), soft_wrap=True)
+    undigested = {"videos": health.audit.unchecked, "additions": health.audit.added.unchecked}
+    if any(undigested.values()):
+        counts = " and ".join(f"{count:,} {what}" for what, count in undigested.items() if count)
+        out.print(
+            f"not checked: the values of {counts}, which an earlier kinodex wrote without digests; a new library has "
+            "them",
+            soft_wrap=True,
+        )
     if not health.problems:
         is_in_use = any(not each.is_dead for each in health.at_work)
         but = "apart from what runs at work may be writing, " if is_in_use else ""
-        out.print(f"{but}every row belongs to a complete video or addition, and each of these has all its rows")
+        out.print(
+            f"{but}every row belongs to a complete video or addition, and each of these has all its rows"
+            f"{', with the values that were written' if not any(undigested.values()) else ''}"
+        )
         return
     out.print(f"[red]{len(health.problems):,} wrong:[/]")
     for problem in health.problems[:LISTED]:
         out.print(escape(f"  {problem}"), soft_wrap=True)
     if len(health.problems) > LISTED:
         out.print(f"  and {len(health.problems) - LISTED:,} more; --json has all")
-    out.print(escape(_advice(uri, health.audit)), soft_wrap=True)
+    out.print(escape(_advice(uri, health.audit, deep)), soft_wrap=True)
 
 
 def _sizes(before: Health, after: Health) -> Table:
@@ -153,6 +168,7 @@ def _removed(gone: Audit) -> list[str]:
         "duplicate rows of videos": gone.doubled,
         "broken videos, to be ingested again": gone.broken,
         "videos with damaged pictures, to be ingested again": gone.damaged,
+        "videos with altered values, to be ingested again": {id_ for each in gone.altered for id_ in each.video_ids},
     }
     leftovers = {f"leftovers of {each.stage} by {each.model}, of videos": each for each in gone.added.leftovers}
     broken = {f"broken {each.stage} by {each.model}, to be added again, of videos": each for each in gone.added.broken}
@@ -161,9 +177,8 @@ def _removed(gone: Audit) -> list[str]:
     return [f"{line}: {count:,}" for line, count in counts.items()]
 
 
-def _advice(uri: str, found: Audit) -> str:
-    if found.damaged:
-        return f"`kinodex maintain {uri} --deep --discard-broken` deletes their videos; then ingest them again"
-    if found.broken or found.added.broken:
-        return f"`kinodex maintain {uri} --discard-broken` deletes what lost rows; then ingest or add it again"
+def _advice(uri: str, found: Audit, deep: bool) -> str:
+    if found.damaged or found.altered or found.broken or found.added.broken:
+        how = "--deep --discard-broken" if deep else "--discard-broken"
+        return f"`kinodex maintain {uri} {how}` deletes what lost rows or has altered ones; then ingest or add it again"
     return f"`kinodex maintain {uri}` removes them"

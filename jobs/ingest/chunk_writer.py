@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,6 +31,8 @@ class _ChunkState:
     last: NDArray[np.float16] | None = None
     end: ChunkEnd | None = None
     appended: int = 0
+    digests: Counter[str] = field(default_factory=Counter)
+    """Of what was appended, by table."""
 
     def add(self, frames: Sequence[FrameRow]) -> float:
         """Take the next frames; returns the seconds of video from the last frame to theirs."""
@@ -51,7 +53,8 @@ class _ChunkState:
         if not isinstance(self.end, ChunkSummary):
             return self.end
         ends = list(chain(*(each for each in (self.first, self.last) if each is not None)))
-        return ChunkRead(self.chunk, self.end, np.array(self.times_s), np.array(self.distances), np.array(ends))
+        times_s, distances = np.array(self.times_s), np.array(self.distances)
+        return ChunkRead(self.chunk, self.end, times_s, distances, np.array(ends), self.digests)
 
 
 class ChunkWriter:
@@ -88,15 +91,19 @@ class ChunkWriter:
     def append(self) -> None:
         """Append the waiting rows; raises LeaseLost if another run has taken the library over."""
         by_video: dict[str, list[FrameRow]] = defaultdict(list)
+        states: dict[str, _ChunkState] = {}
         for number, frames in self._waiting.items():
             state = self._states[number]
             by_video[state.chunk.video.video_id] += frames
+            states[state.chunk.video.video_id] = state  # of several chunks of a video one has the digests of all
             state.appended += len(frames)
         self._waiting.clear()
         self._waiting_bytes = 0
         if by_video:
             self._library.check_lease(*self._assignment.lease)
-            self._library.writer.add_frames(by_video)
+            for name, of_video in self._library.writer.add_frames(by_video).items():
+                for video_id, digest in of_video.items():
+                    states[video_id].digests[name] += digest
 
     def results(self) -> tuple[ChunkResult, ...]:
         """Append the rest and return the result of each chunk; what was appended of failed ones is deleted."""

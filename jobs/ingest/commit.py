@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -37,6 +38,8 @@ class ReadVideo:
     segments: tuple[Segment, ...]
     transcript: tuple[Line, ...]
     problem: str | None
+    digests: Mapping[str, int]
+    """Of frames and vectors, by table."""
 
 
 def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
@@ -66,7 +69,11 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
         state="complete",
         ingested_at=datetime.now(UTC),
     )
-    return ReadVideo(fetched, row, segments, tuple(first.transcript), "; ".join(first.subtitle_errors) or None)
+    digests: Counter[str] = Counter()
+    for chunk in chunks:
+        digests.update(chunk.digests)
+    problem = "; ".join(first.subtitle_errors) or None
+    return ReadVideo(fetched, row, segments, tuple(first.transcript), problem, digests)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -133,11 +140,16 @@ class VideoCommitter:
         videos, self._videos = self._videos, []
         rejected: tuple[str, ...] = ()
         if videos:
-            self.library.writer.add_segments({video.row.video_id: video.segments for video in videos})
-            self.library.writer.add_transcript(
+            digests: dict[str, Counter[str]] = defaultdict(Counter)
+            for video in videos:
+                for name, digest in video.digests.items():
+                    digests[name][video.row.video_id] = digest
+            writer = self.library.writer
+            digests["segments"] = writer.add_segments({video.row.video_id: video.segments for video in videos})
+            digests["transcript"] = writer.add_transcript(
                 {video.row.video_id: video.transcript for video in videos if video.transcript}
             )
-            rejected = self.library.writer.complete([video.row for video in videos], self.check)
+            rejected = writer.complete([video.row for video in videos], self.check, digests)
         complete = [video for video in videos if video.row.video_id not in rejected]
         for video in complete:
             self._record_complete(video)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,7 +43,7 @@ class ChunkRead:
     """Result of a chunk of which all frames and vectors are in the library.
 
     `times_s` `[n]`; `distances` `[n - 1]`, cosine distance of each frame to the one before; `ends` `[2, dim]`,
-    the first and the last vector (`[0, dim]` where the chunk has no frame).
+    the first and the last vector (`[0, dim]` where the chunk has no frame). `digests` are those of its rows by table.
     """
 
     chunk: Chunk
@@ -51,6 +51,7 @@ class ChunkRead:
     times_s: NDArray[np.float64]
     distances: NDArray[np.float64]
     ends: NDArray[np.float16]
+    digests: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

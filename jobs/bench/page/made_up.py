@@ -77,9 +77,9 @@ def _as_jpeg(picture: NDArray[np.uint8]) -> bytes:
 
 def _write(library: Library, numbers: Sequence[int], size: Size, scenes: Sequence[bytes], black: bytes) -> None:
     ids = {number: video_id(number) for number in numbers}
-    library.writer.add_frames({ids[n]: _frames(n, size, scenes, black) for n in numbers})
-    library.writer.add_segments({ids[n]: _segments(ids[n]) for n in numbers})
-    library.writer.add_transcript({ids[n]: _lines(ids[n]) for n in numbers})
+    digests = library.writer.add_frames({ids[n]: _frames(n, size, scenes, black) for n in numbers})
+    digests["segments"] = library.writer.add_segments({ids[n]: _segments(ids[n]) for n in numbers})
+    digests["transcript"] = library.writer.add_transcript({ids[n]: _lines(ids[n]) for n in numbers})
     rows = [made_row(n, size) for n in numbers]
     named = [
         replace(row, title=title_of(n), segments=SEGMENTS, duration_s=60.0 + n % 5400)
@@ -88,7 +88,7 @@ def _write(library: Library, numbers: Sequence[int], size: Size, scenes: Sequenc
     dated = [
         replace(row, ingested_at=row.ingested_at + timedelta(seconds=n)) for n, row in zip(numbers, named, strict=True)
     ]
-    library.writer.complete(dated)
+    library.writer.complete(dated, digests=digests)
     captions = {ids[n]: _captions(n) for n in numbers}
     library.additions.add_captions(captions, MODEL)
     library.additions.complete("captions", MODEL, {id_: len(rows) for id_, rows in captions.items()}, {})

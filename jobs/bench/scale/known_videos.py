@@ -32,7 +32,7 @@ def _add(library: Library, sources: list[Source], first: int) -> None:
     video = {
         "start_s": 0.0, "duration_s": 0.0, "fps": 25.0, "width_px": 16, "height_px": 9, "codec": "none", "frames": 0,
         "segments": 0, "transcript_lines": 0, "decode_errors": 0, "sample_fps": 1.0, "space": library.space_name,
-        "state": "complete", "ingested_at": now,
+        "state": "complete", "ingested_at": now, "digests": None,
     }  # fmt: skip
     columns = {"video_id": ids, "uri": uris, "title": uris} | {name: [each] * len(ids) for name, each in video.items()}
     library.tables.append("videos", pa.table(columns, schema=library.tables.schema("videos")))

@@ -13,6 +13,7 @@ import os
 import platform
 import resource
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -104,6 +105,8 @@ class _Films:
     load: SettleLoad
     space: str
     frames: list[MadeFrame] = field(init=False)
+    digests: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Of the rows that are written, by table and video."""
 
     def __post_init__(self) -> None:
         random = np.random.default_rng(0)
@@ -125,7 +128,8 @@ class _Films:
             transcript_lines=len(lines), decode_errors=0, sample_fps=1.0, space=self.space, state="complete",
             ingested_at=datetime.now(UTC),
         )  # fmt: skip
-        return ReadVideo(FetchedVideo(source, source.uri, video_id, 1000), row, segments, lines, None)
+        digests = {name: of_videos.pop(video_id) for name, of_videos in self.digests.items()}
+        return ReadVideo(FetchedVideo(source, source.uri, video_id, 1000), row, segments, lines, None, digests)
 
 
 def bench_settle(directory: Path, load: SettleLoad, report: Callable[[str], None]) -> SettleFigures:
@@ -170,8 +174,10 @@ def _settle(
         while appended < until:
             last = min(appended + a_commit, numbers.stop)
             began = time.perf_counter()
-            library.writer.add_frames({_video_id(number): films.frames for number in range(appended, last)})
+            written = library.writer.add_frames({_video_id(number): films.frames for number in range(appended, last)})
             step.append_s += time.perf_counter() - began
+            for name, of_videos in written.items():
+                films.digests[name].update(of_videos)
             appended, appends = last, appends + 1
         videos = [films.read(number) for number in range(first, until)]
         began, cpu_began = time.perf_counter(), time.process_time()

@@ -272,7 +272,7 @@ class SimulatedExecutor:
         times = np.arange(float(begin), float(until)) / self._films.frames_a_second
         ends = np.stack([self._frames[0].vector, self._frames[0].vector])
         summary = ChunkSummary(_METADATA, 0.0, length_s, 0, (), (), {}, "pyav")
-        return ChunkRead(chunk, summary, times, np.full(max(until - begin - 1, 0), 0.1), ends)
+        return ChunkRead(chunk, summary, times, np.full(max(until - begin - 1, 0), 0.1), ends, {})
 
     def _split(self, chunk: Chunk, sharers: int) -> tuple[Span, ...]:
         """Split as `pipeline.decoding.split_video` would: at key frames, into equal parts as near as may be."""

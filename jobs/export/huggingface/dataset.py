@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from index.datasets.by_video import frames_by_video
 from index.embedding.fingerprint import Fingerprint
 from index.library import Library
+from index.maintenance.altered import check_values
 from index.store.filters import equal
 from jobs.errors import UsageError
 from jobs.export.huggingface.card import CardFacts, card_text
@@ -69,12 +70,14 @@ def export_hf(
 ) -> HfReport:
     """Export the frames of these videos, or of all; `on_file` gets how many files are written, and of how many.
 
-    Raises UsageError for a folder that is not empty, and for videos without frames; UnknownVideo, SpaceMismatch, and
-    LibraryError if a video is removed meanwhile.
+    Raises UsageError for a folder that is not empty, and for videos without frames; UnknownVideo, SpaceMismatch,
+    DamagedRows for titles, frames or vectors that are not as they were written, and LibraryError if a video is removed
+    meanwhile.
     """
     chosen = _chosen(library, videos)
     if not chosen:
         raise UsageError(f"{library.uri} has no frames to export; `kinodex ingest` brings some")
+    check_values(library, [video_id for video_id, _ in chosen])
     fingerprint = library.space(space)
     if settings.vectors != "none" and fingerprint.digest != library.fingerprint.digest:
         find_filled_space(library, space, library.videos_named(videos) if videos else library.videos())

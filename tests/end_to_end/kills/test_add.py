@@ -21,6 +21,7 @@ import pytest
 
 from index.annotations.additions import rows_held
 from index.library import Library
+from index.maintenance.sweep import audit
 from index.rows import VideoRow
 from jobs.annotate.run import add
 from jobs.annotate.stage import StageRows, VideoOutcome
@@ -135,6 +136,7 @@ def check_whole(library: Library) -> None:
     ids = [row.video_id for row in library.videos()]
     held = rows_held(library.tables, "detections", "counting", ids)
     assert {id_: held[id_] for id_ in ids} == {id_: 0 if int(id_) in bad else int(id_) % 5 for id_ in ids}
+    assert audit(library, deep=True).problems == ()
     assert {failure.uri for failure in library.ingest_log.failures()} == {f"/films/film {number}.mp4" for number in bad}
 
 

@@ -16,8 +16,11 @@ import pytest
 
 from index.annotations.additions import rows_held
 from index.library import Library
+from index.maintenance.sweep import audit
 from index.rows import Hit, Scope
 from index.search.words import lines_like
+from index.store.filters import equal
+from index.store.schema import ADDED_DIGEST
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
@@ -90,6 +93,11 @@ def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
     assert [rows_of(killed, name, id_) for id_ in ids] == [rows_of(peaceful, name, id_) for id_ in ids]
     held = [rows_held(library.tables, name, stage.model, ids) for library in (killed, peaceful)]
     assert held[0] == held[1]
+    assert audit(killed, deep=True).problems == ()
+    digests = [
+        library.tables.rows("additions", equal("stage", name)).sort_by("video_id") for library in (killed, peaceful)
+    ]
+    assert digests[0][ADDED_DIGEST] == digests[1][ADDED_DIGEST]
 
 
 class Announcing:

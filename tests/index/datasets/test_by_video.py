@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from index.datasets.by_video import frames_by_video
-from index.errors import LibraryError, SpaceMismatch
+from index.errors import DamagedRows, LibraryError, SpaceMismatch
 from index.library import Library
 from index.store.filters import equal
+from index.store.schema import CHECKSUM
 from tests.index.datasets.conftest import VIDEOS
 from tests.support.libraries.random_library import other_space
 
@@ -49,3 +50,10 @@ def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None
         list(frames_by_video(patchy, ["jpeg"], ["aaaa", "bbbb"]))
     with pytest.raises(SpaceMismatch, match="got space"):
         list(frames_by_video(patchy, ["vector"], ["aaaa"], space=other_space().name))
+
+
+def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
+    patchy.tables.update("frames", equal("video_id", "aaaa") & equal("frame_no", 4), {CHECKSUM: 1})
+    with pytest.raises(DamagedRows, match="the picture of frame 4 of video aaaa"):
+        list(frames_by_video(patchy, COLUMNS, ORDER))
+    assert sum(table.num_rows for table in frames_by_video(patchy, ["frame_no", "vector"], ["aaaa"])) == 9

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from index.datasets.columns import stored_names
 from index.datasets.plan import plan_frames
 from index.datasets.read_frames import FrameReader
-from index.errors import LibraryError
+from index.errors import DamagedRows, LibraryError
 from index.library import Library
 from index.store.filters import equal
+from index.store.schema import CHECKSUM
 from tests.index.datasets.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
@@ -55,3 +57,13 @@ def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patch
     plan = plan_frames(patchy, ["jpeg", "vector"])
     with pytest.raises(LibraryError, match=r"frame 4 of video aaaa in .* has no vector"):
         FrameReader(plan).read(plan.pieces)
+
+
+@pytest.mark.parametrize("columns", [["jpeg"], ["jpeg", "vector"], ["image"]])
+def test_a_damaged_picture_is_an_error(patchy: Library, columns: list[str]) -> None:
+    patchy.tables.update("frames", equal("video_id", "dddd") & equal("frame_no", 4), {CHECKSUM: 1})
+    plan = plan_frames(patchy, stored_names(columns))
+    with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
+        FrameReader(plan).read(plan.pieces)
+    without = plan_frames(patchy, ["frame_no", "width_px"])
+    assert FrameReader(without).read(without.pieces).num_rows == len(ALL)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from index.errors import LibraryError, TimeOutside
-from index.store.schema import frame_key
+from index.errors import DamagedRows, LibraryError, TimeOutside
+from index.store.filters import equal
+from index.store.schema import CHECKSUM, FRAMES, frame_key
 from tests.support.libraries.random_library import made, write
 
 
@@ -33,6 +34,22 @@ def test_frames_by_time(library):
         library.frames("aaaa", [3, 4])
     with pytest.raises(LibraryError, match="nearest, exact or shown"):
         times([4.0], "best")
+
+
+def test_a_picture_or_checksum_that_changed_is_an_error_and_the_others_are_read(library):
+    write(library, made("aaaa", 6, seed=1))
+    library.tables.update("frames", equal("frame_no", 2), {CHECKSUM: 1})
+    for read in (lambda: library.frames("aaaa", [1, 2]), lambda: library.frames_at("aaaa", [2.4])):
+        with pytest.raises(DamagedRows, match=r"the picture of frame 2 of video aaaa .* --check --deep"):
+            read()
+    assert [frame.frame_no for frame in library.frames("aaaa", [3, 1])] == [3, 1]
+
+
+def test_a_library_without_checksums_shows_its_pictures(library):
+    library.tables.drop("frames")
+    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
+    write(library, made("aaaa", 3, seed=1))
+    assert library.frames("aaaa", [1])[0].jpeg == b"jpeg aaaa 1"
 
 
 def test_frames_of_videos_whose_keys_collide(library):

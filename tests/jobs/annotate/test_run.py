@@ -10,6 +10,8 @@ import pytest
 
 from index.errors import LibraryBusy
 from index.library import Library
+from index.store.filters import equal
+from index.store.schema import CHECKSUM
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
@@ -32,6 +34,18 @@ def test_a_picture_that_cannot_be_read_fails_its_video_alone(library, tiny_model
     assert (report.added, report.failed) == (1, 1)
     failure = broken.ingest_log.failures()[0]
     assert (failure.uri, failure.stage, failure.error_class) == (other.uri, "detections", "PictureError")
+
+
+def test_a_picture_that_was_damaged_fails_its_video_alone(small_films, tmp_path, tiny_model):
+    library = library_of(tmp_path / "damaged", small_films[:2])
+    damaged, sound = sorted(library.video_ids())
+    library.tables.update("frames", equal("video_id", damaged), {CHECKSUM: 1})
+    stage = Detections(str(tiny_model("rt_detr")))
+    report = add(library, stage)
+    assert (report.added, report.failed) == (1, 1)
+    assert [row.video_id for row in library.additions.pending("detections", stage.model)] == [damaged]
+    assert [(each.stage, each.error_class) for each in library.ingest_log.failures()] == [("detections", "DamagedRows")]
+    assert library.detection_labels(sound)
 
 
 def test_one_run_a_stage_at_a_time_and_videos_that_come_meanwhile(library, small_films, tmp_path, tiny_model):

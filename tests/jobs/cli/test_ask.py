@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from index.library import Library
+from index.store.filters import at_least
+from index.store.schema import CHECKSUM
 from jobs.open_library import open_environment
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
@@ -130,3 +133,26 @@ def test_a_dry_run_refuses_what_the_run_would(kinodex: Kinodex, library: Path, t
     assert good.code == 0 and "| eea | 1 |" in good.out
     assert "--limit" not in good.out, "`ask` has no such option"
     assert not (tmp_path / "trace.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ask", "LIBRARY", "What is it?", "--video", "film-01", "--agent", "uniform"),
+        ("frames", "LIBRARY", "--video", "film-01", "--at", 7, "--out", "OUT"),
+        ("export", "frames", "LIBRARY", "OUT", "--of", "shots"),
+        ("export", "hf", "LIBRARY", "OUT"),
+        ("export", "hf", "LIBRARY", "OUT", "--vectors", "none"),
+    ],
+)
+def test_a_damaged_picture_is_an_error_wherever_it_would_be_shown(
+    kinodex: Kinodex, library: Path, tmp_path: Path, command: tuple[object, ...]
+) -> None:
+    damaged, out = Library.open(str(shutil.copytree(library, tmp_path / "damaged"))), tmp_path / "out"
+    damaged.tables.update("frames", at_least("frame_no", 0), {CHECKSUM: 1})
+    given = {"LIBRARY": damaged.uri, "OUT": out}
+    says = (
+        f"in {damaged.uri} is not as it was written; `kinodex maintain {damaged.uri} --check --deep` names every such"
+    )
+    bad(kinodex, *(given.get(str(each), each) for each in command), code=4, says=says)
+    assert not list(out.rglob("*.jpg"))

@@ -141,7 +141,7 @@ def test_a_picture_with_other_bytes_is_found_if_every_picture_is_read(kinodex: K
     looked = kinodex("maintain", library.uri, "--check", "--deep")
     assert looked.code == 3
     assert "video bbbb has pictures that are not as they were written" in looked.out
-    assert f"`kinodex maintain {library.uri} --deep --discard-broken` deletes their videos" in looked.out
+    assert f"`kinodex maintain {library.uri} --deep --discard-broken` deletes what lost rows" in looked.out
     code, told = checked(kinodex, library, "--deep", "--discard-broken")
     assert (code, told["removed"]["damaged"], told["health"]["audit"]["damaged"]) == (0, ["bbbb"], [])
     assert library.video_ids() == {"aaaa", "cccc"}

@@ -46,7 +46,8 @@ def read(chunk: Chunk, summary: ChunkSummary, first: int = 0, until: int = FRAME
     vectors = made(chunk.video.video_id, FRAMES, 3).vectors[first:until]
     wide = vectors.astype(np.float64)
     distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
-    return ChunkRead(chunk, summary, np.arange(float(first), float(until)), distances, vectors[[0, -1]])
+    digests = {"frames": until - first}
+    return ChunkRead(chunk, summary, np.arange(float(first), float(until)), distances, vectors[[0, -1]], digests)
 
 
 def test_chunks_of_a_video_join_to_the_same_video(film: Path, summary: ChunkSummary) -> None:
@@ -55,6 +56,7 @@ def test_chunks_of_a_video_join_to_the_same_video(film: Path, summary: ChunkSumm
     parts = join_chunks([read(chunk, summary, 0, 4), read(chunk, summary, 4, FRAMES)], settings, "space")
     assert (parts.row.frames, parts.row.duration_s, parts.row.codec) == (FRAMES, one.row.duration_s, "h264")
     assert parts.segments == one.segments
+    assert parts.digests == one.digests == {"frames": FRAMES}
 
 
 def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(

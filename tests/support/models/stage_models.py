@@ -341,7 +341,7 @@ def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
         vectors = np.concatenate([space.embed(inputs[at : at + BATCH]) for at in range(0, len(inputs), BATCH)])
         wide, times_s = vectors.astype(np.float64), np.array([picture.time_s for picture in pictures])
         distances = 1 - np.sum(wide[1:] * wide[:-1], axis=1)
-        video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]])], settings, "builtin")
+        video = join_chunks([ChunkRead(chunk, summary, times_s, distances, vectors[[0, -1]], {})], settings, "builtin")
         video_id = video.row.video_id
         library.writer.add_frames({video_id: [frame_row(*each) for each in zip(pictures, vectors, strict=True)]})
         library.writer.add_segments({video_id: video.segments})

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.errors import LibraryError
+from index.errors import DamagedRows, LibraryError
 from index.library import Library
 from index.maintenance.remove import remove_videos
+from index.store.filters import equal
 from jobs.errors import UsageError
 from jobs.export.huggingface.dataset import HfSettings, export_hf, plan_files
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
@@ -163,3 +164,15 @@ def test_files_hold_whole_videos() -> None:
     videos = [("a", 4), ("b", 5), ("c", 50), ("d", 1), ("e", 9)]
     assert plan_files(videos, 10) == [["a", "b"], ["c"], ["d", "e"]]
     assert plan_files(videos, 1) == [["a"], ["b"], ["c"], ["d"], ["e"]]
+
+
+def test_a_video_with_altered_values_is_not_exported(tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for seed, video_id in enumerate(("aaaa", "bbbb")):
+        write(library, made(video_id, 6, seed))
+    library.tables.update(library.vectors_table, equal("video_id", "aaaa") & equal("frame_no", 2), {"time_s": 2.5})
+    library.tables.update("videos", equal("video_id", "bbbb"), {"title": "another"})
+    for video, table in (("aaaa", library.vectors_table), ("bbbb", "videos")):
+        with pytest.raises(DamagedRows, match=f"a value in {table} of video {video} in"):
+            export_hf(library, tmp_path / video, SMALL, [video])
+        assert not (tmp_path / video).exists()

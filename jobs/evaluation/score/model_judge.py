@@ -30,7 +30,7 @@ AT_ONCE = 32
 MOST_REFUSED = 20
 """Requests that the endpoint may refuse before the judging ends."""
 MOST_LOST = 3
-"""Answers in a row that may get no reply at all before the endpoint counts as gone: one that it cannot bear is alone."""
+"""Answers in a row without any reply after which the endpoint is gone: one that it cannot bear stands alone."""
 
 Case = tuple[Judgement, JudgeAnswer]
 """A judgement that has no score yet, and the request to the judge."""

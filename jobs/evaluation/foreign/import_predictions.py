@@ -16,7 +16,7 @@ from typing import Any
 from agent.answer import Status
 from agent.core.budget import Ledger
 from agent.requests.answer import named_option
-from jobs.benchmarks.samples import Sample
+from jobs.benchmarks.samples import Sample, composed
 from jobs.errors import UsageError
 from jobs.evaluation.foreign.prediction_file import Prediction, read_predictions
 from jobs.evaluation.run.run_folder import (
@@ -143,11 +143,11 @@ def _matched(
     items: Sequence[Sample], predictions: Sequence[Prediction], file: Path
 ) -> tuple[dict[str, Prediction], list[str]]:
     """Match predictions to questions by id; say which are of no question, and which stand there twice."""
-    known = {item.item_id for item in items}
+    known = {composed(item.item_id): item.item_id for item in items}
     found: dict[str, Prediction] = {}
     unknown, repeated = [], []
     for each in predictions:
-        item_id = next((name for name in each.ids if name in known), None)
+        item_id = next((known[name] for name in map(composed, each.ids) if name in known), None)
         if item_id is None:
             unknown.append(each.ids[0])
         elif item_id not in found:
@@ -168,9 +168,7 @@ def _matched(
     return found, notes + ([f"{len(repeated):,} stand there twice alike: {_some(repeated)}"] if repeated else [])
 
 
-def _counted(
-    items: Sequence[Sample], matched: Mapping[str, Prediction], request: ImportRequest
-) -> Mapping[str, Prediction]:
+def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
     """Turn a file's texts, if all are whole numbers, into numbers that count the options, as JSON would have them.
 
     CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused.

@@ -8,6 +8,7 @@ systems can be added. Of two lines for one search and system the later counts.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -74,8 +75,8 @@ class ResultFile:
 
     def _read(self, path: Path, head: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> bool:
         """Read the results of a run of these settings; False of a file in which there is nothing yet."""
-        text = path.read_text(encoding="utf-8", errors="replace")
-        whole, _, rest = text.rpartition("\n")
+        content = path.read_bytes()
+        whole, _, rest = content.decode("utf-8", "replace").rpartition("\n")
         if not whole and json.dumps(head).startswith(rest):  # empty, or stopped in its first line
             return False
         lines = whole.split("\n")
@@ -86,8 +87,8 @@ class ResultFile:
             if result.system in own:
                 result = replace(result, made_with={**older, **result.made_with})
             self.results[result.system, result.case_id] = result
-        if rest:
-            path.write_text(whole + "\n", encoding="utf-8")
+        if rest:  # cut off in place: results before it are paid for, and never written again
+            os.truncate(path, content.rindex(b"\n") + 1)
         return True
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.core.protocol import Model
 from agent.core.side_by_side import gather_all
-from agent.errors import AllRejected, ModelError, ModelRejected, ModelUnreachable
+from agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS
@@ -125,7 +125,7 @@ class _Tally:
     unscored: int = 0
     refused: int = 0
     lost: int = 0
-    end: ModelError | None = None
+    end: Exception | None = None
 
 
 async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
@@ -139,15 +139,15 @@ async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
         if tally.lost >= MOST_LOST:
             tally.end = tally.end or error
         return None
-    except AllRejected as error:
-        tally.end = tally.end or error
-        return None
     except ModelRejected as error:  # of what this one answer says, unless it goes on like that
         tally.refused += 1
-        if tally.refused >= MOST_REFUSED:
+        if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
             tally.end = tally.end or error
             return None
         score, reason = None, " ".join(str(error).split())
+    except Exception as error:
+        tally.end = tally.end or error
+        return None
     tally.lost = 0
     return replace(unscored, score=score, reason=reason)
 

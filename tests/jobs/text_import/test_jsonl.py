@@ -43,4 +43,4 @@ def test_a_line_later_than_any_video_is_left_out(tmp_path):
     rows = [{"video": "a", "start_s": 0, "end_s": end, "text": "x"} for end in (4, 1e12)]
     (read,) = captions(written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, rows)) + "\n"))
     assert spans(read) == [(0.0, 4.0, "x")]
-    assert read.problem == "own.jsonl: 1 left out: 0 s to 1e+12 s, later than any video"
+    assert isinstance(read, VideoText) and read.problem == "own.jsonl: 1 left out: 0 s to 1e+12 s, later than any video"

@@ -47,7 +47,7 @@ def test_the_real_egoschema_subset(benchmarks: Path) -> None:
 
 
 def test_answers_beside_the_questions_fill_what_a_row_leaves_open(tmp_path: Path) -> None:
-    rows = [kit.ego_row("a", truth=None), kit.ego_row("b", truth=None), kit.ego_row(["c"])]
+    rows = [kit.ego_row("a", truth=None), kit.ego_row("b", truth=None), kit.ego_row() | {"q_uid": ["c"]}]
     kit.write_json(tmp_path / "questions.json", rows)
     kit.write_json(tmp_path / "subset_answers.json", {"a": 2})
     benchmark = read_benchmark("egoschema", tmp_path / "questions.json")

@@ -211,7 +211,7 @@ def test_corrected_predictions_are_judged_and_the_others_keep_their_scores(tmp_p
         assert not report_run(run).complete
         assert (kinodex(*judge).code, len(server.seen)) == (0, 4)
     report = report_run(run)
-    assert (report.complete, imported(report).accuracy.mean) == (True, pytest.approx(2 / 3))
+    assert report.complete and imported(report).accuracy.mean == pytest.approx(2 / 3)
 
 
 REAL = {

@@ -232,8 +232,8 @@ def test_an_agent_can_be_added_to_a_file_begun_without_one_and_left_out_again(
     searches, out = tmp_path / "searches.jsonl", tmp_path / "results.jsonl"
     searches.write_text('{"id": "1", "text": "a boat", "relevant": [["film-01", 0, 3]]}\n')
     with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        command = "eval", "ground", "own", searches, "--library", library, "--out", out, "--base-url", server.base_url
-        command = *command, "--no-cache", "--system", "ground"
+        given = "--library", library, "--out", out, "--base-url", server.base_url, "--no-cache", "--system", "ground"
+        command = "eval", "ground", "own", searches, *given
         agent = "--system", "agent:uniform", "--model"
         for options, lines in (((), 1), ((*agent, "tester"), 2), (("--model", "another"), 2), ((*agent, "tester"), 2)):
             ran = kinodex(*command, *options)

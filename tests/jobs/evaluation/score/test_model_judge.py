@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -124,7 +125,12 @@ def test_another_judge_scores_everything_anew(tmp_path: Path, kinodex: Kinodex) 
     with ChatServer(score) as server, ChatServer(lambda _: {"reason": "", "score": "2/3"}) as other:
         judging(kinodex, run, server)
         judging(kinodex, run, other)
-    assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
+        assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
+        assert report_run(run).judge == f"tester at {other.base_url}"
+        change_answer(run)
+        judging(kinodex, run, server)
+    report = report_run(run)
+    assert (report.judge, report.complete) == (f"tester at {server.base_url}", True), "the one that judged last"
 
 
 @pytest.mark.parametrize("bare", ["2", " 2.\n", "Score: 2", "**2**", "The score is 2.", "2/3", "2 out of 3", "[2]"])
@@ -210,7 +216,7 @@ def test_what_ends_the_judging_lets_the_requests_under_way_come_back(tmp_path: P
     assert ran.code == 5 and scores(run)["q1"] == 0, ran
 
 
-def change_item(run: Path, **changes: object) -> None:
+def change_item(run: Path, **changes: Any) -> None:
     first, *others = read_items(run)
     begin_run(run, read_plan(run), [replace(first, **changes), *others])
 

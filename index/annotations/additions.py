@@ -254,6 +254,11 @@ class Additions:
             for each in totals.to_pylist()
         )
 
+    def newest_at(self) -> datetime | None:
+        """The time of the last addition that is there; None without any."""
+        times = self._tables.rows("additions", None, ["added_at"])["added_at"].to_pylist()
+        return max(times, default=None)
+
     def _check_not_own(self, stage: str, model: str) -> None:
         if stage == "vectors" and model == self._own_space.digest:
             uri = self._tables.uri

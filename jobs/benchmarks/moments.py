@@ -95,6 +95,14 @@ def parse_moments(
     return parse_rows(rows, shape, to_sample, lambda sample: sample.sample_id)
 
 
+def is_there(picture: Path) -> bool:
+    """True if the file of a picture is there; False too for a name that no file can have."""
+    try:
+        return picture.is_file()
+    except (OSError, ValueError):  # too long, half a character
+        return False
+
+
 def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]:
     """Return the range; raise `BadRow` with the field's name unless it begins at 0 or later, and ends after that."""
     if not 0 <= start_s < end_s:

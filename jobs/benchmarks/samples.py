@@ -6,9 +6,10 @@ A sample is a question and, apart from it, its target, which no agent may see.
 from __future__ import annotations
 
 import csv
-import io
 import json
+import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from agent.core.question import Question
+from agent.core.question import MAX_OPTIONS, Question
 from agent.errors import BadQuestion
 from jobs.errors import UsageError
 
@@ -154,9 +155,9 @@ def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
     options = [option.strip() for option in options]
     often = Counter(option.casefold() for option in options)
     repeated = [often[option.casefold()] > 1 for option in options]
-    if not any(repeated):
+    if not any(repeated) or len(options) > MAX_OPTIONS:
         return Question(text.strip(), tuple(options))
-    lettered = list(zip(string.ascii_uppercase, options, repeated, strict=False))
+    lettered = list(zip(string.ascii_uppercase[: len(options)], options, repeated, strict=True))
     same = " and ".join(letter for letter, _, again in lettered if again)
     note(f"options {same} have the same text; the question is kept, and their letters are added to them")
     lettered_options = (
@@ -176,9 +177,23 @@ def lettered_answer(field: str, letter: str, options: Sequence[str], what: str =
 def json_file(path: Path) -> Any:
     """Parse a JSON file; raise `UsageError` if it holds something else."""
     try:
-        return json.loads(_text(path))
+        return parse_json(_text(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; raise ValueError too for an object with two values of one name, of which Python takes the last."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if found[name] != value:
+                raise ValueError(f"{name!r} stands twice in an object, with different values")
+    return found
 
 
 def json_rows(path: Path) -> Iterator[Raw]:
@@ -205,39 +220,84 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
-    """Read objects of strings by the names in the first row, each with the number of its last line."""
-    reader = csv.reader(io.StringIO(_text(path)), delimiter=delimiter)
-    names = next(reader, [])
-    for row in filter(None, reader):
+    """Read objects of strings by the names in the first row, each with the number of its last line.
+
+    Raises `UsageError` if two columns have one name.
+    """
+    rows = _csv(path, delimiter)
+    _, names = next(rows, (0, []))
+    if isinstance(names, BadRow) or (repeated := [name for name, count in Counter(names).items() if count > 1]):
+        problem = names if isinstance(names, BadRow) else f"two columns are called {repeated[0]!r}"
+        raise UsageError(f"{path}: {problem}; give the file as it is published")
+    for line, row in rows:
         # A comma too many or too few moves the fields after it, which may not show in any of them.
-        fits = len(row) == len(names)
-        raw = dict(zip(names, row, strict=True)) if fits else BadRow(f"got {len(row)} fields; there are {len(names)}")
-        yield f"line {reader.line_num}", raw
+        if not isinstance(row, BadRow) and len(row) != len(names):
+            row = BadRow(f"got {len(row)} fields; there are {len(names)}")
+        yield f"line {line}", row if isinstance(row, BadRow) else dict(zip(names, row, strict=True))
+
+
+def _csv(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str] | BadRow]]:
+    """Read the rows of a CSV file that hold anything, each with the number of its last line.
+
+    A row over several lines must be written as the format has it: a quotation mark that is not closed, or closed by one
+    of a later row, would swallow the rows between.
+    """
+    lines = re.findall(r"[^\n]*\n|[^\n]+", _text(path))  # `str.splitlines` also splits at U+2028
+    reader = csv.reader(lines, delimiter=delimiter)
+    while True:
+        first = reader.line_num
+        try:
+            row = next(reader, None)
+            if row is not None and reader.line_num > first + 1:
+                list(csv.reader(lines[first : reader.line_num], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            place = f"lines {first + 1} to {reader.line_num}" if reader.line_num > first + 1 else "the line"
+            yield reader.line_num, BadRow(f"{place} cannot be read ({error}); is a quotation mark not closed?")
+            continue
+        if row is None:
+            return
+        if row:
+            yield reader.line_num, row
 
 
 def parquet_rows(path: Path) -> Iterator[Raw]:
     """Read the rows of a parquet file, counted from 1."""
     import pyarrow.parquet as pq
-    from pyarrow import ArrowInvalid
+    from pyarrow import ArrowException
 
     try:
-        table = pq.read_table(path)
-    except (OSError, ArrowInvalid) as error:
+        rows = pq.read_table(path).to_pylist()
+    except (OSError, ArrowException, ValueError, OverflowError) as error:
         raise UsageError(
             f"{path} is not a parquet file: {error}; give the annotation file as it is published"
         ) from error
-    for number, row in enumerate(table.to_pylist(), start=1):
+    for number, row in enumerate(rows, start=1):
         yield f"row {number}", row
 
 
 def csv_table(path: Path) -> list[list[str]]:
-    """Read all rows of a CSV file as they are."""
-    return list(filter(None, csv.reader(io.StringIO(_text(path)))))
+    """Read all rows of a CSV file as they are; raise `UsageError` if one cannot be read."""
+    found = []
+    for line, row in _csv(path):
+        if isinstance(row, BadRow):
+            raise UsageError(f"{path}, line {line}: {row}")
+        found.append(row)
+    return found
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent may be one character or two, by the system that wrote it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def by_number(name: str) -> list[int | str]:
+    """The key by which names with numbers are sorted: "part 9" before "part 10"."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d{1,18})", name))]
 
 
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except (ValueError, RecursionError) as error:
         return BadRow(f"not JSON: {error}")
 

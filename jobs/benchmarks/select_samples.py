@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from index.rows import VideoRow
-from jobs.benchmarks.samples import MissingVideo, Sample, csv_table, json_file
+from jobs.benchmarks.samples import MissingVideo, Sample, by_number, composed, csv_table, json_file
 from jobs.errors import UsageError
 from pipeline.sources.discover import VIDEO_SUFFIXES
 
@@ -95,6 +95,7 @@ def match_names(
     The names of a library's video are its id, its title, and the last one to three parts of its URI, with and without
     the file ending. `episodes`: if no video has a name, all whose names begin with it match, in order of title.
     """
+    mapped = {composed(name): other for name, other in (id_map or {}).items()}
     by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     by_prefix: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     for row in videos:
@@ -106,9 +107,9 @@ def match_names(
     missing: list[MissingVideo] = []
     ambiguous: set[str] = set()
     for video, questions in names.items():
-        name = (id_map or {}).get(video, video)
+        name = composed(mapped.get(composed(video), video))
         same = list(by_name.get(_bare(name), {}).values())
-        parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (row.title, row.video_id))
+        parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (by_number(row.title), row.video_id))
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
@@ -133,7 +134,11 @@ def read_id_map(path: Path) -> dict[str, str]:
             f"{path} maps no names: got {wrong or 'nothing'}; give a JSON object of the benchmark's video names to "
             "the library's, or a CSV of two such columns"
         )
-    return {str(name): str(other) for name, other in pairs}
+    names = {str(name): str(other) for name, other in pairs}
+    twice = next((name for name, other in pairs if names[str(name)] != str(other)), None)
+    if twice is not None:
+        raise UsageError(f"{path} maps {twice} to several names; leave one of them")
+    return names
 
 
 def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
@@ -208,7 +213,7 @@ def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_v
 def _names_of(row: VideoRow) -> set[str]:
     parts = [part for part in re.split(r"[/\\]", row.uri) if part]
     ends = ("/".join(parts[-count:]) for count in range(1, URI_PARTS + 1))
-    return {row.video_id, *(_bare(name) for name in (row.title, *ends))}
+    return {row.video_id, *(_bare(composed(name)) for name in (row.title, *ends))}
 
 
 def _bare(name: str) -> str:

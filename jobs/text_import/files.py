@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from jobs.benchmarks.samples import parse_json
 from jobs.errors import UnreadableText, UsageError
 from jobs.text_import.types import ReadFailure, ReadResult
 from pipeline.errors import SubtitleError
@@ -78,6 +78,6 @@ def stem(name: str) -> str:
 def json_of(name: str, data: bytes) -> Any:
     """Parse the JSON document in a file; raises UnreadableText."""
     try:
-        return json.loads(data)
+        return parse_json(data)
     except (ValueError, RecursionError) as error:
         raise UnreadableText(f"{name}: is not JSON ({error}); repair the file or remove it") from error

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from jobs.errors import UsageError
+from jobs.errors import UnreadableText, UsageError
 from jobs.text_import.files import stem
-from jobs.text_import.types import ReadResult, TextLine, VideoText, one_line, video_text
+from jobs.text_import.types import LONGEST_S, ReadFailure, ReadResult, TextLine, VideoText, one_line, video_text
 
-CLOCK = re.compile(r"(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+(?:[.,]\d+)?)")
+CLOCK = re.compile(r"(?:(?P<h>\d{1,5}):)?(?P<m>\d{1,5}):(?P<s>\d{1,5}(?:[.,]\d{1,9})?)")
 LANGUAGE = re.compile(r"_[a-z]{2}$")
 LAST_LINE_S = 5.0
 """Length of a last line without an end."""
@@ -39,28 +40,42 @@ class Cut:
 
 
 class _Annotation(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False)
+
     video_id: str
     subtitle_path: str
-    starting_timestamp_for_subtitles: float
-    duration: float
+    starting_timestamp_for_subtitles: Annotated[float, Field(ge=0)]
+    duration: Annotated[float, Field(gt=0)]
 
 
-def read_cuts(annotations: Path) -> dict[str, Cut]:
-    """Read the cut of each subtitle file's video from LongVideoBench's annotations; raises UsageError."""
+def read_cuts(annotations: Path) -> dict[str, tuple[Cut, ...]]:
+    """Read the cuts of each subtitle file from LongVideoBench's annotations, one a video; raises UsageError."""
     try:
         rows = TypeAdapter(list[_Annotation]).validate_json(annotations.read_bytes())
     except (OSError, ValidationError) as error:
         problem = " ".join(str(error).split())[:200]
         raise UsageError(f"got --cuts {annotations}: {problem}; give LongVideoBench's lvb_val.json") from error
-    return {
-        PurePosixPath(row.subtitle_path).name: Cut(row.video_id, row.starting_timestamp_for_subtitles, row.duration)
-        for row in rows
-    }
+    cuts: dict[str, dict[Cut, None]] = defaultdict(dict)
+    for row in rows:
+        cut = Cut(row.video_id, row.starting_timestamp_for_subtitles, row.duration)
+        cuts[PurePosixPath(row.subtitle_path).name][cut] = None
+    return {name: tuple(found) for name, found in cuts.items()}
 
 
-def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Cut]) -> ReadResult:
-    """Read the lines of the video whose subtitles a file holds, without those outside its cut."""
-    cut = cuts.get(PurePosixPath(name).name)
+def read_lines(name: str, rows: Sequence[Any], cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
+    """Read the lines of each video whose subtitles a file holds, without those outside its cut.
+
+    Without `cuts` the file is of one whole video. A file that they do not name is a failure: its cut is not known.
+    """
+    known = cuts.get(PurePosixPath(name).name, ())
+    if cuts and not known:
+        message = f"{name}: --cuts does not say of which part of a video it is; give annotations that do, or no --cuts"
+        yield ReadFailure(name, None, UnreadableText.__name__, message)
+    for cut in known if cuts else (None,):
+        yield _lines_of(name, rows, cut)
+
+
+def _lines_of(name: str, rows: Sequence[Any], cut: Cut | None) -> ReadResult:
     video = cut.video if cut else LANGUAGE.sub("", stem(name))
     lines: list[TextLine] = []
     problems: list[str] = []
@@ -90,7 +105,9 @@ def _line(row: Mapping[str, Any]) -> TextLine | None:
 def _seconds(value: Any) -> float:
     """Parse a time given as a number or as H:M:S; NaN if it is neither."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return float(
+            min(value, 2 * LONGEST_S)
+        )  # JSON has whole numbers that are no float; `video_text` leaves them out
     clock = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if clock is None:
         return math.nan

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from index.rows import VideoRow
+from jobs.benchmarks.samples import composed
 from jobs.text_import.types import VideoText
 
 CODEC = "text"
@@ -25,11 +26,11 @@ class Part(NamedTuple):
 
 
 def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:
-    """Ids of videos by each of their names: title, stem of the file, id."""
+    """Ids of videos by each of their names: title, stem of the file, id, as `composed` writes them."""
     names: dict[str, set[str]] = defaultdict(set)
     for row in videos:
         for name in (row.title, PurePosixPath(row.uri).stem, row.video_id):
-            names[name].add(row.video_id)
+            names[composed(name)].add(row.video_id)
     return names
 
 

@@ -14,6 +14,7 @@ from index.maintenance.sweep import sweep
 from index.rows import FailureRow, VideoRow
 from jobs.annotate.run import add
 from jobs.annotate.stage import AddReport, VideoOutcome
+from jobs.benchmarks.samples import composed
 from jobs.text_import.match_videos import known_names, length_s, parts, text_id, text_row, text_uri
 from jobs.text_import.stage import ImportedText, Kind
 from jobs.text_import.types import ReadFailure, ReadResult, VideoText
@@ -70,6 +71,7 @@ def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[di
         if isinstance(each, ReadFailure):
             unread.append(each)
             continue
+        each = replace(each, name=composed(each.name))
         ids = sorted(names.get(each.name, {text_id(each.name)}))
         if len(ids) > 1:
             message = f"{each.name}: got a text for {len(ids)} videos of that name ({', '.join(ids)}); name it by id"

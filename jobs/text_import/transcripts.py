@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from jobs.errors import UnreadableText
@@ -21,7 +21,7 @@ FORMS = (
 )
 
 
-def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[ReadResult]:
+def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
     """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
 
     Raises UsageError for a source that does not exist or holds no such file.
@@ -29,7 +29,7 @@ def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Cut]) -> It
     return read_files(source, SUFFIXES, lambda name, data: _texts(name, data, clip_s, cuts))
 
 
-def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> Iterator[ReadResult]:
+def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
     if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES:
         yield _subtitles(name, data)
         return
@@ -38,7 +38,7 @@ def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Cut]) -> It
         return
     document = json_of(name, data)
     if isinstance(document, list) and any(isinstance(row, dict) and {"text", "line"} & row.keys() for row in document):
-        yield read_lines(name, document, cuts)
+        yield from read_lines(name, document, cuts)
     elif isinstance(document, dict) and any(isinstance(each, str) for each in document.values()):
         yield from read_clips(name, document, clip_s)
     else:

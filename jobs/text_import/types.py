@@ -8,6 +8,8 @@ from dataclasses import dataclass
 WINDOW_S = 10.0
 """Length of the segments of a video that has only a transcript; as in an ingest without shots."""
 PROBLEMS_SHOWN = 3
+LONGEST_S = 1e7
+"""Greatest time of a line, 115 days: a video without frames is divided into windows up to its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ ReadResult = VideoText | ReadFailure
 
 def video_text(where: str, name: str, lines: Sequence[TextLine], problems: Sequence[str]) -> ReadResult:
     """Make the text of a video, or a failure if it has no line."""
+    late = [line for line in lines if not line.start_s <= LONGEST_S or line.end_s > LONGEST_S]
+    lines = [line for line in lines if line not in late]
+    problems = [*problems, *(f"{line.start_s:g} s to {line.end_s:g} s, later than any video" for line in late)]
     left_out = first_problems(problems)
     if not lines:
         message = f"{where}: got no text of video {name}{left_out and f' ({left_out})'}; give it at least one line"

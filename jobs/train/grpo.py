@@ -16,6 +16,7 @@ Decisions where the paper leaves something open (grpo.toml has the numbers):
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from typing import Any
 from agent.environment import Environment
 from agent.variants.longvideoagent.rollouts import as_line
 from index.library import Library
+from index.rows import VideoRow
+from jobs.benchmarks.samples import composed
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, chosen_models
 from jobs.open_library import find_filled_space, load_text_tower
@@ -72,17 +75,28 @@ def train_master(
 def film_environments(place: str, films: Collection[str], space: str | None = None) -> dict[str, Environment]:
     """Open an environment for each of these films of a library, in its own space or another that it holds.
 
-    Raises `UsageError` if a film or the space is missing, `SpaceMismatch` if a film is not in that space yet.
+    Raises `UsageError` if a film or the space is missing or several films have one file name, `SpaceMismatch` if a film
+    is not in that space yet.
     """
     library = Library.open(place)
-    rows = {Path(row.uri).name: row for row in library.videos()}
-    missing = sorted(set(films) - set(rows))
-    if missing:
-        raise UsageError(f"{place} holds no film {missing[0]}, which a question is about; ingest it, or leave it out")
-    chosen = {film: rows[film] for film in sorted(set(films))}
+    held: dict[str, list[VideoRow]] = defaultdict(list)
+    for row in library.videos():
+        held[composed(Path(row.uri).name)].append(row)
+    chosen = {film: _only_row(place, film, held[composed(film)]) for film in sorted(set(films))}
     find_filled_space(library, space, list(chosen.values()))
     embed_text = load_text_tower(library, space).embed_text
     return {film: Environment.of(library, [row], embed_text, space=space) for film, row in chosen.items()}
+
+
+def _only_row(place: str, film: str, rows: Sequence[VideoRow]) -> VideoRow:
+    if not rows:
+        raise UsageError(f"{place} holds no film {film}, which a question is about; ingest it, or leave it out")
+    if len(rows) > 1:
+        uris = ", ".join(row.uri for row in rows[:3])
+        raise UsageError(
+            f"{place} holds {len(rows)} films {film}, and questions are about one: {uris}; remove the rest"
+        )
+    return rows[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.benchmarks.samples import Sample
-from jobs.evaluation.run.run_folder import PAGE, REPORT, Run, trace_file
+from jobs.evaluation.run.run_folder import PAGE, Run, trace_file
 from jobs.evaluation.run.types import SampleResult
-from jobs.evaluation.score.report import EvalReport, make_report, read_report
+from jobs.evaluation.score.report import make_report
 from jobs.evaluation.score.scorers import judged_score, option_score
 
 
 def run_view(run: Run) -> dict[str, Any]:
     """Standings, and questions with answers in the order of the systems, None for one that is not there yet."""
-    report = _report(run)
+    report = make_report(run.plan, run.items, run.records, run.judgements)  # report.json may be older than they are
     return {
         "title": report.title,
         "library": run.plan.library,
@@ -48,12 +48,6 @@ def truth_of(run: Run, item: Sample) -> dict[str, Any]:
     clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
     ranges = [{"video_id": clip, "start_s": start_s, "end_s": end_s} for start_s, end_s in item.truth.evidence]
     return {"option": item.truth.option, "text": item.truth.text, "evidence": ranges if clip else []}
-
-
-def _report(run: Run) -> EvalReport:
-    if (run.folder / REPORT).is_file():
-        return read_report(run.folder / REPORT)
-    return make_report(run.plan, run.items, run.records, run.judgements)
 
 
 def _questions(run: Run) -> list[dict[str, Any]]:

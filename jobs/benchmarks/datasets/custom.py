@@ -60,8 +60,8 @@ def _chosen(row: _Chosen, note: AddNote) -> Sample:
 
 def _item(row: _Row, options: tuple[str, ...], truth: Target, note: AddNote) -> Sample:
     for start_s, end_s in row.evidence:
-        if not start_s < end_s:
-            raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
+        if not 0 <= start_s < end_s:
+            raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start from 0 on and a later end in seconds")
     categories = (row.category,) if isinstance(row.category, str) else row.category
     asked = make_question(row.question, options, note)
     true = Target(truth.option, truth.text, row.evidence)
@@ -69,11 +69,16 @@ def _item(row: _Row, options: tuple[str, ...], truth: Target, note: AddNote) -> 
 
 
 def _option(options: tuple[str, ...], answer: str) -> int:
-    """Find the option with these words, else with this letter: an option may itself be a letter."""
-    bare = [option.strip().casefold() for option in options]
-    wanted = answer.strip().casefold()
+    """Find the option with these words, in the same case first, else with this letter: an option may be a letter."""
+    bare = [option.strip() for option in options]
     letters = list(string.ascii_lowercase[: len(options)])
-    for known in (bare, letters):
+    for wanted, known in (
+        (answer.strip(), bare),
+        (answer.strip().casefold(), [option.casefold() for option in bare]),
+        (answer.strip().casefold(), letters),
+    ):
+        if known.count(wanted) > 1:
+            raise BadRow(f"answer: got {answer!r}, which are the words of {known.count(wanted)} options; give a letter")
         if wanted in known:
             return known.index(wanted)
     raise BadRow(f"answer: got {answer!r}; it is one of the options, or a letter up to {letters[-1].upper()}")

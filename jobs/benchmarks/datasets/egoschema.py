@@ -47,7 +47,7 @@ class _Row(BaseModel):
 def read_subset(path: Path) -> ParsedRows:
     """Read the 500 questions with published answers: `subset_anno.json`, or `questions.json` beside its answers."""
     answers = _answers(path)
-    rows = [(where, raw) for where, raw in _rows(path, answers) if not answers or raw.get("q_uid") in answers]
+    rows = [(where, raw) for where, raw in _rows(path, answers) if not answers or _may_be_in(answers, raw.get("q_uid"))]
 
     def scored(row: _Row, note: AddNote) -> Sample:
         if row.truth is None:
@@ -75,9 +75,14 @@ def _rows(path: Path, answers: Mapping[str, Any]) -> list[Raw]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise UsageError(f"{path} is no list or object of questions; give {' or '.join(FILES)} as published")
     return [
-        (f"row {number}", {"truth": answers.get(str(row.get("q_uid"))), **row})
+        (f"row {number}", row if row.get("truth") is not None else {**row, "truth": answers.get(str(row.get("q_uid")))})
         for number, row in enumerate(rows, start=1)
     ]
+
+
+def _may_be_in(answers: Mapping[str, Any], q_uid: object) -> bool:
+    """True for an id with an answer, and for what is no id, which is noted as a defect of its row."""
+    return not isinstance(q_uid, str | int) or str(q_uid) in answers
 
 
 def _answers(path: Path) -> Mapping[str, Any]:

@@ -1,11 +1,13 @@
 """LongVideoBench: films of seconds to an hour with subtitles (Wu et al. 2024, arXiv 2407.15754).
 
-Published as `lvb_val.json`, and as parquet without levels and with candidates in `option0` to `option4`, "N/A" where
-there is none. `position` counts frames at a rate that the file does not tell, so no evidence is taken from it.
+Published as `lvb_val.json`, and as parquet without levels and with candidates in `option0` to `option4`, "N/A" at the
+end where there is none. `position` counts frames at a rate that the file does not tell, so no evidence is taken from
+it.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -23,6 +25,8 @@ from jobs.benchmarks.samples import (
     parquet_rows,
     parse_samples,
 )
+
+_OPTION = re.compile(r"option(0|[1-9]\d?)")
 
 
 class _Row(BaseModel):
@@ -45,8 +49,11 @@ class _Row(BaseModel):
         """Turn the parquet file's columns of options into the JSON file's list."""
         if not isinstance(row, dict) or "candidates" in row:
             return row
-        options = [row[name] for name in sorted(row) if name.startswith("option")]
-        return {**row, "candidates": [option for option in options if option not in (None, "N/A")]}
+        numbers = sorted(int(match[1]) for match in map(_OPTION.fullmatch, row) if match)
+        options = [row[f"option{number}"] for number in numbers]
+        while options and options[-1] in (None, "N/A"):  # one before a real option is an option: the answer counts it
+            options.pop()
+        return {**row, "candidates": options}
 
 
 def read_longvideobench(path: Path) -> ParsedRows:

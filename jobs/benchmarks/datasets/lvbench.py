@@ -29,7 +29,8 @@ from jobs.benchmarks.samples import (
 )
 
 _OPTION = re.compile(r"^\s*\(([A-Z])\)", re.MULTILINE)
-_RANGE = re.compile(r"\s*((?:\d+:)?\d+:\d+)\s*-\s*((?:\d+:)?\d+:\d+)\s*")
+_CLOCK = r"((?:\d{1,5}:)?\d{1,5}:\d{1,5})"
+_RANGE = re.compile(rf"\s*{_CLOCK}\s*-\s*{_CLOCK}\s*")
 
 
 class _VideoInfo(BaseModel):

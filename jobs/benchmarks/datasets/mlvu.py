@@ -93,6 +93,8 @@ def _choice(row: _Choice, note: AddNote) -> Sample:
     if row.answer is not None and row.answer.strip() not in bare:
         raise BadRow(f"answer: got {row.answer[:60]!r}, which is none of the {len(bare)} candidates")
     option = None if row.answer is None else bare.index(row.answer.strip())
+    if option is not None and bare.count(bare[option]) > 1:
+        note(f"answer: got {bare[option][:60]!r}, the text of several candidates; the first of them counts as right")
     return _item(row, row.candidates, Target(option), note)
 
 

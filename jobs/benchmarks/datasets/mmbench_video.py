@@ -68,8 +68,8 @@ def _leaves(dimensions: str) -> tuple[str, ...]:
     """Parse the leaves in a list that is written as a string: "['OCR', 'Counting']"."""
     try:
         leaves = ast.literal_eval(dimensions)
-    except (ValueError, SyntaxError) as error:
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise BadRow(f"dimensions: got {dimensions!r:.60}, no list of abilities") from error
-    if not isinstance(leaves, list) or not leaves or not set(leaves) <= set(BRANCHES):
+    if not isinstance(leaves, list) or not leaves or not all(leaf in list(BRANCHES) for leaf in leaves):
         raise BadRow(f"dimensions: got {dimensions!r:.60}; it is a list of some of {', '.join(BRANCHES)}")
     return tuple(dict.fromkeys(leaves))

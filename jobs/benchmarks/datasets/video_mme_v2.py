@@ -26,6 +26,8 @@ from jobs.benchmarks.samples import (
     parse_samples,
 )
 
+STRUCTURES = ("[1,2,3,4]", "[1,[2,3],4]", "[[1,2],3,4]")
+"""The orders in which a chain of four questions may stand."""
 _LETTER = re.compile(r"^\s*([A-Z])[.)]\s*", re.MULTILINE)
 
 
@@ -66,6 +68,9 @@ def _split(text: str) -> list[str]:
 
 
 def _item(row: _Row, note: AddNote) -> Sample:
+    structure = (row.group_structure or "").replace(" ", "")
+    if row.group_type == "logic" and structure not in STRUCTURES:
+        note(f"group_structure: got {structure or 'none'}; its group is scored as {STRUCTURES[0]}")
     groups = {
         "level": row.level,
         "group_type": row.group_type,

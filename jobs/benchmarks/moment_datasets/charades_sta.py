@@ -35,9 +35,12 @@ def _rows(path: Path) -> Iterator[Raw]:
     for number, line in text_lines(path):
         place, mark, sentence = line.partition("##")
         words = place.split()
-        fits = bool(mark) and len(words) == 3
-        raw = dict(zip(("video", "start", "end"), words, strict=False)) | {"line": number, "sentence": sentence.strip()}
-        yield f"line {number}", raw if fits else BadRow(f"got {line[:60]!r}; a line is VIDEO START END##SENTENCE")
+        if not mark or len(words) != 3:
+            yield f"line {number}", BadRow(f"got {line[:60]!r}; a line is VIDEO START END##SENTENCE")
+            continue
+        video, start, end = words
+        raw = {"line": number, "video": video, "start": start, "end": end, "sentence": sentence.strip()}
+        yield f"line {number}", raw
 
 
 def _item(row: _Row, note: AddNote) -> MomentSample:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, StringConstraints
 
-from jobs.benchmarks.moments import MomentSample, ParsedMoments, Range, check_range, parse_moments
+from jobs.benchmarks.moments import MomentSample, ParsedMoments, Range, check_range, is_there, parse_moments
 from jobs.benchmarks.samples import AS_PUBLISHED, AddNote, BadRow, json_lines
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -34,7 +34,7 @@ def read(path: Path) -> ParsedMoments:
 
 def _item(row: _Row, folder: Path, note: AddNote) -> MomentSample:
     image = None if row.image is None else folder / row.image
-    if image is not None and not image.is_file():
+    if image is not None and not is_there(image):
         raise BadRow(f"image: there is no file {image}; give its path from the folder of the file of searches")
     if not row.text and image is None:
         raise BadRow("text: got neither text nor image; a search has one of them, or both")

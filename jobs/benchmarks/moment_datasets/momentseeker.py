@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from jobs.benchmarks.moments import MomentSample, ParsedMoments, check_range, parse_moments
+from jobs.benchmarks.moments import MomentSample, ParsedMoments, check_range, is_there, parse_moments
 from jobs.benchmarks.samples import AS_PUBLISHED, AddNote, BadRow, Raw, json_rows
 
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)_(\d+(?:\.\d+)?)")
@@ -65,7 +65,7 @@ def _item(row: _Row, folder: Path, note: AddNote) -> MomentSample:
     if row.qry_video_path:
         raise BadRow("qry_video_path: a search by a clip is left out; kinodex searches by words and by a picture")
     image = folder / row.qry_img_path if row.qry_img_path else None
-    if image is not None and not image.is_file():
+    if image is not None and not is_there(image):
         raise BadRow(f"qry_img_path: there is no file {image}; unpack the pictures beside {folder}")
     video = PurePosixPath(row.src_video_path).name
     if not video:

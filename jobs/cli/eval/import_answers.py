@@ -27,8 +27,9 @@ def import_answers(
         str | None, typer.Option(help="Field of the prediction. Default: the usual names.")
     ] = None,
     first: Annotated[
-        int, typer.Option(min=0, max=1, help="Number of the first option, where options are numbers.")
-    ] = 0,
+        int | None,
+        typer.Option(min=0, max=1, help="Predictions are numbers that count the options from here. Default: 0."),
+    ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Leave out questions without a prediction; else they count as wrong.")
     ] = False,

@@ -44,6 +44,7 @@ LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so 
 OutOption = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help="Keep each result in this file; run again to go on.")
 ]
+RetryOption = Annotated[bool, typer.Option("--retry-errors", help="Search again what failed before, as --out has it.")]
 GapOption = Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video of a search.")]
 CategoriesOption = Annotated[bool, typer.Option("--categories", help="Also a table for each category of searches.")]
 FailuresOption = Annotated[bool, typer.Option("--failures", help="Also list the searches in which a system failed.")]
@@ -63,6 +64,7 @@ class _Plan:
     limit: int | None
     space: str | None
     out: Path | None
+    retry_errors: bool = False
     min_gap_s: float = 0.0
     absent: bool = True
 
@@ -100,6 +102,7 @@ def search(
     models: options.ModelsOption = None,
     cache: options.CacheOption = True,
     out: OutOption = None,
+    retry_errors: RetryOption = False,
     categories: CategoriesOption = False,
     failures: FailuresOption = False,
     markdown: MarkdownOption = False,
@@ -111,7 +114,7 @@ def search(
 
     names = system or ["frames", "words", "captions", "fused", "ground"]
     choice = ModelChoice(model, base_url, models, cache=cache)
-    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, min_gap, absent=False)
+    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, retry_errors, min_gap, absent=False)
     _show(_run(plan), SEARCH, _Output(categories, failures, markdown, json))
 
 
@@ -128,6 +131,7 @@ def ground(
     models: options.ModelsOption = None,
     cache: options.CacheOption = True,
     out: OutOption = None,
+    retry_errors: RetryOption = False,
     categories: CategoriesOption = False,
     failures: FailuresOption = False,
     markdown: MarkdownOption = False,
@@ -139,7 +143,7 @@ def ground(
 
     names = system or ["ground", "ground-pictures", "ground-words"]
     choice = ModelChoice(model, base_url, models, cache=cache)
-    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out)
+    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, retry_errors)
     _show(_run(plan), GROUND, _Output(categories, failures, markdown, json))
 
 
@@ -161,7 +165,7 @@ def _run(plan: _Plan) -> _Run:
 
 def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases, pictures: Pictures) -> list[Result]:
     from jobs.evaluation.moments.results import ResultFile
-    from jobs.evaluation.moments.run import run_cases, run_settings
+    from jobs.evaluation.moments.run import agent_settings, run_cases, run_settings
     from jobs.evaluation.moments.systems import AGENT, Bench
     from jobs.model_choice import check_known_world
     from jobs.open_library import open_environment
@@ -171,8 +175,9 @@ def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases, 
         check_known_world(plan.choice, environment.source.space, has_pictures=environment.has_pictures)
         options.announce(plan.choice)
     bench = Bench(library, environment, plan.choice, plan.most, plan.min_gap_s, plan.space, pictures.embed)
-    results = ResultFile(plan.out, run_settings(plan.benchmark, plan.file, systems, bench))
-    return run_cases(cases, systems, bench, results, _show_progress)
+    settings = run_settings(plan.benchmark, plan.file, bench)
+    results = ResultFile(plan.out, settings, agent_settings(systems, bench))
+    return run_cases(cases, systems, bench, results, _show_progress, retry_errors=plan.retry_errors)
 
 
 def _show_progress(done: int, todo: int) -> None:
@@ -192,7 +197,7 @@ def _show(ran: _Run, scores: Scores, output: _Output) -> None:
     if output.json:
         print_json(as_json(standings, categories, ran.cases, ran.benchmark.problems))
         return
-    lines = facts(ran.benchmark.title, ran.cases, ran.benchmark.problems, str(ran.out or ""))
+    lines = facts(ran.benchmark.title, ran.cases, ran.benchmark.problems, str(ran.out or ""), ran.results)
     if output.failures:
         lines += _failures(ran, standings)
     print_all([*lines, scores.notes], scores.tables(standings, categories), output.markdown)

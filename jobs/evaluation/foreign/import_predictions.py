@@ -6,25 +6,35 @@ What they cost and what they saw is not known, and every table and plot says tha
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agent.answer import Status
 from agent.core.budget import Ledger
 from agent.requests.answer import named_option
-from jobs.benchmarks.samples import Sample
+from jobs.benchmarks.samples import Sample, composed
 from jobs.errors import UsageError
 from jobs.evaluation.foreign.prediction_file import Prediction, read_predictions
-from jobs.evaluation.run.run_folder import ImportedSystem, Run, read_run, write_imported
+from jobs.evaluation.run.run_folder import (
+    JUDGED,
+    ImportedSystem,
+    Run,
+    open_for_append,
+    read_run,
+    write_imported,
+)
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import SampleResult
 
 AGENT = "imported"
 """The agent of an imported system, which no run can start."""
 MOST_NAMED = 5
+NONE = ("-1", "-1.0", "nan", "None")
+"""Words for "no option" in submission files, and in tables that were written by pandas."""
 _WHOLE_NUMBER = re.compile(r"\d{1,3}(\.0)?")
 _TVQA_OPTION = re.compile(r"a(\d)")
 
@@ -33,7 +43,8 @@ _TVQA_OPTION = re.compile(r"a(\d)")
 class ImportRequest:
     """A file of predictions, and how to read it.
 
-    `name` is that of the contender, None for the file's own. `first` is the number of the first option, 0 or 1.
+    `name` is that of the contender, None for the file's own. `first` is the number of the first option, 0 or 1; None
+    if the user does not say that the numbers count the options.
     Questions without a prediction count as wrong, as benchmarks' servers count them, or with `partial` not at all.
     """
 
@@ -41,7 +52,7 @@ class ImportRequest:
     name: str | None = None
     id_field: str | None = None
     prediction_field: str | None = None
-    first: int = 0
+    first: int | None = None
     partial: bool = False
     replaces: bool = False
 
@@ -58,8 +69,9 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
     _check_name(run, name, request.replaces)
     predictions = read_predictions(request.file, request.id_field, request.prediction_field)
     matched, notes = _matched(run.items, predictions, request.file)
+    matched = _counted(run.items, matched, request)
     _check_first(run.items, matched, request)
-    results = [_result(name, item, matched.get(item.item_id), request.first) for item in run.items]
+    results = [_result(name, item, matched.get(item.item_id), request.first or 0) for item in run.items]
     missing = [each for each in results if each.item_id not in matched]
     if missing:
         counted = "left out" if request.partial else "counted as unanswered"
@@ -71,6 +83,7 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
     digest = hashlib.sha256(request.file.read_bytes()).hexdigest()
     found = ImportedSystem(System(name, AGENT), str(request.file), digest, tuple(notes), kept)
     write_imported(folder, found)
+    _forget_judgements(run, found)
     return found
 
 
@@ -87,9 +100,15 @@ def read_option(value: Any, options: Sequence[str], first: int = 0) -> int | Non
     return index if 0 <= index < len(options) else None
 
 
-def is_empty(value: Any) -> bool:
-    """True for a prediction that says that there is none: nothing, or the -1 of submission files."""
-    return value is None or str(value).strip() in ("", "-1", "-1.0", "nan", "None")
+def is_empty(value: Any, options: Sequence[str]) -> bool:
+    """True for a prediction that says that there is none: nothing, or the -1 of submission files.
+
+    What an option says in these words is that option, and what an answer without options says is an answer.
+    """
+    if isinstance(value, str) and (not options or value.strip().casefold() in map(str.casefold, options)):
+        return not value.strip()
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return missing or bool(options and str(value).strip() in ("", *NONE))
 
 
 def _number(value: Any) -> int | None:
@@ -105,15 +124,30 @@ def _check_name(run: Run, name: str, replaces: bool) -> None:
         raise UsageError(f"{run.folder} has a contender {name!r}; give another --name, or --replace for this one")
 
 
+def _forget_judgements(run: Run, found: ImportedSystem) -> None:
+    """Withdraw the scores of replaced answers that older versions kept without what was judged."""
+    texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
+    same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
+    stale = [
+        each
+        for each in run.judgements
+        if each.contender == found.system.name and not each.asked and each.item_id not in same
+    ]
+    if stale:
+        with open_for_append(run.folder / JUDGED) as append:
+            for each in stale:
+                append(replace(each, score=None, asked="replaced"))
+
+
 def _matched(
     items: Sequence[Sample], predictions: Sequence[Prediction], file: Path
 ) -> tuple[dict[str, Prediction], list[str]]:
     """Match predictions to questions by id; say which are of no question, and which stand there twice."""
-    known = {item.item_id for item in items}
+    known = {composed(item.item_id): item.item_id for item in items}
     found: dict[str, Prediction] = {}
     unknown, repeated = [], []
     for each in predictions:
-        item_id = next((name for name in each.ids if name in known), None)
+        item_id = next((known[name] for name in map(composed, each.ids) if name in known), None)
         if item_id is None:
             unknown.append(each.ids[0])
         elif item_id not in found:
@@ -134,6 +168,32 @@ def _matched(
     return found, notes + ([f"{len(repeated):,} stand there twice alike: {_some(repeated)}"] if repeated else [])
 
 
+def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
+    """Turn a file's texts, if all are whole numbers, into numbers that count the options, as JSON would have them.
+
+    CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused.
+    """
+    asked = {item.item_id: item.question.options for item in items if item.question.options}
+    texts = {
+        item_id: each.value
+        for item_id, each in matched.items()
+        if item_id in asked and isinstance(each.value, str) and not is_empty(each.value, asked[item_id])
+    }
+    numbers = {item_id: number for item_id, text in texts.items() if (number := _number(text)) is not None}
+    if len(numbers) < len(texts):
+        return matched
+    if request.first is not None:
+        return {name: replace(each, value=numbers.get(name, each.value)) for name, each in matched.items()}
+    for name, number in numbers.items():
+        words = named_option(texts[name], asked[name])
+        if words is not None and words != number:
+            raise UsageError(
+                f"{request.file} predicts {number} for {name}, whose option {words} (from 0) has these words; if the "
+                "numbers count the options, say so by --first 0 or --first 1, else give the options' letters"
+            )
+    return matched
+
+
 def _check_first(items: Sequence[Sample], matched: Mapping[str, Prediction], request: ImportRequest) -> None:
     """Refuse numbers that fit the options only if they are counted from another first number."""
     numbers = [
@@ -141,8 +201,8 @@ def _check_first(items: Sequence[Sample], matched: Mapping[str, Prediction], req
         for item in items
         if item.item_id in matched and (number := _number(matched[item.item_id].value)) is not None
     ]
-    too_high = any(number - request.first >= options for number, options in numbers)
-    if too_high and request.first == 0 and all(number >= 1 for number, _ in numbers):
+    too_high = any(number >= options for number, options in numbers)
+    if too_high and not request.first and all(number >= 1 for number, _ in numbers):
         raise UsageError(
             f"{request.file} counts options from 1 on, as it seems: no prediction is 0, and one is beyond the last "
             "option; say so by --first 1"
@@ -152,10 +212,11 @@ def _check_first(items: Sequence[Sample], matched: Mapping[str, Prediction], req
 def _result(name: str, item: Sample, prediction: Prediction | None, first: int) -> SampleResult:
     value = None if prediction is None else prediction.value
     options = item.question.options
-    option = None if is_empty(value) or not options else read_option(value, options, first)
+    empty = is_empty(value, options)
+    option = None if empty or not options else read_option(value, options, first)
     status: Status = "answered" if option is not None or not options else "invalid"
-    text = None if is_empty(value) else str(value) if option is None else options[option]
-    if is_empty(value):
+    text = None if empty else str(value) if option is None else options[option]
+    if empty:
         status = "insufficient_evidence"
     reason = "" if prediction is not None else "no prediction"
     return SampleResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)

@@ -104,12 +104,24 @@ def _prediction(path: Path, where: str, raw: Any, ids: tuple[str, ...], fields: 
             f"{path}, {where}: got a question with its {field!r}, as annotation files have the truth; if that is what "
             f"was predicted, say so by --prediction-field {field}"
         )
+    several = _several(raw[field])
+    if several:
+        raise UsageError(f"{path}, {where}: got {several} different responses as {field}; leave the one that counts")
     return Prediction(where, known, _first(raw[field]))
 
 
 def _video_and_number(row: Mapping[str, Any]) -> str | None:
-    video, number = row.get("video", row.get("video_id")), row.get("qid")
+    videos = (row.get("video"), row.get("video_id"))
+    video, number = next((each for each in videos if each is not None), None), row.get("qid")
     return None if video is None or number is None else f"{video}_{number}"
+
+
+def _several(value: Any) -> int:
+    """The number of different responses in a list, or in a list of lists; 0 if there are not several."""
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    different = {str(each) for each in value} if isinstance(value, list | tuple) else set()
+    return len(different) if len(different) > 1 else 0
 
 
 def _first(value: Any) -> Any:

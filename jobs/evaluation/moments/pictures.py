@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from index.errors import SpaceError
 from index.library import Library
 from jobs.benchmarks.moments import MomentQuery, MomentSample
+from jobs.errors import UsageError
 from jobs.open_library import load_image_tower
 from jobs.viewer.search.picture import read_picture
 
@@ -58,7 +59,11 @@ def open_pictures(
         return Pictures(alone=reason, beside_words=reason)
 
     def embed(path: Path) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = tower.embed(tower.prepare(read_picture(path.read_bytes()))[None])[0]
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}; put the picture there again") from error
+        vector: NDArray[np.float32] = tower.embed(tower.prepare(read_picture(content))[None])[0]
         return vector
 
     return Pictures(embed, alone)

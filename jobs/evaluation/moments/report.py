@@ -70,7 +70,8 @@ def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[S
     """Score the first range of each event that is there, and the verdicts on all.
 
     A range counts whether or not the system said that the event is there: that is scored by `misses` and `false
-    alarms`, their mean `balanced accuracy`, and, of systems that give evidence, by AUROC.
+    alarms`, their mean `balanced accuracy`, and, of systems that give evidence, by AUROC. A search that failed said
+    neither: it counts as wrong.
     """
     there, nowhere = _by_system(cases, results, absent=False), _by_system(cases, results, absent=True)
     return [
@@ -87,8 +88,8 @@ def _ground_standing(
     figures["mIoU"] = _mean(ious, there[0])
     plain: dict[str, float | None] = {}
     if all(each.present is not None for each in (*there[1], *nowhere[1])):
-        figures["misses"] = _mean([float(not each.present) for each in there[1]], there[0])
-        figures["false alarms"] = _mean([float(bool(each.present)) for each in nowhere[1]], nowhere[0])
+        figures["misses"] = _mean([float(not each.present or bool(each.error)) for each in there[1]], there[0])
+        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for each in nowhere[1]], nowhere[0])
         wrong = figures["misses"].mean, figures["false alarms"].mean
         plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there[0] and nowhere[0] else None
     plain["AUROC"] = auroc(_evidence(there[1]), _evidence(nowhere[1]))

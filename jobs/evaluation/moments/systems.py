@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.environment import Environment
 from agent.retrieval.line_matches import AnchorsFrom
@@ -58,7 +58,7 @@ def check_systems(names: Sequence[str]) -> tuple[str, ...]:
 def solver(name: str, bench: Bench) -> Solve:
     """A function from a case to the result of the system of this name; it sees the query alone, and no truth.
 
-    It raises what would fail for any other case too, such as an endpoint without an answer: no search of its own.
+    It raises what goes wrong; `jobs.evaluation.moments.run` knows what is of one search alone.
     """
     if name in SEARCHES:
         return lambda case: _searched(name, bench, case)
@@ -77,10 +77,7 @@ def _searched(name: str, bench: Bench, case: Case) -> Result:
     elif name == "captions":
         hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
     else:
-        try:
-            vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
-        except UsageError as error:  # of this picture alone
-            return Result(case.case_id, name, (), error=str(error))
+        vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
         if name == "frames" or not text:
             hits = search.frames(vector, *limits, bench.space)
         else:
@@ -100,18 +97,12 @@ def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -
 
 
 def _asked(name: str, bench: Bench, case: Case) -> Result:
-    from agent.errors import AllRejected, BadQuestion, ModelRejected, NeedsPictures
     from jobs.ground.by_agent import ground_with
 
     environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
     agent = name.removeprefix(AGENT)
     call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
-    try:
-        return _result(case, name, asyncio.run(call))
-    except AllRejected:
-        raise
-    except (BadQuestion, ModelRejected, NeedsPictures) as error:  # of this search alone: others may succeed
-        return replace(_result(case, name, Grounding(case.query.text, (), False, agent)), error=str(error))
+    return _result(case, name, asyncio.run(call))
 
 
 def _result(case: Case, name: str, grounding: Grounding) -> Result:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from jobs.benchmarks.samples import Problem
+from jobs.console.escape import visible
 from jobs.console.output import counted
 from jobs.evaluation.moments.cases import Case, Cases
 from jobs.evaluation.moments.report import Standing, ground_standings, search_standings
@@ -26,8 +27,10 @@ GROUND_NOTES = (
 NAMED, NAMED_PROBLEMS = 12, 3
 
 
-def facts(title: str, cases: Cases, problems: Sequence[Problem], results: str) -> list[str]:
-    """Lines about a run: what was searched for, what was left out, and what is missing."""
+def facts(
+    title: str, cases: Cases, problems: Sequence[Problem], file: str, results: Sequence[Result] = ()
+) -> list[str]:
+    """Lines about a run: what was searched for, what was left out, what is missing, and what failed."""
     there = sum(not case.absent for case in cases.cases)
     nowhere = len(cases.cases) - there
     whole = sum(case.video_id is None for case in cases.cases)
@@ -48,14 +51,41 @@ def facts(title: str, cases: Cases, problems: Sequence[Problem], results: str) -
             f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}{more}"
         )
     lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:NAMED]
-    return [*lines, f"results in {results}"] if results else lines
+    lines += _failed(results)
+    return [*lines, f"results in {file}"] if file else lines
+
+
+def _failed(results: Sequence[Result]) -> list[str]:
+    """A line for each system of which searches failed: how many, and why the first did."""
+    failed: dict[str, list[Result]] = {}
+    for each in results:
+        if each.error:
+            failed.setdefault(each.system, []).append(each)
+    return [
+        f"{name} failed in {len(errors):,} searches, which count as wrong (--retry-errors searches again); the first, "
+        f"{visible(errors[0].case_id)}: {visible(errors[0].error)}"
+        for name, errors in failed.items()
+    ]
 
 
 def standing_table(title: str, standings: Sequence[Standing], prefix: str = "") -> Table:
-    """A row for each system, a column for each figure whose name begins with a prefix, which is left out."""
+    """A row for each system, a column for each figure whose name begins with a prefix, which is left out.
+
+    Searches that failed have a column if there are any.
+    """
     names = [name for name in _names(standings) if name.startswith(prefix)]
-    rows = tuple((each.system, str(each.searches), *(_cell(each, name) for name in names)) for each in standings)
-    return Table(title, ("system", "searches", *(name.removeprefix(prefix) for name in names)), rows)
+    failed = any(each.errors for each in standings)
+    rows = tuple(
+        (
+            each.system,
+            str(each.searches),
+            *([str(each.errors)] if failed else []),
+            *(_cell(each, name) for name in names),
+        )
+        for each in standings
+    )
+    heads = "system", "searches", *(["failed"] if failed else []), *(name.removeprefix(prefix) for name in names)
+    return Table(title, heads, rows)
 
 
 def search_tables(standings: Sequence[Standing], categories: Mapping[str, Sequence[Standing]]) -> list[Table]:

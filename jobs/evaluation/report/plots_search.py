@@ -200,7 +200,7 @@ def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, S
     down = -(-len(shown) // PANELS_ACROSS)
     across = -(-len(shown) // down)
     grid = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)
-    for axes, each in zip(grid, shown, strict=False):
+    for axes, each in zip(grid[: len(shown)], shown, strict=True):
         axes.set_title(wrapped(each.name, 24))
         yield axes, each
     for axes in grid[len(shown) :]:

@@ -113,7 +113,7 @@ class Run:
 
     @property
     def judge(self) -> str | None:
-        """The judge whose scores count: the last one that began."""
+        """The judge whose scores count: the last one that judged."""
         return self.judgements[-1].judge if self.judgements else None
 
 
@@ -157,9 +157,12 @@ def read_results(run: Path) -> tuple[SampleResult, ...]:
 
 
 def read_judgements(run: Path) -> tuple[Judgement, ...]:
-    """Read the judgements of a run; of an answer judged again by the same judge the last one counts."""
+    """Read the judgements of a run, the newest last; of those of an answer by one judge the last one counts."""
     lines = _lines(run / JUDGED, Judgement) if (run / JUDGED).exists() else ()
-    return tuple({(each.contender, each.item_id, each.judge): each for each in lines}.values())
+    newest: dict[tuple[str, str, str], Judgement] = {}
+    for each in reversed(lines):
+        newest.setdefault((each.contender, each.item_id, each.judge), each)
+    return tuple(reversed(newest.values()))
 
 
 def read_imported(run: Path) -> tuple[ImportedSystem, ...]:

@@ -89,13 +89,18 @@ class SampleResult:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one."""
+    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one.
+
+    `asked` is the digest of what was judged, `prompt` that of the judge's instructions; "" in older runs.
+    """
 
     contender: str
     item_id: str
     judge: str
     score: int | None
     reason: str = ""
+    asked: str = ""
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,21 @@ whatever ends the judging, the same command continues it; answers without a vali
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.core.protocol import Model
 from agent.core.side_by_side import gather_all
-from agent.errors import AllRejected, ModelRejected
+from agent.errors import AllRejected, ModelRejected, ModelUnreachable
+from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS
 from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, read_judgements, read_plan, read_run
 from jobs.evaluation.run.types import Judgement
+from jobs.evaluation.score.scorers import asked_digest
 from jobs.model_choice import ModelChoice, describe_models, role_models
 
 JUDGE = "judge"
@@ -26,9 +29,11 @@ AT_ONCE = 32
 """Answers judged together, by default."""
 MOST_REFUSED = 20
 """Requests that the endpoint may refuse before the judging ends."""
+MOST_LOST = 3
+"""Answers in a row without any reply after which the endpoint is gone: one that it cannot bear stands alone."""
 
-Case = tuple[str, str, JudgeAnswer]
-"""A system's name, the id of a sample, and the request to the judge."""
+Case = tuple[Judgement, JudgeAnswer]
+"""A judgement that has no score yet, and the request to the judge."""
 
 
 def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, int], object]) -> int:
@@ -46,7 +51,7 @@ def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, in
     with open_for_append(run / JUDGED) as append:
         judge = judge_name(choice)
         cases = open_cases(run, judge)
-        return asyncio.run(_judge_all(cases, judge, choice, append, on_progress))
+        return asyncio.run(_judge_all(cases, choice, append, on_progress))
 
 
 def judge_name(choice: ModelChoice) -> str:
@@ -59,52 +64,92 @@ def judge_name(choice: ModelChoice) -> str:
 
 
 def open_cases(run: Path, judge: str) -> list[Case]:
-    """List the answers in words to questions with a known answer that have no score by this judge."""
+    """List the answers in words to questions with a known answer that have no score by this judge.
+
+    A score counts if the same was asked for it: the answer may have been replaced since, and the instructions changed.
+    """
     scored = {
-        (each.contender, each.item_id)
+        (each.contender, each.item_id): each
         for each in read_judgements(run)
         if (each.judge, each.score is None) == (judge, False)
     }
+    instructions = render(JudgeAnswer(question="", reference="", answer=""))
+    prompt = hashlib.sha256(instructions.encode()).hexdigest()[:16]
     items = {item.item_id: item for item in read_items(run)}
     cases = []
     for record in read_run(run).records:
         item = items[record.item_id]
-        if record.text and item.truth.text and (record.contender, record.item_id) not in scored:
+        if not (record.text and item.truth.text):
+            continue
+        kept = scored.get((record.contender, record.item_id))
+        asked = asked_digest(item, record)
+        if kept is None or kept.asked not in ("", asked) or kept.prompt not in ("", prompt):
             request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)
-            cases.append((record.contender, record.item_id, request))
+            judgement = Judgement(record.contender, record.item_id, judge, None, asked=asked, prompt=prompt)
+            cases.append((judgement, request))
     return cases
 
 
 async def _judge_all(
     cases: Sequence[Case],
-    judge: str,
     choice: ModelChoice,
     append: Callable[[Judgement], None],
     on_progress: Callable[[int, int], object],
 ) -> int:
+    """Judge cases side by side; what ends the judging lets the requests under way come back, and keeps their scores."""
     left = iter(cases)
-    judged: list[Judgement] = []
-    refused: list[ModelRejected] = []
+    tally = _Tally()
     async with role_models(choice) as models:
         model = models.get(JUDGE) or models["default"]
 
         async def work() -> None:
-            for contender, item_id, request in left:
-                try:
-                    score, reason = await judge_one(model, request)
-                except AllRejected:
-                    raise
-                except ModelRejected as error:  # of what this one answer says, unless it goes on like that
-                    refused.append(error)
-                    if len(refused) == MOST_REFUSED:
-                        raise
-                    score, reason = None, " ".join(str(error).split())
-                judged.append(Judgement(contender, item_id, judge, score, reason))
-                append(judged[-1])
-                on_progress(len(judged), len(cases))
+            while tally.end is None and (case := next(left, None)) is not None:
+                judgement = await _judged(model, case, tally)
+                if judgement is not None:
+                    append(judgement)
+                    tally.unscored += judgement.score is None
+                tally.done += 1
+                on_progress(tally.done, len(cases))
 
         await gather_all([work() for _ in range(min(choice.at_once or AT_ONCE, len(cases)))])
-    return sum(each.score is None for each in judged)
+    if tally.end is not None:
+        raise tally.end
+    return tally.unscored
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The course of a judging: `lost` answers in a row got no reply; `end` is the error that ends it, None so far."""
+
+    done: int = 0
+    unscored: int = 0
+    refused: int = 0
+    lost: int = 0
+    end: Exception | None = None
+
+
+async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
+    """Judge one answer; None if it got no reply at all: unlike a reply without a score, that says nothing of it."""
+    unscored, request = case
+    try:
+        score, reason = await judge_one(model, request)
+    except ModelUnreachable as error:
+        tally.unscored += 1
+        tally.lost += 1
+        if tally.lost >= MOST_LOST:
+            tally.end = tally.end or error
+        return None
+    except ModelRejected as error:  # of what this one answer says, unless it goes on like that
+        tally.refused += 1
+        if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
+            tally.end = tally.end or error
+            return None
+        score, reason = None, " ".join(str(error).split())
+    except Exception as error:
+        tally.end = tally.end or error
+        return None
+    tally.lost = 0
+    return replace(unscored, score=score, reason=reason)
 
 
 async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -119,10 +121,18 @@ def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tupl
     So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
     """
     verdict = verdicts.get((record.contender, record.item_id))
+    if verdict is not None and verdict.asked not in ("", asked_digest(item, record)):
+        verdict = None  # of another answer, question or true answer
     if verdict is not None and verdict.score is not None:
         return verdict.score / BEST_JUDGED, True
     waits = verdict is None and bool(record.text)
     return (None if waits or not verdicts or item.truth.text is None else 0.0), False
+
+
+def asked_digest(item: Sample, record: SampleResult) -> str:
+    """Digest of what a judge is asked about an answer: the question, the true answer and the answer itself."""
+    asked = json.dumps([item.question.text, item.truth.text, record.text])
+    return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
 def has_answer(record: SampleResult, scoring: Scoring) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,41 @@ def test_a_file_of_another_benchmark_is_refused(name: str, tmp_path: Path) -> No
     path = kit.published(tmp_path, others.get(name, "lvbench"))
     with pytest.raises(UsageError):
         read_benchmark(name, path)
+
+
+HOSTILE: tuple[object, ...] = (
+    None,
+    True,
+    -1,
+    10**4000,
+    1e308,
+    float("nan"),
+    "",
+    "None",
+    "N/A",
+    "9" * 5000,
+    f"{'9' * 5000}:00-01:00",
+    "[['OCR']]",
+    "{[]: 1}",
+    "(" * 5000,
+    "\ud800",
+    [],
+    ["x"],
+    [["x"]],
+    [None] * 30,
+    {"a": 1},
+)
+"""Values that a field of a row may have by somebody's mistake."""
+
+
+@pytest.mark.parametrize("name", kit.PUBLISHED)
+def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name: str, tmp_path: Path) -> None:
+    file, write, row = kit.PUBLISHED[name]
+    for field in row():
+        for value in HOSTILE:
+            try:
+                write(tmp_path / file, [row(), {**row(), field: value}])
+            except (ValueError, TypeError, OverflowError):  # the form itself cannot hold it
+                continue
+            with suppress(UsageError):
+                read_benchmark(name, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import BadRow, Target, json_file, json_lines
+from jobs.benchmarks.samples import BadRow, Target, csv_rows, json_file, json_lines
 from jobs.errors import UsageError
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
@@ -66,3 +66,42 @@ def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Pa
         json_file(deep)
     ((where, bad),) = json_lines(deep)
     assert (where, type(bad)) == ("line 1", BadRow)
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "says"),
+    [
+        ('q,a\n1,"x\n2,y\n3,z\n', [], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n2,y\n3,"z"\n4,w\n', [{"q": "4", "a": "w"}], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n' + "y" * 140_000 + "\n2,z\n", [{"q": "2", "a": "z"}], ["line 3: lines 2 to 3 cannot be read"]),
+        ('q,a\n1,"two\nlines"\n2,"z" so\n', [{"q": "1", "a": "two\nlines"}, {"q": "2", "a": "z so"}], []),
+        ("q,a\n1,two\u2028lines\n", [{"q": "1", "a": "two\u2028lines"}], []),
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed_swallows_no_row_in_silence(
+    tmp_path: Path, text: str, items: list[dict[str, str]], says: list[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    rows = list(csv_rows(path))
+    assert [raw for _, raw in rows if not isinstance(raw, BadRow)] == items
+    told = [f"{where}: {raw}" for where, raw in rows if isinstance(raw, BadRow)]
+    assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", "q,a,a\n1,2,3\n"), ("a.json", '{"q": "A", "q": "B"}')])
+def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"two columns are called 'a'|'q' stands twice in an object"):
+        list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+    path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
+    assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+
+
+def test_a_question_of_more_options_than_letters_loses_none_of_them_in_silence(tmp_path: Path) -> None:
+    options = [f"number {at}" for at in range(29)] + ["number 0"]
+    found = read(tmp_path, "own", kit.own_row("1"), kit.own_row("2", options=options, answer="number 28"))
+    assert [item.item_id for item in found.samples] == ["1"]
+    ((where, what),) = problems(found)
+    assert where == "line 2" and "got 30 options" in what

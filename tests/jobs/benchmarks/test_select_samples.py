@@ -308,3 +308,23 @@ def test_a_map_of_something_else_is_refused(name: str, text: str, tmp_path: Path
 def test_captions_imported_under_a_benchmark_s_names_are_its_videos(tmp_path: Path) -> None:
     library = text_library(tmp_path / "library", {"uid-1": [(0.0, 1.0, "C mends a lamp")]})
     assert found("uid-1", library.videos()) == (text_video_id("uid-1"),)
+
+
+def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
+    one, two = "Caf\u00e9 film", "Cafe\u0301 film"
+    for called, named in ((one, two), (two, one)):
+        rows = [row("id1", f"/x/{named}.mp4", "other")]
+        assert found(called, rows) == ("id1",)
+        assert found("short", rows, {"short": called}) == ("id1",)
+        assert found(called, [row("id2", "/x/y.mp4")], {named: "y"}) == ("id2",)
+
+
+def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
+    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
+    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")
+
+
+def test_a_map_of_one_name_to_two_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "map.csv").write_text("a,b\nc,d\na,e\n")
+    with pytest.raises(UsageError, match="maps a to several names"):
+        read_id_map(tmp_path / "map.csv")

@@ -45,3 +45,8 @@ def test_a_file_of_seconds_a_video_in_a_zip_and_in_a_folder(tmp_path):
     with zipfile.ZipFile(source) as archive:
         archive.extractall(tmp_path / "folder")
     assert captions(tmp_path / "folder") == zipped
+
+
+def test_two_lists_of_one_video_are_refused(tmp_path):
+    (bad,) = captions(written(tmp_path / "all.json", '{"v": ["one"], "w": ["x"], "v": ["two"]}'))
+    assert isinstance(bad, ReadFailure) and "'v' stands twice in an object" in bad.message

@@ -36,3 +36,11 @@ def test_bad_rows_are_told_by_number_and_the_others_read(tmp_path):
     assert "own.jsonl: 4 left out: row 2: Value error, ends at 2.0 s, not after its start at 3.0 s; " in bad.message
     assert "row 3: start_s: Input should be greater than or equal to 0; row 4: start_s: Field required" in bad.message
     assert "and 1 more" in bad.message
+
+
+def test_a_line_later_than_any_video_is_left_out(tmp_path):
+    """A video without frames has a window for every ten seconds up to its last line."""
+    rows = [{"video": "a", "start_s": 0, "end_s": end, "text": "x"} for end in (4, 1e12)]
+    (read,) = captions(written(tmp_path / "own.jsonl", "\n".join(map(json.dumps, rows)) + "\n"))
+    assert spans(read) == [(0.0, 4.0, "x")]
+    assert isinstance(read, VideoText) and read.problem == "own.jsonl: 1 left out: 0 s to 1e+12 s, later than any video"

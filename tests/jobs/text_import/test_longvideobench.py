@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import UsageError
-from jobs.text_import.types import TextLine, VideoText
+from jobs.text_import.types import ReadFailure, TextLine, VideoText
 from tests.support.libraries.text_files import names, spans, transcripts, written
 
 
@@ -42,3 +42,27 @@ def test_a_video_of_longvideobench_that_is_cut_from_a_longer_one(tmp_path):
     )
     with pytest.raises(UsageError, match=r"got --cuts .*file_en.json: .* give LongVideoBench's lvb_val.json"):
         transcripts(source, cuts=source / "file_en.json")
+
+
+def test_each_video_that_is_cut_from_one_has_its_lines_and_a_file_of_no_cut_is_a_failure(tmp_path):
+    lines = [{"timestamp": [second, second + 2.0], "text": f"at {second}"} for second in (10.0, 110.0)]
+    source = written(tmp_path / "subtitles" / "file_en.json", lines).parent
+    written(source / "other_en.json", lines)
+    rows = [("v1", 0), ("v1", 0), ("v2", 100)]
+    annotation = {"subtitle_path": "file_en.json", "duration": 50}
+    annotations = [annotation | {"video_id": name, "starting_timestamp_for_subtitles": at} for name, at in rows]
+    first, second, unknown = transcripts(source, cuts=written(tmp_path / "lvb_val.json", annotations))
+    assert (names([first, second]), spans(first), spans(second)) == (
+        ["v1", "v2"],
+        [(10.0, 12.0, "at 10.0")],
+        [(10.0, 12.0, "at 110.0")],
+    )
+    assert isinstance(unknown, ReadFailure) and unknown.message.startswith("other_en.json: --cuts does not say")
+
+
+@pytest.mark.parametrize("time", ["9" * 5000 + ":00:00", 10**4000, 1e308, "1e9", -1, "9" * 5000], ids=range(6))
+def test_a_time_that_is_none_is_a_line_left_out(tmp_path, time):
+    rows = [{"timestamp": [1.0, 2.0], "text": "one"}, {"timestamp": [time, 3.0], "text": "two"}]
+    (read,) = transcripts(written(tmp_path / "x.json", rows))
+    assert spans(read) == [(1.0, 2.0, "one")]
+    assert isinstance(read, VideoText) and "x.json: 1 left out" in str(read.problem)

@@ -49,3 +49,11 @@ def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
         ("b", None),
     ]
     assert said(library, "b") == [(0.0, 1.0, "first")]
+
+
+def test_an_accent_is_the_same_letter_however_it_is_written(tmp_path):
+    library = make_library(tmp_path, {"Cafe\u0301": ["boat"] * 3})
+    done = bring(library, {"Caf\u00e9": ["a"], "Rene\u0301": ["b"]})
+    assert (done.made, said(library, "Cafe\u0301")) == (1, [(0.0, 1.0, "a")])
+    again = bring(library, {"Ren\u00e9": ["c"]}, model="other")
+    assert (again.made, again.report.rows) == (0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from agent.variants.longvideoagent.rewards import ALPHA
 from index.library import Library
 from jobs.annotate.run import add
 from jobs.annotate.vectors import Vectors
+from jobs.errors import UsageError
 from jobs.synthetic.known_answers import read_known
 from jobs.train.grpo import film_environments
 from tests.support.command import bad
@@ -118,3 +120,16 @@ def test_films_are_searched_in_the_space_that_is_named(home, tmp_path):
         (film,) = film_environments(str(tmp_path / "library"), ["film-01.mp4"], wanted).values()
         assert film.space == str(space)
         assert film.vectors(film.videos[0].video_id).vectors.shape[1] == space.dim
+
+
+def test_a_film_is_the_one_of_its_name_and_never_one_of_several(home, tmp_path):
+    shutil.copytree(home / "library", tmp_path / "library")
+    library = Library.open(str(tmp_path / "library"))
+    film = library.video("film-01")
+    twin = replace(film, video_id="f" * 32, uri="/elsewhere/film-01.mp4", frames=0, segments=0, transcript_lines=0)
+    library.writer.complete([twin])
+    with pytest.raises(UsageError, match=r"holds 2 films film-01\.mp4, .*: .*/elsewhere/film-01\.mp4"):
+        film_environments(str(tmp_path / "library"), ["film-01.mp4"])
+    library.writer.complete([replace(twin, uri="/elsewhere/Cafe\u0301.mp4")])
+    (found,) = film_environments(str(tmp_path / "library"), ["Caf\u00e9.mp4"]).values()
+    assert [video.video_id for video in found.videos] == ["f" * 32]

@@ -6,6 +6,7 @@ import json
 
 from jobs.evaluation.foreign.import_predictions import ImportRequest, import_predictions
 from jobs.evaluation.run.run_folder import read_run
+from jobs.evaluation.score.report import report_run
 from jobs.viewer.api import ViewerApi
 from jobs.viewer.inputs import classify_inputs
 from jobs.viewer.run_view import run_view
@@ -28,6 +29,7 @@ def test_a_run_shows_imported_answers_as_such_and_cited_evidence_apart_from_show
     items = [item(name, f"v{name}", evidence=((1.0, 2.0),)) for name in "ab"]
     records = [answer(name, evidence=(seen(0, 3, f"v{name}"),), evidence_cited=name == "a") for name in "ab"]
     run = write_run(tmp_path / "run", items, records)
+    report_run(run)  # the page does not show its file, which is older than the import
     (tmp_path / "theirs.json").write_text(json.dumps({"a": "A", "b": "B"}))
     import_predictions(run, ImportRequest(tmp_path / "theirs.json"))
     shown = run_view(read_run(run))

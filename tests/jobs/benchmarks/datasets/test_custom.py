@@ -41,7 +41,7 @@ def test_what_is_wrong_with_own_questions_is_said(tmp_path: Path) -> None:
     assert [where for where, _ in found] == [f"line {number}" for number in range(2, 10)]
     texts = [what for _, what in found]
     assert texts[0] == "answer: got 'a boat'; it is one of the options, or a letter up to C"
-    assert texts[2] == "evidence: got 8.0 to 8.0; it is a start and a later end in seconds"
+    assert texts[2] == "evidence: got 8.0 to 8.0; it is a start from 0 on and a later end in seconds"
     assert "options: " in texts[3]
     assert "awnser: " in texts[4]
     assert "is there already" in texts[5]
@@ -66,3 +66,15 @@ def test_own_open_questions_are_judged(tmp_path: Path) -> None:
     (item,) = benchmark.samples
     assert (item.question.options, item.truth, benchmark.scoring) == ((), Target(text="A drum."), "judge")
     assert [where for where, _ in problems(benchmark)] == ["line 2", "line 3"]
+
+
+def test_an_answer_is_the_option_of_its_own_case_and_never_one_of_two(tmp_path: Path) -> None:
+    options = ["US", "us", "a drum", "a drum"]
+    rows = [kit.own_row(answer, options=options, answer=answer) for answer in ("us", "US", "Us", "a drum", "C")]
+    found = read(tmp_path, "own", *rows)
+    assert {item.item_id: item.truth.option for item in found.samples} == {"us": 1, "US": 0, "C": 2}
+    refused = [what for _, what in problems(found) if what.startswith("answer: ")]
+    assert [what.rpartition(", ")[2] for what in refused] == [
+        "which are the words of 2 options; give a letter",
+        "which are the words of 2 options; give a letter",
+    ]

@@ -44,3 +44,12 @@ def test_the_real_egoschema_subset(benchmarks: Path) -> None:
     assert len(read.samples) == 500
     assert Counter(item.truth.option for item in read.samples) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
     assert [each.what[:34] for each in read.problems] == ["options C and E have the same text"]
+
+
+def test_answers_beside_the_questions_fill_what_a_row_leaves_open(tmp_path: Path) -> None:
+    rows = [kit.ego_row("a", truth=None), kit.ego_row("b", truth=None), kit.ego_row() | {"q_uid": ["c"]}]
+    kit.write_json(tmp_path / "questions.json", rows)
+    kit.write_json(tmp_path / "subset_answers.json", {"a": 2})
+    benchmark = read_benchmark("egoschema", tmp_path / "questions.json")
+    assert [(item.item_id, item.truth) for item in benchmark.samples] == [("a", Target(2))]
+    assert [where for where, _ in problems(benchmark)] == ["row 3"]

@@ -43,3 +43,14 @@ def test_longvideobench_test_rows_are_not_scored_here(tmp_path: Path) -> None:
     assert problems(benchmark) == [
         ("row 3", "correct_choice: got 4; there are 4 candidates, counted from 0"),
     ]
+
+
+def test_an_option_that_is_not_there_moves_no_other(tmp_path: Path) -> None:
+    """In the columns of the parquet file "N/A" before an option is an option, for the answer counts it."""
+    row = kit.longvideobench_row(correct_choice=2)
+    del row["candidates"]
+    options = {f"option{number}": option for number, option in enumerate(["a kite", "N/A", "a drum", "N/A", None])}
+    kit.write_parquet(tmp_path / "validation-00000-of-00001.parquet", [{**row, **options}])
+    (item,) = read_benchmark("longvideobench", tmp_path).samples
+    assert item.question.options == ("a kite", "N/A", "a drum")
+    assert item.truth == Target(2)

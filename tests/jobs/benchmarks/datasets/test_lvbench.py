@@ -30,7 +30,7 @@ def test_lvbench_times(reference: str, evidence: tuple[float, float], tmp_path: 
     assert item.truth.evidence == (evidence,)
 
 
-@pytest.mark.parametrize("reference", ["", "00:20-00:15", "after 12"])
+@pytest.mark.parametrize("reference", ["", "00:20-00:15", "after 12", f"00:15-{'9' * 5000}:00"], ids=range(4))
 def test_lvbench_questions_of_no_time_are_kept_without_evidence(reference: str, tmp_path: Path) -> None:
     benchmark = read(tmp_path, "lvbench", kit.lvbench_row(questions=[kit.lvbench_question(time_reference=reference)]))
     assert benchmark.samples[0].truth == Target(2)

@@ -48,3 +48,9 @@ def test_free_answers_are_judged(tmp_path: Path) -> None:
     assert [item.item_id for item in benchmark.samples] == ["8_sub_scene-1", "9_summary-1"]
     assert benchmark.samples[0].truth == Target(text="He knocks and leaves.")
     assert (benchmark.scoring, benchmark.samples[1].groups["kind"]) == ("judge", ("holistic",))
+
+
+def test_an_answer_that_is_two_candidates_is_noted(tmp_path: Path) -> None:
+    benchmark = read(tmp_path, "mlvu", kit.mlvu_row(candidates=["a lamp", "a drum", "a lamp"]))
+    assert benchmark.samples[0].truth == Target(0)
+    assert "the text of several candidates; the first of them counts as right" in problems(benchmark)[0][1]

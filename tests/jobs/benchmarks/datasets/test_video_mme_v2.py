@@ -47,3 +47,9 @@ def test_wrong_rows_of_video_mme_v2(tmp_path: Path) -> None:
     assert texts[0] == "answer: got G; there are 5 options"
     assert "group_type" in texts[1]
     assert all("begins with its letter, from A. on" in text for text in texts[2:])
+
+
+def test_a_chain_of_another_structure_is_noted(tmp_path: Path) -> None:
+    (sample,) = (benchmark := read(tmp_path, "video-mme-v2", kit.video_mme_v2_row(group_structure="[4,1]"))).samples
+    assert sample.groups["group_structure"] == ("[4,1]",)
+    assert problems(benchmark) == [("row 1", "group_structure: got [4,1]; its group is scored as [1,2,3,4]")]

@@ -11,10 +11,11 @@ from agent.core.budget import Ledger
 from jobs.benchmarks.registry import read_benchmark
 from jobs.benchmarks.samples import Sample
 from jobs.evaluation.foreign.import_predictions import ImportRequest, import_predictions, read_option
-from jobs.evaluation.run.run_folder import read_run
+from jobs.evaluation.run.run_folder import JUDGED, read_run
 from jobs.evaluation.score.report import EvalReport, Standing, report_run
 from tests.support.command import Kinodex, bad
-from tests.support.runs.solved_runs import answer, item, write_run
+from tests.support.runs.solved_runs import answer, item, spoken, write_run
+from tests.support.servers.chat_server import ChatServer
 
 FIVE = tuple(f"the person {what}" for what in ("cooks", "reads", "sleeps", "runs", "sings"))
 
@@ -138,6 +139,79 @@ def test_a_prediction_is_read_as_an_answer_is_or_as_a_number(value: object, opti
 def test_words_that_are_numbers_are_words_first() -> None:
     assert read_option("3", ("3", "2", "1")) == 0
     assert read_option(2, ("3", "2", "1")) == 2
+
+
+OPTIONS = {
+    "words": ("None", "-1", "nan", "3"),
+    "count": ("3", "4", "5", "2"),
+    "no": ("red", "blue", "green", "yellow"),
+    "said": (),
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "predicted", "option", "status", "text"),
+    [
+        ("words", "None", 0, "answered", "None"),
+        ("words", "-1", 1, "answered", "-1"),
+        ("words", "NaN", 2, "answered", "nan"),
+        ("words", -1, None, "insufficient_evidence", None),
+        ("words", None, None, "insufficient_evidence", None),
+        ("no", "None", None, "insufficient_evidence", None),
+        ("no", "-1", None, "insufficient_evidence", None),
+        ("no", "nan", None, "insufficient_evidence", None),
+        ("said", "None", None, "answered", "None"),
+        ("said", "-1", None, "answered", "-1"),
+        ("said", -1, None, "answered", "-1"),
+        ("said", "nan", None, "answered", "nan"),
+        ("said", " ", None, "insufficient_evidence", None),
+        ("said", None, None, "insufficient_evidence", None),
+    ],
+)
+def test_words_for_none_are_options_and_answers_where_they_can_be(
+    tmp_path: Path, question: str, predicted: object, option: int | None, status: str, text: str | None
+) -> None:
+    asked = spoken("q") if question == "said" else item("q", options=OPTIONS[question])
+    run = write_run(tmp_path / "run", [asked], [])
+    found = import_predictions(run, ImportRequest(predictions(tmp_path, {"q": predicted}))).results[0]
+    assert (found.option, found.status, found.text) == (option, status, text)
+
+
+@pytest.mark.parametrize(("first", "option"), [(0, 3), (1, 2)])
+def test_numbers_of_options_are_the_same_in_csv_and_json_and_never_guessed(
+    tmp_path: Path, kinodex: Kinodex, first: int, option: int
+) -> None:
+    run = write_run(tmp_path / "run", [item("q", options=OPTIONS["count"]), item("r")], [])
+    table = tmp_path / "table.csv"
+    table.write_text("question_id,prediction\nq,3\nr,2\n")
+    bad(kinodex, "eval", "import", run, table, code=2, says="say so by --first 0 or --first 1")
+    files = [table, predictions(tmp_path, {"q": 3, "r": 2}), predictions(tmp_path, {"q": "3", "r": "2"})]
+    found = [import_predictions(run, ImportRequest(file, first=first, replaces=True)).results for file in files]
+    assert [[each.option for each in results] for results in found] == [[option, 2 - first]] * 3
+
+
+def test_corrected_predictions_are_judged_and_the_others_keep_their_scores(tmp_path: Path, kinodex: Kinodex) -> None:
+    run = write_run(tmp_path / "run", [spoken(name) for name in "abc"], [], names=(), scoring="judge")
+
+    def reply(body: dict) -> dict:
+        return {"reason": "so", "score": 3 if "Answer to grade: a kite" in str(body) else 0}
+
+    with ChatServer(reply) as server:
+        judge = ("eval", "judge", run, "--model", "tester", "--base-url", server.base_url, "--no-page", "--no-cache")
+        import_predictions(run, ImportRequest(predictions(tmp_path, {"a": "a kite", "b": "a dog", "c": "None"})))
+        assert (kinodex(*judge).code, len(server.seen)) == (0, 3), "an answer that says None is judged"
+        # As older versions kept them: without what was judged.
+        kept = [json.loads(line) for line in (run / JUDGED).read_text().splitlines()]
+        older = [{name: each[name] for name in each if name not in ("asked", "prompt")} for each in kept]
+        for lines in (kept, older):
+            (run / JUDGED).write_text("".join(json.dumps(each) + "\n" for each in lines))
+            assert imported(report_run(run)).accuracy.mean == pytest.approx(1 / 3)
+        file = predictions(tmp_path, {"a": "a kite", "b": "a kite", "c": "None"})
+        import_predictions(run, ImportRequest(file, replaces=True))
+        assert not report_run(run).complete
+        assert (kinodex(*judge).code, len(server.seen)) == (0, 4)
+    report = report_run(run)
+    assert report.complete and imported(report).accuracy.mean == pytest.approx(2 / 3)
 
 
 REAL = {

@@ -73,6 +73,7 @@ def test_fields_of_other_names_are_named(tmp_path: Path) -> None:
         ("a.jsonl", '{"question_id": "q1"}\n', "no prediction in question_id; name its field by --prediction-field"),
         ("a.jsonl", '{"key": "q1", "prediction": "B"}\n', "no id of a question in key, prediction"),
         ("a.json", [{"question_id": "q1", "question": "What?", "answer": "C"}], "as annotation files have the truth"),
+        ("a.json", [{"id": "q1", "resps": [["A", "C"]]}], "row 1: got 2 different responses as resps"),
         ("a.json", "[1]", "row 1: got '1', which is no object"),
         ("a.json", "{", "is not JSON"),
         ("a.json", "3", "is no object or list"),

@@ -63,6 +63,13 @@ def test_ranges_are_scored_by_iou_and_verdicts_by_misses_and_false_alarms() -> N
     assert (standing.failures, standing.errors, standing.searches) == (("3",), 1, 4)
 
 
+def test_a_search_that_failed_is_wrong_whether_the_event_is_there_or_not() -> None:
+    failed = [Result(each.case_id, "agent:eea", (), False, error="refused") for each in CASES]
+    (standing,) = ground_standings(CASES, failed)
+    assert {standing.figures[name].mean for name in ("misses", "false alarms")} == {1.0}
+    assert standing.plain["balanced accuracy"] == 0.0
+
+
 def test_a_system_without_verdicts_and_a_benchmark_without_absent_events_have_no_such_figures() -> None:
     (plain,) = ground_standings(CASES[:1], [Result("1", "frames", (("a", 0.0, 10.0),))])
     assert "misses" not in plain.figures

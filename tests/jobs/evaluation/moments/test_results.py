@@ -34,8 +34,8 @@ def test_another_run_s_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     before = path.read_text()
     with pytest.raises(UsageError, match="most 10, and this run has 20"):
         ResultFile(path, SETTINGS | {"most": 20})
-    with pytest.raises(UsageError, match="models None, and this run has x"):
-        ResultFile(path, SETTINGS | {"models": "x"})
+    with pytest.raises(UsageError, match="space None, and this run has x"):
+        ResultFile(path, SETTINGS | {"space": "x"})
     assert path.read_text() == before
     other = tmp_path / "notes.txt"
     other.write_text("mine\n")
@@ -83,3 +83,17 @@ def test_a_file_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
     path.write_text('{"kinodex_moments": 1, "library": "films", "most": 10}\n' + line + "\n")
     known = ResultFile(path, SETTINGS | {"contents": "videos abc"})
     assert known.results == {("frames", "1"): ONE}
+
+
+def test_the_models_in_the_head_of_an_older_file_are_those_of_its_agents(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    line = '{"case_id": "1", "system": "agent:eea", "found": [], "present": false, "evidence": null, "error": ""}'
+    path.write_text(
+        '{"kinodex_moments": 1, "library": "films", "most": 10, "models": {"default": "a"}}\n' + line + "\n"
+    )
+    agent = {"models": {"default": "a"}, "code": "of today"}
+    known = ResultFile(path, SETTINGS | {"state": "of today"}, {"agent:eea": agent})
+    assert known.results["agent:eea", "1"].made_with == {"models": {"default": "a"}}
+    assert len(ResultFile(path, SETTINGS).results) == 1, "of a run without agents"
+    with pytest.raises(UsageError, match=r"results of agent:eea with models \{'default': 'a'\}, and this run has b"):
+        ResultFile(path, SETTINGS, {"agent:eea": {"models": "b"}})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from jobs.benchmarks.moments import MomentQuery
 from jobs.benchmarks.samples import MissingVideo, Problem
 from jobs.evaluation.moments.cases import Case, Cases
 from jobs.evaluation.moments.report import Standing
+from jobs.evaluation.moments.results import Result
 from jobs.evaluation.moments.tables import as_json, facts, ground_tables, search_tables
 from jobs.evaluation.report.tables import NOTHING
 from jobs.evaluation.score.statistics import estimate
@@ -62,3 +64,16 @@ def test_a_name_that_several_videos_have_is_not_said_to_be_missing() -> None:
     missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1),)
     lines = facts("Own", Cases((case("v", absent=False),), missing, {}, {"a"}), [], "")
     assert lines[1:] == ["not searched: 2 videos of the library have the name a: x/a.mp4, y/a.mp4"]
+
+
+def test_searches_that_failed_have_a_column_and_a_line_with_the_first_reason() -> None:
+    (table,) = ground_tables([standing(), replace(standing(), system="agent:eea", errors=2)], {})
+    assert table.heads[:3] == ("system", "searches", "failed")
+    assert [row[:3] for row in table.rows] == [("frames", "6", "0"), ("agent:eea", "6", "2")]
+    results = [
+        Result(name, "agent:eea", (), False, error=error) for name, error in (("1", ""), ("2", "no"), ("3", "x"))
+    ]
+    (_, line) = facts("Own", Cases((case("v", absent=False),), (), {}), (), "", results)
+    assert line == (
+        "agent:eea failed in 2 searches, which count as wrong (--retry-errors searches again); the first, 2: no"
+    )

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -21,10 +26,13 @@ from jobs.evaluation.run.run_folder import (
     RunPlan,
     begin_run,
     open_for_append,
+    read_items,
     read_judgements,
+    read_plan,
 )
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import Judgement, SampleResult
+from jobs.evaluation.score.report import report_run
 from tests.support.command import Kinodex, bad
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
@@ -69,6 +77,13 @@ def judging(kinodex: Kinodex, run: Path, server: ChatServer, *options: object):
     return kinodex("eval", "judge", run, "--model", "tester", "--base-url", server.base_url, "--no-page", *options)
 
 
+def attempted_once(run: Path, server: ChatServer) -> list[object]:
+    """Options of a judge whose requests are not repeated, so that no test waits."""
+    file = run.with_name("models.toml")
+    file.write_text(f'[default]\nbase_url = "{server.base_url}"\nmodel = "tester"\nattempts = 1\n')
+    return ["eval", "judge", run, "--models", file, "--no-page", "--at-once", 1]
+
+
 def score(body: dict) -> dict:
     """3 where the true answer stands in the answer, else 0."""
     prompt = body["messages"][0]["content"]
@@ -110,7 +125,12 @@ def test_another_judge_scores_everything_anew(tmp_path: Path, kinodex: Kinodex) 
     with ChatServer(score) as server, ChatServer(lambda _: {"reason": "", "score": "2/3"}) as other:
         judging(kinodex, run, server)
         judging(kinodex, run, other)
-    assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
+        assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
+        assert report_run(run).judge == f"tester at {other.base_url}"
+        change_answer(run)
+        judging(kinodex, run, server)
+    report = report_run(run)
+    assert (report.judge, report.complete) == (f"tester at {server.base_url}", True), "the one that judged last"
 
 
 @pytest.mark.parametrize("bare", ["2", " 2.\n", "Score: 2", "**2**", "The score is 2.", "2/3", "2 out of 3", "[2]"])
@@ -152,6 +172,90 @@ def test_an_answer_that_the_endpoint_refuses_holds_up_no_other(tmp_path: Path, k
     assert ran.code == 0
     assert scores(run) == {"q0": 3, "q1": 0, "q2": None}
     assert "not allowed" in {each.item_id: each for each in read_judgements(run)}["q2"].reason
+
+
+def test_an_answer_that_the_endpoint_cannot_bear_holds_up_no_other_and_is_asked_again(
+    tmp_path: Path, kinodex: Kinodex
+) -> None:
+    run = make_run(tmp_path / "run")
+
+    def reply(body: dict) -> dict | Behaviour:
+        return failing(500, "out of memory") if "red kite over" in str(body) else score(body)
+
+    with ChatServer(reply) as server:
+        ran = kinodex(*attempted_once(run, server))
+        assert (ran.code, scores(run)) == (0, {"q1": 0, "q2": 0}), ran
+        assert "1 answers got no valid score" in ran.err
+        assert not report_run(run).complete, "an answer that no judge saw waits, and is not wrong"
+        server.reply = score
+        kinodex(*attempted_once(run, server))
+    assert scores(run) == {"q0": 3, "q1": 0, "q2": 0}
+
+
+def test_an_endpoint_that_fails_for_three_answers_in_a_row_is_gone(tmp_path: Path, kinodex: Kinodex) -> None:
+    run = make_run(tmp_path / "run")
+    with ChatServer(lambda _: failing(500, "out of memory")) as server:
+        bad(kinodex, *attempted_once(run, server), code=5, says="out of memory")
+    assert scores(run) == {}
+
+
+def test_what_ends_the_judging_lets_the_requests_under_way_come_back(tmp_path: Path, kinodex: Kinodex) -> None:
+    run, gate = make_run(tmp_path / "run"), threading.Event()
+
+    def reply(body: dict) -> dict | Behaviour:
+        if "red kite over" in str(body):
+            gate.wait(10)
+            return failing(401, "wrong key")
+        if "nothing of it" in str(body):
+            gate.set()
+            return Behaviour(content=json.dumps(score(body)), after_s=0.3)
+        return score(body)
+
+    with ChatServer(reply) as server:
+        ran = judging(kinodex, run, server, "--at-once", 2)
+    assert ran.code == 5 and scores(run)["q1"] == 0, ran
+
+
+def change_item(run: Path, **changes: Any) -> None:
+    first, *others = read_items(run)
+    begin_run(run, read_plan(run), [replace(first, **changes), *others])
+
+
+def change_answer(run: Path) -> None:
+    with open_for_append(run / ANSWERS) as append:
+        append(SampleResult("blind", "q0", "answered", None, "a green kite", "", 1, Ledger(), ()))
+
+
+def change_instructions(run: Path) -> None:
+    [first, *others] = (run / JUDGED).read_text().splitlines()
+    (run / JUDGED).write_text("\n".join([json.dumps({**json.loads(first), "prompt": "of before"}), *others, ""]))
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], tuple[str, ...], int]] = {
+    "nothing": (lambda run: None, (), 0),
+    "the answer": (change_answer, (), 1),
+    "the question": (lambda run: change_item(run, question=Question("Where?")), (), 1),
+    "the true answer": (lambda run: change_item(run, truth=Target(text="a blue kite")), (), 1),
+    "the instructions": (change_instructions, (), 1),
+    "the model": (lambda run: None, ("--model", "another"), 3),
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_a_score_is_kept_only_if_all_that_it_depends_on_is_the_same(
+    tmp_path: Path, kinodex: Kinodex, changed: str
+) -> None:
+    change, options, expected = CHANGES[changed]
+    run = make_run(tmp_path / "run")
+    with ChatServer(score, models=("tester", "another")) as server:
+        judging(kinodex, run, server, "--at-once", 1)
+        asked = len(server.seen)
+        change(run)
+        report = report_run(run)
+        assert report.complete is (changed in ("nothing", "the instructions", "the model")), "older scores of the same"
+        assert judging(kinodex, run, server, "--no-cache", *options).code == 0
+        assert len(server.seen) - asked == expected
+    assert report_run(run).complete
 
 
 def test_an_unknown_model_ends_the_judging(tmp_path: Path, kinodex: Kinodex) -> None:

@@ -66,3 +66,11 @@ def test_other_benchmarks_have_no_such_breakdown() -> None:
     items = [item("a"), item("b")]
     (standing,) = make_report(plan_of(items), items, [answer("a"), answer("b")]).standings
     assert TITLE not in standing.groups
+
+
+def test_the_questions_of_a_chain_stand_in_the_order_of_their_numbers() -> None:
+    known = {"group_type": ("logic",), "group_structure": ("[1,2,3,4]",)}
+    items = [replace(item(f"v-{number}"), groups=known) for number in (8, 9, 10, 11)]
+    records = [answer(each.item_id, 1 if each.item_id == "v-10" else 0) for each in items]
+    (standing,) = make_report(plan_of(items), items, records).standings
+    assert standing.groups[TITLE]["all"].mean == 4 / 16, "two right ones before the first wrong one"

@@ -1,4 +1,4 @@
-"""Requests for the answer, with which every agent ends, their replies, and the option that a reply names.
+"""Requests for the answer, with which every agent ends, and their replies.
 
 A bare text ("B") is accepted as a reply too (`agent.requests.named_option`).
 """

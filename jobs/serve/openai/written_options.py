@@ -42,8 +42,8 @@ class WrittenQuestion:
 def read_options(text: str) -> WrittenQuestion:
     """Take apart a text that lists "A. ...", "B) ...", "(C) ..." from A on, in lines or "(A) ... (B) ..." in one.
 
-    A line without a letter right after an option goes on with it, unless that has ended or the line is an order. Letters
-    that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
+    A line without a letter right after an option goes on with it, unless that has ended or the line is an order.
+    Letters that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
     """
     lines = [part for line in text.splitlines() for part in _split(line)]
     letters = [_option(line) for line in lines]

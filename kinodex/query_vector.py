@@ -47,8 +47,9 @@ def query_vector(
     return vector
 
 
-def _upright(picture: Image) -> Image:
+def _upright(picture: Any) -> Image:
     """A picture turned as its camera was held, which a photograph's EXIF says."""
     from PIL import ImageOps
 
-    return ImageOps.exif_transpose(picture)
+    turned: Image = ImageOps.exif_transpose(picture)
+    return turned

@@ -36,7 +36,7 @@ def query_vector(
             raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
         vector = (query / length).astype(np.float32)
         return vector
-    pixels = np.asarray(query.convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
+    pixels = np.asarray(_upright(query).convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         raise usage_error(
             f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
@@ -45,3 +45,11 @@ def query_vector(
     tower = image_tower()
     vector = tower.embed(tower.prepare(pixels)[None])[0]
     return vector
+
+
+def _upright(picture: Any) -> Image:
+    """A picture turned as its camera was held, which a photograph's EXIF says."""
+    from PIL import ImageOps
+
+    turned: Image = ImageOps.exif_transpose(picture)
+    return turned

@@ -11,8 +11,8 @@ this is shortened, in this order, each only when nothing is left of the ones bef
 6. what was found earlier in the conversation (`turns` to the model).
 
 Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
-keeps its beginning and its end, at borders of words. Last of all, every second clip goes. Numbers and times stay, so
-that a reply cites what it would have cited.
+keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every second
+clip goes. Numbers and times stay, so that a reply cites what it would have cited.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from agent.core.protocol import Request
+from index.search.text_units import beginning, end
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
@@ -116,14 +117,13 @@ def _limit(lengths: Sequence[int], total: int) -> int:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The beginning and the end of a text, `limit` characters at most where that leaves whole words."""
+    """The beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
     room = limit - len(GAP)
     if room <= 0:
         return GAP.strip()
     head_room = math.ceil(room * HEAD_SHARE)
-    head = text[: head_room + 1].rpartition(" ")[0]
-    tail = text[len(text) - (room - head_room) - 1 :].partition(" ")[2] if room > head_room else ""
-    return f"{head}{GAP}{tail}".strip()
+    tail = end(text, room - head_room) if room > head_room else ""
+    return f"{beginning(text, head_room)}{GAP}{tail}".strip()
 
 
 def _quoted(item: Any, attribute: str) -> str:

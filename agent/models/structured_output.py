@@ -4,12 +4,14 @@ The ladder: `json_schema` binds the server to the schema, `json_object` to JSON,
 lower two rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a
 function with the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way:
 JSON is searched for leniently and validated strictly; a reply that fits nothing is shown to the model again with
-its problem. Nothing is repaired: repairing completes a reply that was cut off, and picks one of several.
+its problem. What is beyond doubt is read: line breaks within a text, a comma before a bracket, Python's quotes and
+words, an object in a list. Nothing is repaired: repairing completes a reply that was cut off, and picks one of several.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 
@@ -111,7 +113,7 @@ def parse_json(text: str, request: Request[R]) -> R:
     problem = "there is no JSON in it"
     fitting: list[R] = []
     values, joint = list(json_values(text)), request.joint()
-    if not any(isinstance(value, dict) for value in values):
+    if not any(_is_object(value) for value in values):
         reply = request.in_words(after_thought(text))
         if reply is not None:
             return reply
@@ -119,7 +121,7 @@ def parse_json(text: str, request: Request[R]) -> R:
         try:
             json.dumps(value, ensure_ascii=False).encode()
             own = value if joint is None else joint.reply(value)
-            reply = request.interpret(request.Reply.model_validate(flat_call(own)))
+            reply = request.interpret(_validated(request.Reply, flat_call(own)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"
@@ -137,6 +139,21 @@ def parse_json(text: str, request: Request[R]) -> R:
     return fitting[0]
 
 
+def _is_object(value: object) -> bool:
+    """True for an object of JSON, and for a list of them."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+
+
+def _validated(reply: type[R], value: object) -> R:
+    """Validate a value, or the one object of a list where a list is no reply."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        try:
+            return reply.model_validate(value)
+        except ValidationError:
+            return reply.model_validate(value[0])
+    return reply.model_validate(value)
+
+
 def _same(one: Reply, other: Reply) -> bool:
     """True if two replies say the same, whatever their reasons."""
     return one.model_dump(exclude={REASONING}) == other.model_dump(exclude={REASONING})
@@ -149,25 +166,76 @@ def json_values(text: str) -> Iterator[object]:
     breaks off: the values inside it are parts of a reply, not a reply.
     """
     text = after_thought(text)
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     at = 0
     while (at := _next_opening(text, at)) < len(text):
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
+            end = _closing(text, at)
+            if _OBJECT.match(text, at):
+                value, at = _loosely(text[at:end], error), end
             # A quote right after the bracket opens a text that never ends.
-            if text[at + 1 : error.pos].strip() or text[error.pos : error.pos + 1] == '"':
-                where = f"{error.msg} at character {error.pos}"
-                raise InvalidReply(f"its JSON breaks off or is malformed: {where}") from error
-            at += 1  # a bracket of prose, not of JSON
+            elif text[at + 1 : error.pos].strip() or text[error.pos : error.pos + 1] == '"':
+                raise _malformed(error) from error
+            else:
+                at += 1  # a bracket of prose, not of JSON
+                continue
         except (RecursionError, ValueError) as error:
             raise InvalidReply("its JSON is nested too deeply or holds a number of thousands of digits") from error
-        else:
-            yield value
+        yield value
+
+
+def _loosely(text: str, error: json.JSONDecodeError) -> object:
+    """Decode an object with commas before brackets, or with the quotes and words of Python."""
+
+    def as_json(match: re.Match[str]) -> str:
+        token = match[0]
+        if token[0] in "'“":
+            inner = re.sub(r"\\(['“”])", r"\1", token[1:-1])
+            return '"' + re.sub(r'(?<!\\)"', r'\\"', inner) + '"'
+        return _WORDS_OF_PYTHON.get(token, "" if token[0] == "," else token)
+
+    try:
+        return _DECODER.decode(_TOKEN.sub(as_json, text))
+    except json.JSONDecodeError:
+        raise _malformed(error) from error
+
+
+def _closing(text: str, start: int) -> int:
+    """The place after the bracket that closes the one at `start`, or the end of the text."""
+    depth = 0
+    for match in _TOKEN.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
+        if depth == 0 and match[0] in "}]":
+            return match.end()
+    return len(text)
+
+
+def _malformed(error: json.JSONDecodeError) -> InvalidReply:
+    return InvalidReply(f"its JSON breaks off or is malformed: {error.msg} at character {error.pos}")
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose keys stand once, whatever their case; JSON would take the last value in silence."""
+    given: dict[str, object] = {}
+    for name, value in pairs:
+        if given.setdefault(name.casefold(), value) != value:
+            raise InvalidReply(f"it gives {name[:60]!r} twice, with different values")
+    return dict(pairs)
 
 
 def _refuse_constant(name: str) -> object:
     raise InvalidReply(f"it holds {name}, which is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_doubles, strict=False)
+_OBJECT = re.compile(r"\{\s*[\"'“]|\[\s*\{")
+"""The beginning of an object with names, or of a list of objects."""
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|“(?:[^”\\]|\\.)*”|,(?=\s*[}\]])|[{}\[\]]|\b(?:None|True|False)\b',
+    re.DOTALL,
+)
+_WORDS_OF_PYTHON = {"None": "null", "True": "true", "False": "false"}
 
 
 def _next_opening(text: str, start: int) -> int:

@@ -7,18 +7,19 @@ nothing is left to see not at all.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
 from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
 from agent.prompts.times import beside_range, seconds, zero_of
+from index.search.text_units import beginning
 
 IN_FULL = 6
 """Candidates with clock times, frames at the borders and the reason of their score."""
 COMPARED = 3
 """Scores of earlier rounds that a rater sees beside that of the parent."""
 REASON_CHARACTERS = 100
+CUT = " ..."
 
 
 def candidate_lines(
@@ -111,5 +112,7 @@ def _score(each: ScoredSegment, scores: str) -> str:
 
 
 def _reason(each: ScoredSegment) -> str:
-    text = textwrap.shorten(each.explanation, REASON_CHARACTERS, placeholder=" ...")
+    text = " ".join(each.explanation.split())
+    if len(text) > REASON_CHARACTERS:
+        text = f"{beginning(text, REASON_CHARACTERS - len(CUT))}{CUT}"
     return f": {text}" if text else ""

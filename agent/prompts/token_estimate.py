@@ -1,6 +1,7 @@
 """Estimate the tokens of chat messages without a tokenizer: texts by their length, pictures by published rules.
 
-A text counts one token for four characters, OpenAI's rule of thumb for English. A picture counts by one of:
+A text counts one token for four bytes of UTF-8: OpenAI's rule of thumb for English, four characters, which would count
+a quarter of the tokens of Chinese or Hindi. A picture counts by one of:
 
 - openai: the tiles of GPT-4o and GPT-4.1 (OpenAI, "Images and vision", section "Calculating costs"): at low detail 85
   tokens; else the picture is fitted into 2,048 x 2,048, its shorter side into 768, and counts 85 tokens and 170 for
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 PictureRule = Literal["openai", "qwen"]
 CHARACTERS_A_TOKEN = 4
+"""Of English, or bytes of UTF-8."""
 MESSAGE_TOKENS = 4
 """Around each message: the speaker, and the marks where it begins and ends."""
 LOW_DETAIL_TOKENS, TILE_TOKENS, TILE_PX = 85, 170, 512
@@ -42,8 +44,8 @@ class Picture(NamedTuple):
 
 
 def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text: a quarter of its characters, rounded up."""
-    return math.ceil(len(text) / CHARACTERS_A_TOKEN)
+    """Estimate the tokens of a text: a quarter of its bytes, rounded up."""
+    return math.ceil(len(text.encode(errors="replace")) / CHARACTERS_A_TOKEN)
 
 
 def picture_tokens(width_px: int, height_px: int, rule: PictureRule = "openai", detail: str = "auto") -> int:

@@ -1,18 +1,10 @@
-"""Requests for the answer, with which every agent ends, their replies, and the option that a reply names.
+"""Requests for the answer, with which every agent ends, and their replies.
 
-A bare text ("B") is accepted as a reply too. The option that it names is read, never guessed. From the surest sign to
-the least sure: the words of one option alone; what is tagged as the answer; a conclusion ("the answer is B", "B is
-correct"), the last one if there are several; a letter that is or begins a line of its own ("B", "(B) red",
-"B. Because ..."); the one letter in brackets or after "option"; the words of one option within the text. The forms are
-those that lmms-eval ranks (`mcq_extract`). Other than there, a conclusion goes before a letter at the start, since
-reasons may begin with "(A) is unlikely"; an "A" before a word is an article; a letter that begins the words of an
-option ("C is cooking") is none; and several letters name no option.
+A bare text ("B") is accepted as a reply too (`agent.requests.named_option`).
 """
 
 from __future__ import annotations
 
-import re
-import string
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,32 +19,7 @@ from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.core.reply_values import Numbers, is_blank, says_nothing
 from agent.errors import InvalidReply
 from agent.requests.chapters import WithChapters
-
-WORDS = "\0"
-"""Stands for the words of an option in a text that is searched for letters."""
-SHORTEST_WORDS = 3
-"""Characters of an option that is searched for within a text: many texts contain "2" or "no" and do not mean them."""
-_TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{(?:\\text\{)?([^{}]*)\}", re.IGNORECASE | re.DOTALL)
-_LETTER = r"[(\[]?\b([A-Z])\b(?!['’-]\w)[)\]]?"
-_IS = r"(?:\s+(?:is|would be|should be|must be)\b|\s*[:=-])"
-_THING = r"(?:(?:most\s+)?(?:likely|probably|clearly|therefore)\s+)?(?:(?:answer|option|choice|letter)\s+)?"
-_CONCLUDED = re.compile(
-    rf"\banswer(?:\s+to\s+(?:the|this)\s+question)?{_IS}?[\s:]*{_THING}{_LETTER}"
-    rf"|\b(?:correct|best|right|final)\s+(?:option|choice){_IS}[\s:]*{_THING}{_LETTER}"
-    rf"|\b(?:choose|chose|pick|select|go\s+with|going\s+with)\s+{_THING}{_LETTER}"
-    rf"|(?<!nor )(?<!not )(?<!and )(?<!or ){_LETTER}\s+is\s+(?:the\s+)?(?:most\s+)?(?:correct|right|best|likely)\b",
-    re.IGNORECASE,
-)
-_BEGINNING = re.compile(rf"\W*?{_LETTER}", re.IGNORECASE)
-_MENTIONED = re.compile(r"[(\[]([A-Z])[)\]]|(?i:\b(?:option|choice))\s+([A-Z])\b(?!['’-]\w)")
-_LISTED = re.compile(r"[(\[]([A-Z])[)\]]|\b([A-Z])[.):](?=\s)")
-_ANOTHER = re.compile(r"\s*(?:,|/|&|\b(?:and|or)\b)\s*[(\[]?\b([A-Z])\b(?!['’-]\w)")
-_REASON = re.compile(r",?\s+(?:because|since|as|given|based|due|is)\b", re.IGNORECASE)
-_DOUBTFUL = re.compile(
-    r"\b(?:not|no|never|nor|neither|cannot|without|except|whether|unclear|unknown|unsure|incorrect|wrong)\b"
-    r"|n['’]t\b|insufficient",
-    re.IGNORECASE,
-)
+from agent.requests.named_option import lone_letter, named_option, rejected_options
 
 
 class Answered(Reply):
@@ -199,11 +166,18 @@ def check_answer(question: Question, reply: Answered) -> None:
     """
     if question.options and chosen_option(question, reply) is None:
         letters = [letter for letter, _ in question.lettered]
-        named = reply.option or reply.answer
-        raise InvalidReply(f"{named!r} names no option; give a letter from {letters[0]} to {letters[-1]}")
+        raise InvalidReply(f"{_said(question, reply)}; give a letter from {letters[0]} to {letters[-1]}")
     if not question.options and is_blank(reply.answer):
         said = f"{reply.answer!r} is no answer" if (reply.answer or "").strip() else "the answer is empty"
         raise InvalidReply(f"{said}; say it in a few words")
+
+
+def _said(question: Question, reply: Answered) -> str:
+    """The fault of a reply that names no option."""
+    alone = reply.model_copy(update={"answer": None})
+    if chosen_option(question, alone) is not None:
+        return f"option {reply.option!r} and answer {reply.answer!r} do not say the same"
+    return f"{(reply.option or reply.answer)!r} names no option"
 
 
 def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
@@ -213,118 +187,18 @@ def answer_in_words(question: Question, text: str) -> dict[str, object] | None:
 
 
 def chosen_option(question: Question, reply: Answered) -> int | None:
-    """Find the index of the option that a reply names, by its letter or its words.
+    """Find the index of the option that a reply names, by its letter or its words; None if its parts disagree.
 
     A letter alone in `option` is one, even if an option's own words are a letter.
     """
-    letter = (reply.option or "").strip(" .()[]")
-    if len(letter) == 1 and letter.upper() in string.ascii_uppercase:
-        index = _index({letter.upper()}, len(question.options))
-        if index is not None:
-            return index
-    for text in (reply.option, reply.answer):
-        if text and (index := named_option(text, question.options)) is not None:
-            return index
-    return None
-
-
-def named_option(text: str, options: Sequence[str]) -> int | None:
-    """Index of the option that `text` names; None if it names none, or may mean several."""
-    if tagged := _TAGGED.findall(text):
-        return named_option("".join(tagged[-1]), options)
-    text, *options = [re.sub(r"[*`#]", "", each).strip() for each in (text, *options)]
-    folded = [_folded(option) for option in options]
-    if _folded(text) in folded:
-        return folded.index(_folded(text))
-    lines = set().union(*(_of_line(line, folded) for line in text.splitlines()))
-    bare = _without_words(text, options)
-    for letters in (_concluded(bare), lines, _beginning(bare), _mentioned(bare)):
-        if letters:
-            return _index(letters, len(options))
-    return _by_words(_folded(text), folded)
-
-
-def _without_words(text: str, options: Sequence[str]) -> str:
-    """The text without the words of whole options, and without letters that begin the words of one.
-
-    EgoSchema calls the camera's wearer "C": in "C is cooking" no letter stands, whatever follows.
-    """
-    for option in sorted(options, key=len, reverse=True):
-        words = option.strip(" .\"'").split()
-        if len(words) > 1:
-            text = re.sub(rf"(?<!\w){_spaced(words)}(?!\w)", WORDS, text, flags=re.IGNORECASE)
-            if len(words[0]) == 1:
-                text = re.sub(rf"(?<!\w){_spaced(words[:2])}(?!\w)", WORDS, text, flags=re.IGNORECASE)
-    return text
-
-
-def _spaced(words: Sequence[str]) -> str:
-    return r"\s+".join(map(re.escape, words))
-
-
-def _index(letters: set[str], count: int) -> int | None:
-    """The option of a letter, if there is one letter and it is an option's."""
-    index = string.ascii_uppercase.index(letters.pop()) if len(letters) == 1 else -1
-    return index if 0 <= index < count else None
-
-
-def _concluded(text: str) -> set[str]:
-    """The letter that is concluded last; with another if the text leaves it at "B or C"."""
-    for match in reversed(list(_CONCLUDED.finditer(text))):
-        start, end = match.span(match.lastindex or 0)
-        letter, rest = text[start:end], text[end:]
-        if another := _ANOTHER.match(rest.lstrip(")]")):
-            return {letter.upper(), another[1]}
-        # In "B is correct" the letter does not end the match: what follows it was looked at already.
-        if end < match.end() or _stands_alone(letter, rest):
-            return {letter.upper()}
-    return set()
-
-
-def _stands_alone(letter: str, rest: str) -> bool:
-    """True if a letter before the rest of a text is an option, not an article, "I", or part of a sentence."""
-    if not re.match(r"\s+\w", rest) or _REASON.match(rest):
-        return True
-    return letter.isupper() and letter not in "AI"
-
-
-def _of_line(line: str, folded: Sequence[str]) -> set[str]:
-    """The letter that a line consists of, with or without its option's words; and that of another option's words."""
-    match = _BEGINNING.match(line)
-    if not match:
-        return set()
-    rest = _folded(line[match.end() :].lstrip(" .:),;-–—"))
-    own = string.ascii_uppercase.index(match[1].upper())
-    if not rest or folded[own : own + 1] == [rest]:
-        return {match[1].upper()}
-    return {match[1].upper(), string.ascii_uppercase[folded.index(rest)]} if rest in folded else set()
-
-
-def _beginning(text: str) -> set[str]:
-    """The letter that a text begins with, set off from what follows, and every other that is set off like it."""
-    match = _BEGINNING.match(text)
-    if not match:
-        return set()
-    rest = text[match.end() :]
-    if match[0][-1] in ")]" or re.match(r"\s*[.:)]|\s+[-–—]", rest) or _REASON.match(rest):
-        return {match[1].upper()} | {bracketed or other for bracketed, other in _LISTED.findall(rest)}
-    return set()
-
-
-def _mentioned(text: str) -> set[str]:
-    return set() if _DOUBTFUL.search(text) else {one or other for one, other in _MENTIONED.findall(text)}
-
-
-def _by_words(text: str, folded: Sequence[str]) -> int | None:
-    """The one option whose words stand in a text; "blue" in "dark blue" is not "blue"."""
-    named = []
-    for option in sorted(folded, key=len, reverse=True):
-        if len(option) < SHORTEST_WORDS:
-            return None
-        text, times = re.subn(rf"(?<!\w){re.escape(option)}(?!\w)", "\0", text)
-        named += [folded.index(option)] * (times > 0)
-    return named[0] if len(named) == 1 and not _DOUBTFUL.search(text) else None
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(" .\"'")
+    options = question.options
+    answer = None if is_blank(reply.answer) else reply.answer
+    in_words = None if answer is None else named_option(answer, options)
+    if says_nothing(reply.option) and (reply.option is None or named_option(reply.option, options) is None):
+        return in_words
+    option = reply.option or ""
+    letter = lone_letter(option)
+    index = letter if letter is not None and letter < len(options) else named_option(option, options)
+    if index is None or answer is None or index in (in_words, lone_letter(answer)):
+        return index
+    return index if in_words is None and index not in rejected_options(answer, options) else None

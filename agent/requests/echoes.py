@@ -5,12 +5,11 @@ Such a text fits the schema of a description. Taken for one, it would be stored,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from agent.errors import InvalidReply
+from index.search.text_units import words as words_of
 
-WORD = re.compile(r"\w+")
 LEAST_WORDS = 16
 """A shorter text is not looked at for loops: a song may well say "row, row, row your boat"."""
 LEAST_NEW = 0.5
@@ -36,7 +35,7 @@ def check_not_echoed(text: str, instructions: str, words: int = ECHOED) -> None:
 
 
 def _words(text: str) -> list[str]:
-    return WORD.findall(text.casefold())
+    return words_of(text.casefold())
 
 
 def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:

@@ -231,11 +231,14 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     def interpret(self, reply: SegmentScores) -> SegmentScores:
         """Multiply the scores by 100 if they are on a scale from 0 to 1: none is above 1, and one has a fraction.
 
-        The prompt asks for whole numbers from 0 to 100, so there is no doubt; of 0 and 1 alone there is.
+        The prompt asks for whole numbers from 0 to 100, so there is no doubt. Of 0 and 1 alone there is: a sure 1 of 1
+        would lose the search as 1 of 100, so they are asked for once more (`InvalidReply`).
         """
         scores = [each.score for each in reply.segments]
-        if max(scores, default=0.0) > 1 or all(each in (0, 1) for each in scores):
+        if max(scores, default=0.0) > 1 or not any(scores):
             return reply
+        if all(each in (0, 1) for each in scores):
+            raise InvalidReply("a score of 1 may be 1 of 1 or 1 of 100; give whole numbers from 0 to 100, as 85")
         rescaled = [each.model_copy(update={"score": round(100 * each.score, 6)}) for each in reply.segments]
         return reply.model_copy(update={"segments": rescaled})
 

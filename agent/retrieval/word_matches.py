@@ -16,7 +16,6 @@ characters are words here. Repeated words count once, and a long line is no diff
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -24,24 +23,19 @@ from functools import lru_cache
 import numpy as np
 
 from agent.retrieval.calibration import NO_MATCH, Floats, deviation_of_chance
+from index.search.fusion import plain_words
 
 LIKELY = 0.5
 """The chance from which a match is no match, as a cosine is none below the median."""
 STEP = 0.05
 """Surprises, in nats, are rounded to multiples of this."""
 REMEMBERED_LINES = 65_536
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 
 
 @lru_cache(REMEMBERED_LINES)
 def words_of(text: str) -> frozenset[str]:
-    """The different words of a text, in lower case; of Chinese, Japanese, Thai and the like pairs of characters."""
-    found: set[str] = set()
-    for run in _WORD.findall(text.casefold()):
-        pairs = {run[at : at + 2] for at in range(len(run) - 1)} if re.match(f"[{_UNSPACED}]", run) else set()
-        found |= pairs or {run}
-    return frozenset(found)
+    """The different words of a text as a search compares them; of Chinese, Japanese, Thai and the like pairs."""
+    return frozenset(plain_words(text))
 
 
 def word_deviations(query: str, lines: Sequence[str], known: Sequence[str], places: int) -> Floats:

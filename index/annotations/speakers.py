@@ -11,6 +11,7 @@ when the first voice is stored.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
@@ -96,7 +97,8 @@ class Speakers:
     def find(self, text: str) -> list[SpeakerRow]:
         """Find the speakers that `speaker-3`, `speaker 3`, `3` or a name stands for; raises QueryError for none."""
         rows, number = self.rows(), NUMBERED.fullmatch(text.strip())
-        found = [row for row in rows if row.name and row.name.casefold() == text.strip().casefold()]
+        same = unicodedata.normalize("NFC", text.strip()).casefold()
+        found = [row for row in rows if row.name and unicodedata.normalize("NFC", row.name).casefold() == same]
         found = found or [row for row in rows if number and row.speaker == f"speaker-{int(number[1])}"]
         if not found:
             held = ", ".join(f"{row.speaker} ({row.name})" if row.name else row.speaker for row in rows[:20])

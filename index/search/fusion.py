@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from index.rows import Hit
+from index.search.text_units import words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
-WORD = re.compile(r"\w+")
 ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
 WORDED = ("transcript", "text")
@@ -50,16 +50,16 @@ def word_share(query: str, hit: Hit) -> float:
     It is 1 for what was found by its picture or meaning as well, and at least that of one word of usual length: the
     search forgives typos, and knows words that spaces do not part.
     """
-    words = plain_words(query)
-    if not words or hit.source not in WORDED or hit.cosine is not None:
+    asked = plain_words(query)
+    if not asked or hit.source not in WORDED or hit.cosine is not None:
         return 1.0
-    shared = words & plain_words(hit.text or "")
-    return max(sum(map(len, shared)) / sum(map(len, words)), 1 / len(words))
+    shared = asked & plain_words(hit.text or "")
+    return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))
 
 
 def plain_words(text: str) -> set[str]:
-    """The words of a text as the index compares them (see `plain_letters`)."""
-    return set(WORD.findall(plain_letters(text)))
+    """The words of a text (`text_units.words`) as the index compares them (see `plain_letters`)."""
+    return set(words(plain_letters(text)))
 
 
 def plain_letters(text: str) -> str:
@@ -132,11 +132,11 @@ def shares_words(query: str, text: str | None) -> bool:
     only "in the" would rank beside the best picture if no other line matches better. Scripts without small and large
     letters, or without spaces between words, are left to the index.
     """
-    words = plain_words(query)
-    shared = words & plain_words(text or "")
+    asked = plain_words(query)
+    shared = asked & plain_words(text or "")
     if len(query.split()) < FEW_WORDS or not shared or any(_tells(word) for word in shared):
         return True
-    return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, words))
+    return sum(map(len, shared)) >= SMALL_SHARE * sum(map(len, asked))
 
 
 def _tells(word: str) -> bool:

@@ -6,7 +6,7 @@ of words knows; `refresh` sees to that at the end of each run.
 
 from __future__ import annotations
 
-import re
+import regex
 
 from index.search.fusion import plain_letters
 from index.search.query import Rows
@@ -14,7 +14,7 @@ from index.store.database import Tables
 from index.store.filters import Filter
 from index.store.quiet_lance import BooleanQuery, MatchQuery, Occur
 
-WORD = re.compile(r"[^\W_]+")
+WORD = regex.compile(r"[^\W_]+")
 LEAST_LETTERS, MANY_LETTERS = 4, 8
 MOST_LETTERS = 100
 """Lance cannot compare longer terms by distance: from some 200 letters on it fails."""

@@ -5,6 +5,7 @@ A search over a million videos must not read a million rows first, nor again whe
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -174,21 +175,37 @@ def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoR
     """
     if _named(videos, pattern):
         return []
-    found = [row for row in videos.values() if fnmatchcase(row.title, pattern) or PurePosixPath(row.uri).match(pattern)]
+    pattern = _composed(pattern)
+    found = [
+        row
+        for row in videos.values()
+        if fnmatchcase(_composed(row.title), pattern) or PurePosixPath(_composed(row.uri)).match(pattern)
+    ]
     return sorted(found, key=lambda row: (row.title, row.video_id))
 
 
 def _named(videos: Mapping[str, VideoRow], name: str) -> list[VideoRow]:
     names = {name, redact_uri(name)}  # an address is kept without what grants access to it
-    return [row for row in videos.values() if not names.isdisjoint((row.title, row.uri, PurePosixPath(row.uri).name))]
+    exact = [row for row in videos.values() if not names.isdisjoint(_names(row))]
+    composed = set(map(_composed, names))
+    return exact or [row for row in videos.values() if not composed.isdisjoint(map(_composed, _names(row)))]
+
+
+def _names(row: VideoRow) -> tuple[str, str, str]:
+    return row.title, row.uri, PurePosixPath(row.uri).name
+
+
+def _composed(name: str) -> str:
+    """A name with its accents in its letters: macOS writes file names with them as marks of their own."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _holding(videos: Mapping[str, VideoRow], part: str) -> list[VideoRow]:
-    folded = part.casefold()
+    folded = _composed(part.casefold())
     return [
         row
         for row in videos.values()
-        if folded in row.title.casefold() or folded in PurePosixPath(row.uri).name.casefold()
+        if any(folded in _composed(each.casefold()) for each in (row.title, PurePosixPath(row.uri).name))
     ]
 
 

@@ -127,12 +127,12 @@ def _meaning(library: Library, query: str) -> Meaning | None:
 
 def _read_image(path: Path) -> NDArray[np.uint8]:
     import numpy as np
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps
 
     from jobs.errors import UsageError
 
     try:
         with Image.open(path) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except (OSError, UnidentifiedImageError) as error:
+            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+    except (OSError, SyntaxError, ValueError) as error:
         raise UsageError(f"cannot read the picture {path}: {error}; give a JPEG, PNG or WebP file") from error

@@ -16,9 +16,11 @@ LEAST_CUT_S = 1.0
 LONGEST_WORD_S = 1.0
 SECONDS_A_LETTER = 0.15
 """A word is said in `LONGEST_WORD_S`, or, if it is long, in so much for each letter: the rest is a pause."""
-SENTENCE_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964]+[\"')\]\u201d\u2019\u00bb\u300d]*$")
+SENTENCE_END = re.compile(
+    r"[.!?\u2026\u3002\uff01\uff1f\u0964\u0965\u061f\u06d4\u0589\u104b\u17d4\u1362]+[\"')\]\u201d\u2019\u00bb\u300d]*$"
+)
 ABBREVIATION = re.compile(r"^[\"'(\[]*((mr|mrs|ms|dr|st|prof|vs|etc|[a-z])\.)+$", re.IGNORECASE)
-CLAUSE_END = re.compile(r"[,;:\u3001\uff0c\uff1b\uff1a\u2013\u2014-]$")
+CLAUSE_END = re.compile(r"[,;:\u3001\uff0c\uff1b\uff1a\u060c\u061b\u104a\u1363\u2013\u2014-]$")
 Ranges = Sequence[tuple[float, float]]
 
 

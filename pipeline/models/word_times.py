@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 STEP_S = 0.02
@@ -112,7 +113,7 @@ def words_of(tokens: Sequence[int], times_s: Sequence[float], decode: Any, langu
         start_s, end_s = float(times_s[first]), float(times_s[at + 1])
         first = at + 1
         if words and not _begins_word(text, language in UNSPACED):
-            is_mark = not any(map(str.isalnum, text))
+            is_mark = not regex.search(r"\w", text)
             before = words.pop()  # a mark is not said: its time would be that of the pause after the word
             words.append(Word(before.text + text, before.start_s, before.end_s if is_mark else end_s))
         else:

@@ -8,19 +8,21 @@ between them where they stop sharing, as in TextTiling (Hearst 1997).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 DIMENSIONS = 256
-WORD = re.compile(r"\w+")
+WORD = regex.compile(r"\w+")
 LEAST_LETTERS = 3
 """Of words in an alphabet; a letter of a script without spaces counts as a word."""
-NO_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+NO_SPACES = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]\p{M}*"
+)
 
 
 def word_vectors(texts: Sequence[str]) -> NDArray[np.float64]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from index.embedding.space import load_space
+from jobs.cli.search import _read_image
 from jobs.errors import UsageError
+from jobs.serve.openai.pictures import read_picture
 from kinodex.query_vector import query_vector
+
+ORIENTATION = 0x0112
 
 
 def no_tower():
@@ -42,3 +48,20 @@ def test_a_text_and_a_picture_are_unit_vectors_of_one_space():
     assert text.shape == seen.shape
     assert np.linalg.norm(text) == pytest.approx(1.0, abs=1e-4)
     np.testing.assert_allclose(seen, query_vector(np.asarray(picture), no_tower, lambda: space), atol=1e-5)
+
+
+def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path):
+    """By the command line, by the chat and here: the page does so too, and all are to find the same."""
+    turned = Image.fromarray(np.random.default_rng(3).integers(0, 256, (32, 64, 3), np.uint8))
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    path = tmp_path / "photograph.png"
+    turned.save(path, exif=exif)
+    upright = np.asarray(turned.transpose(Image.Transpose.ROTATE_270))
+    assert (_read_image(path) == upright).all()
+    url = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    assert (read_picture(url) == upright).all()
+    space = load_space("builtin", device="cpu")
+    with Image.open(path) as photograph:
+        found = query_vector(photograph, no_tower, lambda: space)
+    assert found.tolist() == query_vector(upright, no_tower, lambda: space).tolist()

@@ -92,7 +92,10 @@ def _end(part: FilmPart) -> int:
 def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, ...]:
     """Notes of the segments of a scene; what stands there again and again is said once."""
     inside = [note for each in notes[scene.first_segment : _end(scene)] for note in each]
-    return tuple({(note.source, note.text): note for note in reversed(inside)}.values())[::-1]
+    first: dict[tuple[str, str], Note] = {}
+    for note in inside:
+        first.setdefault((note.source, note.text), note)
+    return tuple(first.values())
 
 
 def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[list[Note]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.answer import Status
 from agent.core.budget import Ledger
-from agent.requests.answer import named_option
+from agent.requests.named_option import named_option
 from jobs.benchmarks.samples import Sample, composed
 from jobs.errors import UsageError
 from jobs.evaluation.foreign.prediction_file import Prediction, read_predictions

@@ -96,7 +96,7 @@ def spread(urls: Sequence[str]) -> list[str]:
 
 def read_picture(url: str) -> NDArray[np.uint8]:
     """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps
 
     start = DATA.match(url)
     if start is None:
@@ -113,8 +113,8 @@ def read_picture(url: str) -> NDArray[np.uint8]:
                 raise RequestRefused(
                     f"got a picture of {picture.width} × {picture.height}; send a smaller one", "messages"
                 )
-            return np.asarray(picture.convert("RGB"))
-    except (binascii.Error, OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
+            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+    except (binascii.Error, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise RequestRefused(
             f"got a picture that cannot be read ({error}); send PNG, JPEG, WebP or GIF", "messages", "invalid_image"
         ) from error

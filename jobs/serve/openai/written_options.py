@@ -21,6 +21,13 @@ INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 """A line of a kit that says how to reply. Beside options it is left out: an agent is asked for an option anyway."""
+ORDER = re.compile(
+    r"^\s*(?:please\s+|and\s+|then\s+|also\s+|briefly\s+)*(?:explain|justify|describe|think|reason|state|cite|mention|say|tell|show|"
+    r"give|include|do\s+not|don't|be\s+(?:brief|concise))\b",
+    re.IGNORECASE,
+)
+"""A line after options that orders something: it stays with the question, and ends the options."""
+WHOLE = re.compile(r"[.!?。！？][\"')\]]*\s*$")
 LEAST = 2
 
 
@@ -35,7 +42,8 @@ class WrittenQuestion:
 def read_options(text: str) -> WrittenQuestion:
     """Take apart a text that lists "A. ...", "B) ...", "(C) ..." from A on, in lines or "(A) ... (B) ..." in one.
 
-    A line without a letter right after an option goes on with it, unless it is an instruction.
+    A line without a letter right after an option goes on with it, unless that has ended or the line is an order.
+    Letters that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
     """
     lines = [part for line in text.splitlines() for part in _split(line)]
     letters = [_option(line) for line in lines]
@@ -43,7 +51,8 @@ def read_options(text: str) -> WrittenQuestion:
     if first is None:
         return WrittenQuestion(text.strip())
     options, after = _listed(lines[first:], letters[first:])
-    if len(options) < LEAST:
+    labels = [each[0] for each in letters if each is not None]
+    if len(options) < LEAST or len({*labels}) < len(labels):
         return WrittenQuestion(text.strip())
     words = [line for line in (*lines[:first], *after) if line.strip()]
     asked = [line for line in words if not INSTRUCTION.match(line) and not HEADING.match(line)]
@@ -98,7 +107,7 @@ def _listed(lines: Sequence[str], letters: Sequence[tuple[str, str] | None]) -> 
             is_open = True
         elif not line.strip():
             is_open = False
-        elif INSTRUCTION.match(line) or not is_open:
+        elif INSTRUCTION.match(line) or not is_open or ORDER.match(line) or WHOLE.search(options[-1]):
             return options, list(lines[at:])
         else:
             options[-1] += f" {line.strip()}"

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import regex
+
 from pipeline.models.boxes import Box, box_ious
 from pipeline.models.text.edit_distance import similarity
 from pipeline.models.text.text_reader import Reading
 
+_LETTERS = regex.compile(r"[^\W_]+")
 MIN_OVERLAP = 0.3
 ALIKE, NEARLY_EQUAL = 0.6, 0.85
 """Similarity of the texts of one line, in its place and where it has moved."""
@@ -124,8 +127,8 @@ def _fit(last: Reading, reading: Reading, overlap: float) -> float:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone: readers differ most in blanks and points."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    """Letters with their marks, and digits, alone: readers differ most in blanks and points."""
+    return "".join(_LETTERS.findall(text.casefold()))
 
 
 def _digits(text: str) -> str:

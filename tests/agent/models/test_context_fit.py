@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
+import regex
 
 from agent.core.protocol import Turn
 from agent.core.question import Note, Question, Video
@@ -17,6 +18,7 @@ from agent.models.role_config import Role
 from agent.prompts.render import render
 from agent.requests.answer import AnswerNotes, Guess
 from agent.variants.longvideoagent.requests import ChooseAction, Clip
+from tests.support.scripts import SCRIPTS, Script
 from tests.support.servers.chat_server import ChatServer, failing
 
 FILM = Video("a" * 32, "Film", 0.0, 600.0)
@@ -183,3 +185,11 @@ def test_what_cannot_be_shortened_is_refused_with_what_to_do():
     with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
         sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_text_of_any_script_keeps_what_fits(script: Script) -> None:
+    text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
+    [cut] = shorten_texts([text], len(text) * 93 // 100)
+    assert 0.85 * len(text) < len(cut) < 0.94 * len(text)
+    assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.core.protocol import ShownFrame
 from agent.core.question import LISTED, ScoredSegment, Segment, Video
 from agent.prompts.segments import (
@@ -14,6 +16,7 @@ from agent.prompts.segments import (
     parent_score,
     segment_line,
 )
+from tests.support.scripts import SCRIPTS, Script
 
 FILM = Video("a" * 32, "film", 0.0, 600.0)
 FRAMES = (
@@ -78,3 +81,11 @@ def test_the_history_is_the_parent_and_the_best_of_the_others() -> None:
     lines = history_lines(history, 7, (FILM,))
     assert len(lines) == COMPARED
     assert lines[-1] == "Segment 6: 60 s to 70 s, score 60"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_long_reason_is_cut_and_not_left_out(script: Script) -> None:
+    said = scored(1, 0.5, explanation="".join(script.lines * 3))
+    [line] = [each for each in candidate_lines([said], (), (FILM,), "fused") if "Segment 1" in each]
+    assert 50 <= len(line.partition("score 0.50: ")[2]) <= 100
+    assert line.endswith(" ...")

@@ -14,6 +14,7 @@ from agent.prompts.token_estimate import (
     picture_tokens,
     text_tokens,
 )
+from tests.support.scripts import SCRIPTS, Script
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,12 @@ def test_qwen_counts_patches_of_28_pixels(size: tuple[int, int], tokens: int) ->
 
 def test_a_text_is_a_token_for_four_characters() -> None:
     assert [text_tokens(text) for text in ("", "a", "four", "fives")] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_character_of_another_script_is_a_quarter_to_a_whole_token(script: Script) -> None:
+    text = "".join(script.lines)
+    assert len(text) / 4 < text_tokens(text) < len(text)
 
 
 def test_messages_add_up_texts_pictures_and_marks() -> None:

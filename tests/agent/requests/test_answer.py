@@ -13,7 +13,8 @@ from agent.core.question import Note, Question, Video
 from agent.errors import InvalidReply
 from agent.models.structured_output import parse_reply
 from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option, named_option
+from agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option
+from agent.requests.named_option import named_option
 from agent.requests.tree import Decide
 from agent.variants.longvideoagent.requests import ChooseAction
 from agent.variants.videoseek.requests import Act, Limits

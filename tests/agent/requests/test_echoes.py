@@ -6,19 +6,20 @@ import pytest
 
 from agent.errors import InvalidReply
 from agent.requests.echoes import check_not_echoed, check_not_looping
+from tests.support.scripts import SCRIPTS, Script
 
 INSTRUCTIONS = "Write an entry for a table of contents. First line: a title of at most eight words."
 LOOPS = (
     "The title of at most eight words: " * 12,
     "The man is a man. " * 5,
     "It says that the dog is here, and that " * 4 + "the dog is here",
+    "\u4e00\u4e2a\u4eba\u5728\u516c\u56ed\u91cc\u5f39\u5409\u4ed6\u3002" * 3,
 )
 CONTENT = (
     "Row, row, row your boat.",
     "No. " * 8,
     "It is a film that is presented to the audience. It is a film that is shown to an audience in a hall of a town.",
     "A man plays the guitar on a bench in a park, and a woman with a dog stops to listen until it begins to rain.",
-    "\u4e00\u4e2a\u4eba\u5728\u516c\u56ed\u91cc\u5f39\u5409\u4ed6\u3002" * 3,
 )
 
 
@@ -44,3 +45,10 @@ def test_fewer_words_in_common_are_chance():
     check_not_echoed("A table of fruit, and eight words", INSTRUCTIONS)
     with pytest.raises(InvalidReply):
         check_not_echoed("A table of fruit", "for a table of contents", words=3)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_loops_are_known_in_every_script(script: Script) -> None:
+    check_not_looping(" ".join(script.lines))
+    with pytest.raises(InvalidReply, match="over and over"):
+        check_not_looping("".join(script.lines[:1]) * 6)

@@ -132,7 +132,6 @@ def test_scores_from_0_to_1_are_read_on_the_scale_that_was_asked_for() -> None:
 
 
 def test_scores_that_may_be_meant_as_they_are_stay() -> None:
-    assert scored(0, 1, 0) == [0, 1, 0], "of whole numbers there is doubt"
     assert scored(0.5, 40) == [0.5, 40]
     assert scored(0, 0) == [0, 0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -11,9 +12,19 @@ from agent.core.protocol import ShownFrame
 from agent.core.question import LISTED, Question, ScoredSegment, Segment, Video
 from agent.core.reply_schema import strict_schema
 from agent.errors import InvalidReply
+from agent.models.structured_output import parse_reply
 from agent.prompts.render import render
 from agent.requests.answer import Conclusion, chosen_option
-from agent.requests.tree import Decide, Decision, DiscoverQueries, ProposeQueries, Queries, ScoreSegments, SegmentScores
+from agent.requests.tree import (
+    Decide,
+    Decision,
+    DiscoverQueries,
+    ProposeQueries,
+    Queries,
+    ScoreSegments,
+    SegmentScore,
+    SegmentScores,
+)
 from tests.support.strict_mode import violations
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
@@ -192,3 +203,31 @@ def test_decisions_in_the_shape_of_the_paper():
 @pytest.mark.parametrize("reply", [Decision, SegmentScores, Queries, Conclusion])
 def test_schemas_are_strict(reply):
     assert violations(strict_schema(reply)) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "read"),
+    [
+        ((0.99, 0.0), (99, 0)),
+        ((1.0, 0.5), (100, 50)),
+        ((0, 0), (0, 0)),
+        ((1, 85), (1, 85)),
+        ((1.0, 0.0), None),
+        ((1, 0), None),
+        ((1, 1), None),
+        ((1.0,), None),
+    ],
+)
+def test_a_score_is_on_one_scale_or_is_asked_for_again(scores, read):
+    """Also alone in a second request: a part that was left out must not lose the search by its scale."""
+    request = scoring() if len(scores) == 2 else scoring().missing(scored(85))
+    text = json.dumps(
+        {"segments": [{"segment": 3 - len(scores) + at, "score": each} for at, each in enumerate(scores)]}
+    )
+    reply, problem = parse_reply(text, request)
+    assert (reply and tuple(each.score for each in reply.segments)) == read
+    assert (problem is None) == (read is not None)
+
+
+def scored(*scores: float) -> SegmentScores:
+    return SegmentScores(segments=[SegmentScore(segment=at, score=each) for at, each in enumerate(scores, start=1)])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from agent.retrieval.calibration import calibrate
+from agent.retrieval.calibration import NO_MATCH, calibrate
 from agent.retrieval.word_matches import word_deviations, words_of
+from tests.support.scripts import SCRIPTS, Script
 
 PLACES = 16
 TALK = [f"we went on to the next house and the {n}th door" for n in range(300)]
@@ -70,3 +72,10 @@ def test_words_are_in_lower_case_and_scripts_without_spaces_have_pairs() -> None
     assert words_of("Snake_case, 42nd STREET") == {"snake", "case", "42nd", "street"}
     assert words_of("红色风筝 kite") == {"红色", "色风", "风筝", "kite"}
     assert words_of("风") == {"风"}
+
+
+@pytest.mark.parametrize("script", [each for each in SCRIPTS if each.name != "Japanese"], ids=str)
+def test_a_word_matches_its_own_line_in_every_script(script: Script) -> None:
+    lines = [*script.lines, *(f"{line} {line}" for line in script.lines[1:] * 3)]
+    found = word_deviations(script.word, lines, lines, PLACES)
+    assert [at for at, each in enumerate(found) if each > NO_MATCH] == [0]

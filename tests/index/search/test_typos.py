@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from index.store.indexes import refresh
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 from tests.support.screen_text.lines import Line, add_screen_text
+from tests.support.scripts import SCRIPTS, Script
 
 MODEL = ConceptModel()
 LINES = [
@@ -150,3 +153,22 @@ def test_lines_of_the_last_run_are_found_with_typos(library):
     refresh(library.tables)
     assert [hit.text for hit in library.search.screen_text("departurs")] == ["Departures"]
     library.additions.discard("text", "other reader", "bbbb")
+
+
+@pytest.fixture(scope="module")
+def of_the_world(tmp_path_factory) -> Library:
+    """A library of lines in thirteen scripts, each with its index of words."""
+    library = Library.create(str(tmp_path_factory.mktemp("world") / "library"), SETTINGS, fingerprint())
+    said = [line for script in SCRIPTS for line in script.lines]
+    write(library, made("aaaa", 80, seed=3, lines=tuple((at + 1.0, at + 2.0, each) for at, each in enumerate(said))))
+    add_screen_text(library, "aaaa", [Line(at + 1.0, at + 2.0, each) for at, each in enumerate(said)])
+    refresh(library.tables)
+    return library
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_word_finds_its_line_in_every_script(of_the_world, script: Script, form):
+    word = unicodedata.normalize(form, script.word)
+    assert [hit.text for hit in of_the_world.search.transcript(word)] == [script.lines[0]]
+    assert [hit.text for hit in of_the_world.search.screen_text(word)] == [script.lines[0]]

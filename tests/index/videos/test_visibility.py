@@ -112,3 +112,10 @@ def test_the_own_space_by_name_is_the_own_space(library: Library) -> None:
     assert named.other is None
     with pytest.raises(SpaceMismatch, match=r"got space nothing, and .* holds local-dir:/models/tiny"):
         space_scope(library.tables, library.visible, library.fingerprint, "nothing")
+
+
+@pytest.mark.parametrize("typed", ["Besançon été", "Besanc\u0327on e\u0301te\u0301", "Besanc\u0327", "Besanç*"])
+def test_a_name_is_the_same_in_both_forms_of_its_accents(library, typed):
+    """MacOS writes accents as marks of their own."""
+    write(library, made("abcd1111", 2, seed=1), "Besanc\u0327on e\u0301te\u0301")
+    assert [row.video_id for row in library.videos_named([typed])] == ["abcd1111"]

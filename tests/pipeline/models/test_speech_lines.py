@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from pipeline.models.speech_lines import LONGEST_LINE_S, cut_lines, tidy_words
 from pipeline.models.word_times import Word
 
@@ -80,3 +82,10 @@ def test_words_follow_each_other_though_the_model_gives_some_no_time():
     times = [(round(word.start_s, 2), round(word.end_s, 2)) for word in tidy]
     assert times[:3] == [(1.0, 1.02), (1.02, 1.04), (1.04, 1.5)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    "said", ["من أنت؟ أنا هنا", "वह कौन है? मैं हूँ", "तू चल। मैं आया", "તે ગયો॥ હું", "وہ گیا۔ میں ہوں", "Ո՞վ է։ Ես"]
+)
+def test_sentences_end_in_many_scripts(said):
+    assert len(texts(spoken(said))) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.models.speech_loops import is_loop
+from tests.support.scripts import SCRIPTS, Script
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,10 @@ def test_loops(text):
 )
 def test_what_people_say_and_sing(text):
     assert not is_loop(text)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_script_is_no_loop(script: Script) -> None:
+    """UTF-8 has three bytes for a character of Hindi, Tamil or Georgian, which alone compress well."""
+    assert not is_loop(" ".join(script.lines))
+    assert is_loop(f"{script.lines[0]} " * 8)

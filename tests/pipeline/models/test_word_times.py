@@ -72,3 +72,7 @@ def test_a_character_of_several_tokens_is_not_cut():
 def test_nothing_said_is_no_word():
     assert words() == []
     assert words(b" ") == []
+
+
+def test_a_vowel_sign_is_said_and_no_punctuation():
+    assert words(" हाथ".encode(), "ी".encode(), "।".encode(), language="hi") == [("हाथी।", 0.0, 2.0)]

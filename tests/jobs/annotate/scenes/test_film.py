@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.question import Note
 from index.library import Library
-from jobs.annotate.scenes.film import Film, read_film, thinned
+from jobs.annotate.scenes.film import Film, FilmPart, _of_scene, read_film, thinned
 from tests.support.scenes.chaptered_film import PLACES, make_film
 
 
@@ -54,3 +54,11 @@ def test_too_many_notes_are_thinned_evenly():
     assert [note.start_s for note in kept] == [5.0 + 10 * n for n in range(10)]
     assert thinned(notes, 1) == (notes[50],)
     assert thinned(notes[:3], 1000) == tuple(notes[:3])
+
+
+def test_a_line_that_is_said_again_stays_where_it_was_said_first():
+    notes = [
+        Note("aa", float(at), at + 1.0, "transcript", said) for at, said in enumerate(["one", "two", "one", "three"])
+    ]
+    scene = FilmPart("scene", 0, 0.0, 4.0, 0, 4, range(0))
+    assert [each.text for each in _of_scene(scene, [[each] for each in notes])] == ["one", "two", "three"]

@@ -76,3 +76,20 @@ def test_lines_that_name_known_videos_are_taken() -> None:
     assert take_videos("Video: sea, by night\nWho?", known) == ("Who?", ("sea, by night",))
     for text in ("video: the second one\nWho comes?", "videos: a walk, another", "In which video: a walk or x.mp4?"):
         assert take_videos(text, known) == (text, ())
+
+
+@pytest.mark.parametrize("order", ["Explain why.", "Please explain your choice", "Then describe the scene."])
+def test_an_order_after_the_options_is_no_part_of_the_last(order: str) -> None:
+    written = read_options(f"Does it rain?\nA. yes\nB. no\n{order}")
+    assert (written.text, written.options) == (f"Does it rain?\n{order}", ("yes", "no"))
+
+
+def test_an_option_that_has_ended_does_not_go_on() -> None:
+    written = read_options("Which?\nA. He sits.\nB. He runs.\nHe is in the yard.")
+    assert (written.text, written.options) == ("Which?\nHe is in the yard.", ("He sits.", "He runs."))
+
+
+@pytest.mark.parametrize("talk", ["A: Hello.\nB: Hi.\nA: Are you well?", "A: Hello.\nB: Hi.\nA: Well?\nB: Yes."])
+def test_a_dialogue_is_no_list_of_options(talk: str) -> None:
+    text = f"Who says this?\n{talk}"
+    assert (read_options(text).text, read_options(text).options) == (text, ())

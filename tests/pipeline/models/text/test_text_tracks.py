@@ -81,3 +81,8 @@ def test_lines_of_one_time_come_from_top_to_bottom():
     found = lines([Reading("below", 0.95, LOW), Reading("above", 0.95, HIGH)])
     assert [text for _, _, text in found] == ["above", "below"]
     assert lines() == lines([]) == []
+
+
+def test_words_that_differ_in_their_vowel_signs_are_two():
+    """Without its marks "की" would be "का"."""
+    assert [text for _, _, text in lines(["की कि"], ["का के"])] == ["की कि", "का के"]

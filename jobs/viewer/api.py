@@ -224,7 +224,7 @@ class ViewerApi:
     def _trace_path(self, key: str) -> Path:
         match = TRACE_KEY.fullmatch(key)
         if match is None:
-            raise NotGiven(f"got {key!r}, which is not the key of a trace")
+            raise NotGiven(f"got {key[:40]!r}, which is not the key of a trace")
         if match[1] is not None:
             return _at(self.inputs.traces, int(match[1]), "trace")
         run = self._run(int(match[2]))

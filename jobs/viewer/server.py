@@ -73,7 +73,7 @@ def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
 
 
 def numbered_route(path: str, answer: Handler, **more: Any) -> Route:
-    """A route with numbers in its path, `{library:number}`: nothing has a longer one, and Python reads none very long."""
+    """A route with numbers in its path, `{library:number}`: nothing has longer ones, and Python may not read them."""
     from starlette.convertors import IntegerConvertor, register_url_convertor
     from starlette.routing import Route
 

@@ -58,6 +58,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 def _init(address: str) -> None:
     import ray
+    from ray.job_config import JobConfig
 
     is_ours = address == "local"
     try:
@@ -67,6 +68,8 @@ def _init(address: str) -> None:
             warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
             ray.init(
                 address=address,
+                # As a client's job: else the working directory is the first place where workers look for imports.
+                job_config=JobConfig(_client_job=True),
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 include_dashboard=False if is_ours else None,

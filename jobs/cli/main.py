@@ -102,13 +102,15 @@ def kinodex(
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from index.errors import KinodexError
+    from jobs.child_processes import isolated_children
     from jobs.console.escape import visible_lines, write_any_text
     from jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
     from pipeline.errors import PipelineError
 
     write_any_text(sys.stdout, sys.stderr)
     try:
-        app(_spelt_out(sys.argv[1:]))
+        with isolated_children():
+            app(_spelt_out(sys.argv[1:]))
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from mcp.types import ContentBlock, ImageContent
 
 from index.rows import StoredFrame, VideoRow
-from jobs.mcp.replies import FRAMES, IMAGE_BYTES, SIDE_PX, FrameLabel, FramesHeading, as_json
+from jobs.mcp.replies import IMAGE_BYTES, SIDE_PX, FrameLabel, FramesHeading, as_json
 from jobs.stored_frames import shrunk_jpeg
 
 JPEG_QUALITY = 85
 
 
-def image_blocks(video: VideoRow, stored: Sequence[StoredFrame], requested: int, side_px: int) -> list[ContentBlock]:
-    """Show frames, each once, as many as fit in one reply; `requested` is the count asked for. Raises PictureError."""
+def image_blocks(
+    video: VideoRow, stored: Sequence[StoredFrame], side_px: int, left_out: str | None = None
+) -> list[ContentBlock]:
+    """Show frames, each once, as many as fit in one reply; `left_out` says which were left out. Raises PictureError."""
     frames = list({frame.frame_no: frame for frame in stored}.values())
     side = min(side_px, SIDE_PX)
     shown: list[ContentBlock] = []
@@ -28,7 +30,7 @@ def image_blocks(video: VideoRow, stored: Sequence[StoredFrame], requested: int,
         data = base64.b64encode(jpeg).decode("ascii")
         shown += [as_json(FrameLabel(frame_no=frame.frame_no, time_s=frame.time_s))]
         shown += [ImageContent(type="image", data=data, mime_type="image/jpeg")]
-    cuts = [f"the first {FRAMES} of {requested:,} frames asked for"] if requested > FRAMES else []
+    cuts = [left_out] if left_out else []
     cuts += [f"pictures are at most {SIDE_PX} pixels a side"] if side_px > SIDE_PX else []
     fit = len(shown) // 2
     cuts += [f"{fit} of {len(frames)} pictures fit; ask with a smaller side_px"] if fit < len(frames) else []

@@ -1,7 +1,7 @@
 """Replies of the MCP server's tools, with their limits.
 
 An assistant reads a reply into its context, and clients refuse large ones (Claude Desktop those above 1 MB), so every
-reply has limits, and `cut` says what was left out and how to get it.
+reply has limits, and `cut` says what was left out and how to get it; `missing`, which stage was never added.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class Overview(BaseModel):
     detected: dict[str, int]
     """Detections by label, the most frequent first."""
     segments: list[SegmentLine]
+    never_added: list[str]
+    """Stages that were never added: their counts say nothing about the video."""
     cut: str | None = None
 
 
@@ -134,6 +136,7 @@ class Hits(BaseModel):
 
     hits: list[HitLine]
     cut: str | None = None
+    missing: str | None = None
 
 
 class RangeLine(BaseModel):
@@ -180,6 +183,7 @@ class Transcript(BaseModel):
     title: Text
     lines: list[TranscriptLine]
     cut: str | None = None
+    missing: str | None = None
 
 
 class Caption(BaseModel):
@@ -199,6 +203,7 @@ class Captions(BaseModel):
     captions_by: Text | None = None
     captions: list[Caption]
     cut: str | None = None
+    missing: str | None = None
 
 
 class Part(BaseModel):
@@ -219,6 +224,7 @@ class Contents(BaseModel):
     written_by: Text | None = None
     parts: list[Part]
     cut: str | None = None
+    missing: str | None = None
 
 
 class Detection(BaseModel):
@@ -238,6 +244,7 @@ class Detections(BaseModel):
     title: Text
     detections: list[Detection]
     cut: str | None = None
+    missing: str | None = None
 
 
 class FramesHeading(BaseModel):

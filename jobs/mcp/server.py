@@ -15,10 +15,10 @@ from typing import Any
 
 import anyio
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import create_model
+from pydantic import ValidationError, create_model
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -84,11 +84,30 @@ def _instructions(options: AskOptions | None) -> str:
     )
 
 
+class _PlainTool(Tool):
+    """A tool that says in one line which arguments are wrong: pydantic's own text has several, and links."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors())
+            taken = ", ".join(self.fn_metadata.arg_model.model_fields)
+            raise ToolError(clipped(f"{self.name} cannot be called so: {wrong}; it takes {taken}")) from error
+
+
 def _tool(function: Callable[..., Any], hints: ToolAnnotations) -> Tool:
-    """Make a tool of a function. An unknown argument is an error here; the SDK would ignore it."""
-    tool = Tool.from_function(_with_tool_errors(function), description=inspect.getdoc(function), annotations=hints)
+    """Make a tool of a function. An unknown argument is an error here, as is NaN; the SDK would take both."""
+    tool = _PlainTool.from_function(
+        _with_tool_errors(function), description=inspect.getdoc(function), annotations=hints
+    )
     lenient = tool.fn_metadata.arg_model
-    strict = create_model(lenient.__name__, __base__=lenient, __cls_kwargs__={"extra": "forbid"})
+    settings = {"extra": "forbid", "allow_inf_nan": False}
+    strict = create_model(lenient.__name__, __base__=lenient, __cls_kwargs__=settings)
     tool.fn_metadata.arg_model = strict
     tool.parameters = strict.model_json_schema(by_alias=True)
     return tool

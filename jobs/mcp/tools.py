@@ -6,6 +6,7 @@ Models read the docstrings of tools: they describe a tool and its limits, which 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -25,7 +26,9 @@ from jobs.stored_frames import frames_between
 VideoName = Annotated[
     str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")
 ]
-VideoNames = Annotated[list[str] | None, Field(description="Only these videos, by id or title; without it, all.")]
+VideoNames = Annotated[
+    list[str] | None, Field(min_length=1, description="Only these videos, by id or title; without it, all.")
+]
 FromS = Annotated[float | None, Field(description="Only from this time of the video on, in seconds.")]
 ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
@@ -39,6 +42,18 @@ Only = Annotated[
         "`overview` counts the rows of a video."
     ),
 ]
+
+
+STAGES_OF = {
+    "transcript": "speech",
+    "captions": "captions",
+    "text": "text",
+    "chapters": "summaries",
+    "detections": "detections",
+}
+"""Stages that the searches in one kind of row need."""
+DESCRIBED = ("captions", "speech", "text", "detections", "summaries")
+"""Stages whose rows an overview counts."""
 
 
 class LibraryTools:
@@ -124,6 +139,7 @@ class LibraryTools:
                 screen_text_lines=len(self.library.screen_text.rows(row.video_id)),
                 detected=dict(labels.most_common(replies.LABELS)),
                 segments=shown,
+                never_added=[stage for stage in DESCRIBED if self._missing(stage, [row.video_id])],
                 cut="; ".join(cuts) or None,
             )
         )
@@ -136,7 +152,7 @@ class LibraryTools:
         start_s: FromS = None,
         end_s: ToS = None,
         k: Annotated[int, Field(description="Number of hits, 1 to 50.")] = 10,
-        min_gap_s: Annotated[float, Field(description="Least seconds between hits of one video.")] = 2.0,
+        min_gap_s: Annotated[float, Field(ge=0, description="Least seconds between hits of one video.")] = 2.0,
     ) -> Annotated[CallToolResult, replies.Hits]:
         """Find moments of the videos that match a query, best first: seen, said, shown, described or detected.
 
@@ -150,7 +166,8 @@ class LibraryTools:
         lines = first_fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
-        return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None))
+        missing = self._missing(STAGES_OF[only], ids) if only in STAGES_OF else None
+        return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None, missing=missing))
 
     def ground(
         self,
@@ -226,8 +243,8 @@ class LibraryTools:
         start_s: FromS = None,
         end_s: ToS = None,
         count: Annotated[
-            int, Field(ge=1, description="Without times_s: how many frames, spread from start_s to end_s.")
-        ] = 4,
+            int | None, Field(ge=1, description="Without times_s: how many frames, spread from start_s to end_s; 4.")
+        ] = None,
         side_px: Annotated[int, Field(ge=16, description="Longest side of a picture, in pixels.")] = 512,
     ) -> list[ContentBlock]:
         """Show frames of a video as pictures, each after its number and time: at given times, or spread over a part.
@@ -236,11 +253,22 @@ class LibraryTools:
         time when it appears: fewer come where the picture stands still or was sampled more rarely than asked for.
         """
         row = self._video(video, start_s, end_s)
-        if times_s:
-            stored = self.library.frames_at(row.video_id, times_s[: replies.FRAMES], mode="shown")
-            return image_blocks(row, stored, len(times_s), side_px)
-        stored = frames_between(self.library, row, [_part(row, start_s, end_s)], min(count, replies.FRAMES))[0]
-        return image_blocks(row, stored, count, side_px)
+        most, left_out = replies.FRAMES, None
+        if times_s is not None:
+            if not times_s or not start_s == end_s == count is None:
+                raise UsageError(
+                    "give times_s with a time or more, or else start_s, end_s and count, which spread frames"
+                )
+            if len(times_s) > most:
+                left_out = f"the frames of the first {most} times alone, of {len(times_s):,} given"
+            return image_blocks(
+                row, self.library.frames_at(row.video_id, times_s[:most], mode="shown"), side_px, left_out
+            )
+        count = 4 if count is None else count
+        if count > most:
+            left_out = f"{most} frames spread over the part, which are as many as a reply holds"
+        stored = frames_between(self.library, row, [_part(row, start_s, end_s)], min(count, most))[0]
+        return image_blocks(row, stored, side_px, left_out)
 
     def transcript(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
@@ -255,7 +283,11 @@ class LibraryTools:
         shown = map(replies.TranscriptLine.shown, self.library.screen_text.rows(row.video_id, start_s, end_s))
         rows = sorted([*said, *shown], key=lambda line: line.start_s)
         lines, cut = page(rows, replies.TranscriptLine, "lines", offset)
-        return tool_result(replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut))
+        is_heard = bool(rows or self.library.transcript(row.video_id))
+        missing = None if is_heard else self._missing("speech", [row.video_id])
+        return tool_result(
+            replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut, missing=missing)
+        )
 
     def captions(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
@@ -274,6 +306,7 @@ class LibraryTools:
                 captions_by=rows[0].model if rows else None,
                 captions=lines,
                 cut=cut,
+                missing=self._missing("captions", [row.video_id]),
             )
         )
 
@@ -296,7 +329,12 @@ class LibraryTools:
         lines, cut = page(rows, replies.Part, "scenes" if scenes else "chapters", offset)
         return tool_result(
             replies.Contents(
-                video_id=row.video_id, title=row.title, written_by=rows[0].model if rows else None, parts=lines, cut=cut
+                video_id=row.video_id,
+                title=row.title,
+                written_by=rows[0].model if rows else None,
+                parts=lines,
+                cut=cut,
+                missing=self._missing("summaries", [row.video_id]),
             )
         )
 
@@ -304,7 +342,7 @@ class LibraryTools:
         self,
         video: VideoName,
         label: Annotated[str | None, Field(description="Only of this label; `overview` lists the labels.")] = None,
-        min_score: Annotated[float, Field(description="Least score, 0 to 1.")] = 0.0,
+        min_score: Annotated[float, Field(ge=0, le=1, description="Least score, 0 to 1.")] = 0.0,
         start_s: FromS = None,
         end_s: ToS = None,
         offset: Offset = 0,
@@ -316,7 +354,24 @@ class LibraryTools:
         row = self._video(video, start_s, end_s)
         rows = self.library.detections(row.video_id, start_s, end_s, label, min_score)
         lines, cut = page(rows, replies.Detection, "detections", offset)
-        return tool_result(replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut))
+        missing = self._missing("detections", [row.video_id])
+        return tool_result(
+            replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut, missing=missing)
+        )
+
+    def _missing(self, stage: str, video_ids: Sequence[str] | None) -> str | None:
+        """Say which of these videos (None: of all) never had a stage: an empty list reads as if nothing were there.
+
+        Subtitles are as good as speech.
+        """
+        visible = self.library.visible
+        held, every = set(visible.models(stage, video_ids)), len(video_ids or self.library.video_ids())
+        if stage == "speech":
+            held |= {row.video_id for row in visible.videos(video_ids).values() if row.transcript_lines}
+        if len(held) == every:
+            return None
+        where = "this video" if every == 1 else f"{every - len(held):,} of {every:,} videos"
+        return f"the stage {stage} was never added to {where}: `kinodex add {stage}` does that"
 
     def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
         """Look up a video; raises UsageError for times that do not make a range within it."""

@@ -21,7 +21,7 @@ from jobs.serve.play.routes import play_routes
 from jobs.serve.questions import Questions
 from jobs.serve.take_away import take_away_routes
 from jobs.viewer.api import ViewerApi
-from jobs.viewer.server import json_response, viewer_routes
+from jobs.viewer.server import guarded, json_response, viewer_routes
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -64,7 +64,7 @@ def _metrics_route(questions: Questions) -> Any:
         text = metrics_text(questions.tally, len(questions.running), money)
         return PlainTextResponse(text, headers={"content-type": KIND})
 
-    return Route("/metrics", metrics)
+    return Route("/metrics", guarded(metrics))
 
 
 def make_app(site: Site) -> ASGIApp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,7 +16,8 @@ from jobs.errors import UsageError
 from jobs.serve.events import event_stream
 from jobs.serve.questions import MoneySpent, Questions, TooManyQuestions
 from jobs.serve.running import AskRequest, Running
-from jobs.viewer.server import guarded, json_response, status_of
+from jobs.viewer.search.request import whole_number
+from jobs.viewer.server import guarded, json_response, numbered_route, status_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,15 +26,16 @@ if TYPE_CHECKING:
 Body = TypeVar("Body", bound=BaseModel)
 LONGEST = 20_000
 """Characters of a question, and of an option."""
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Limits(BaseModel):
     """Limits of a question, which only lower the server's own."""
 
-    model_config = ConfigDict(extra="forbid")
-    rounds: int | None = None
-    frames: int | None = None
-    tokens: int | None = None
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    rounds: Whole | None = None
+    frames: Whole | None = None
+    tokens: Whole | None = None
     seconds: float | None = None
     cost: float | None = None
 
@@ -45,10 +47,10 @@ class Limits(BaseModel):
 class AskFields(BaseModel):
     """All that a request may say of a question beside its text and options."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     agent: str | None = None
     videos: list[str] = Field(default=[], max_length=1000)
-    settings: dict[str, str | int | float | bool] = {}
+    settings: dict[str, str | Whole | float | bool] = {}
     budget: Limits = Limits()
     force_choice: bool = False
     verify: bool = False
@@ -65,8 +67,8 @@ def asking_routes(questions: Questions) -> list[Any]:
     from starlette.routing import Route
 
     return [
-        Route(
-            "/data/libraries/{library:int}/questions",
+        numbered_route(
+            "/data/libraries/{library:number}/questions",
             answering(lambda request: _start(questions, request)),
             methods=["POST"],
         ),
@@ -130,10 +132,8 @@ async def _start(questions: Questions, request: Request) -> Response:
 
 
 def _listing(questions: Questions, request: Request) -> Response:
-    number = request.query_params.get("library", "0")
-    if not number.isdecimal():
-        raise UsageError(f"got library {number!r}; give its number, from 0")
-    return json_response({"rows": questions.listing(int(number))})
+    number = whole_number(request.query_params.get("library", "0"), "library", "give its number, from 0")
+    return json_response({"rows": questions.listing(number)})
 
 
 async def _stop(questions: Questions, request: Request) -> Response:

@@ -5,23 +5,34 @@ A file a day, one amount a line.
 
 from __future__ import annotations
 
+import fcntl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from jobs.errors import UsageError
+
 
 def spend(folder: Path, amount: float, now: datetime | None = None) -> None:
-    """Add what one call of a model has cost."""
+    """Add what one call of a model has cost. A line that a crash cut is taken away first: no other may continue it."""
     place = _file(folder, now)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("a", encoding="ascii") as file:
-        file.write(f"{amount!r}\n")
+    with place.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another server may be writing its own line
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(b"%r\n" % amount)
 
 
 def spent_today(folder: Path, now: datetime | None = None) -> float:
-    """Add up all amounts of the day; the last line may be cut by a crash."""
+    """Add up all amounts of the day; the last line may be cut by a crash. Raises UsageError for a damaged file."""
     place = _file(folder, now)
-    lines = place.read_text(encoding="ascii").split("\n") if place.is_file() else [""]
-    return sum(float(line) for line in lines[:-1])
+    lines = place.read_text(encoding="ascii", errors="replace").split("\n") if place.is_file() else [""]
+    try:
+        return sum(float(line) for line in lines[:-1])
+    except ValueError as error:
+        raise UsageError(
+            f"cannot read what today's questions have cost, {place}: {error}; correct the line, or take it away"
+        ) from error
 
 
 def until_tomorrow_s(now: datetime | None = None) -> float:

@@ -14,7 +14,11 @@ from jobs.open_library import open_environment
 KEPT = 8
 """Sets of videos whose vectors stay in memory for follow-up questions."""
 
-Key = tuple[int, tuple[tuple[str, datetime], ...]]
+STATES = ("additions", "speakers")
+"""Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
+
+Key = tuple[int, tuple[tuple[str, datetime], ...], tuple[int, ...]]
+"""All that an environment is made of: the library, its videos as they were ingested, and what was added since."""
 
 
 class Environments:
@@ -36,7 +40,8 @@ class Environments:
                 self._opened[number] = await asyncio.to_thread(self._open, number)
         library, whole = self._opened[number]
         rows = [library.video(each) for each in video_ids] or library.videos()
-        key = (number, tuple((row.video_id, row.ingested_at) for row in rows))
+        states = tuple(library.tables.version(name) for name in STATES if library.tables.has(name))
+        key = (number, tuple((row.video_id, row.ingested_at) for row in rows), states)
         found = self._recent.pop(key, None) or self._make(library, rows, whole)
         self._recent[key] = found
         if len(self._recent) > KEPT:

@@ -139,8 +139,8 @@ def _refusal(request: Request) -> Response | None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in CHANGES and kind in SIMPLE_CONTENT:
         return _refuse(request, 415, f"got content of type {kind or 'none'!r}; send application/json")
-    length, most = headers.get("content-length", "0"), _body_bytes(request.scope["path"])
-    if not length.isdecimal() or int(length) > most:
+    length, most = headers.get("content-length", "0").lstrip("0") or "0", _body_bytes(request.scope["path"])
+    if not length.isdecimal() or len(length) > len(str(most)) or int(length) > most:
         return _refuse(request, 413, TOO_LARGE.format(most / MIB))
     return None
 

@@ -139,7 +139,7 @@ class KeptTraces:
                 facts = self._facts(number, key)
                 if facts is not None:
                     return Kept(number, facts, self.path(number, key))
-        raise NotGiven(f"got {key!r}, which is not the key of a question")
+        raise NotGiven(f"got {key[:40]!r}, which is not the key of a question")
 
     def listing(self, number: int) -> list[Kept]:
         """All questions about a library, newest first."""

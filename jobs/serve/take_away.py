@@ -1,7 +1,7 @@
 """Routes that hand moments of one video to other programs: a clip, subtitles, an edit list, a table.
 
 A clip is cut by `kinodex export clips` in a process of its own: whatever a broken file does to a decoder, the server
-lives on. One is cut at a time.
+lives on. One is cut at a time, and no longer than its client waits for it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import shutil
 import sys
 import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from urllib.parse import quote
 
 from index.errors import KinodexError
 from index.library import Library
+from jobs.child_processes import child_environment
 from jobs.errors import UsageError
 from jobs.export.moments.moment import Moment
 from jobs.export.texts.edl import edl_text
@@ -29,7 +31,7 @@ from jobs.export.texts.tables import csv_text, jsonl_text
 from jobs.export.texts.timecode import frame_rate
 from jobs.serve.asking_routes import answering
 from jobs.viewer.api import NotGiven
-from jobs.viewer.server import FORBIDDEN_ELSEWHERE, SAFE
+from jobs.viewer.server import FORBIDDEN_ELSEWHERE, SAFE, numbered_route, unless_left
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -41,7 +43,11 @@ MOST_CLIP_S = 600.0
 CUT_S = 900.0
 """Seconds after which a cut is given up."""
 LONGEST_LABEL = 2000
-PROGRAM = "from jobs.cli.main import main; main()"
+PROGRAM = """from pipeline.child_limits import end_with_parent
+from jobs.cli.main import main
+end_with_parent()
+main()
+"""
 
 Text = Callable[[Sequence[Moment]], str]
 
@@ -75,14 +81,12 @@ class CutFailed(KinodexError):
 
 def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
     """Routes that export ranges of a video of these libraries as a file to download."""
-    from starlette.routing import Route
-
     turn = asyncio.Semaphore(1)
 
     async def answer(request: Request) -> Response:
         return await _export(libraries, turn, request)
 
-    return [Route("/data/libraries/{library:int}/export/{kind}", answering(answer))]
+    return [numbered_route("/data/libraries/{library:number}/export/{kind}", answering(answer))]
 
 
 async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request: Request) -> Response:
@@ -95,8 +99,7 @@ async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request
     moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
     name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].player_start_s)}"
     if kind == "clip":
-        async with turn:
-            return await _clip(library, moments, f"{name}.mp4")
+        return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
     media_type, text = TEXTS[kind]
     return _file(text(moments).encode(), media_type, f"{name}.{kind}")
 
@@ -141,7 +144,7 @@ def _range(part: str) -> tuple[float, float]:
     return start_s, end_s
 
 
-async def _clip(library: Library, moments: Sequence[Moment], name: str) -> Response:
+async def _clip(library: Library, moments: Sequence[Moment], name: str, turn: asyncio.Semaphore) -> Response:
     from starlette.background import BackgroundTask
     from starlette.responses import FileResponse
 
@@ -153,7 +156,8 @@ async def _clip(library: Library, moments: Sequence[Moment], name: str) -> Respo
         )
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="kinodex-clip-"))
     try:
-        path = await _cut(library.uri, moments, folder)
+        async with turn:
+            path = await _cut(library.uri, moments, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -166,12 +170,18 @@ async def _cut(library: str, moments: Sequence[Moment], folder: Path) -> Path:
     rows = [{"video": each.video.video_id, "start_s": each.start_s, "end_s": each.end_s} for each in moments]
     ranges, out = folder / "ranges.jsonl", folder / "out"
     ranges.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    command = [sys.executable, "-c", PROGRAM, "export", "clips", library, str(out), "--ranges", str(ranges), "--join"]
+    exported = ["export", "clips", library, str(out), "--ranges", str(ranges), "--join"]
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        *(sys.executable, "-P", "-c", PROGRAM, *exported),
+        stdin=PIPE,  # which ends it when it is closed, so not by `communicate`
+        stdout=DEVNULL,
+        stderr=PIPE,
+        env=child_environment(),
     )
+    assert process.stderr is not None
     try:
-        _, errors = await asyncio.wait_for(process.communicate(), CUT_S)
+        errors = await asyncio.wait_for(process.stderr.read(), CUT_S)
+        await process.wait()
     except TimeoutError:
         raise CutFailed(f"the clip was not cut within {CUT_S / 60:.0f} minutes; choose a shorter range") from None
     finally:

@@ -72,7 +72,7 @@ class ViewerApi:
         self._groundings = Groundings(self._towers)
         self._searches: dict[tuple[int, str], LibrarySearch] = {}
         self._environments: dict[tuple[int, str], Environment] = {}
-        self._views: dict[str, TraceView] = {}
+        self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
         self._video_lists: dict[int, VideoList] = {}
 
     @property
@@ -206,15 +206,24 @@ class ViewerApi:
 
     def view(self, key: str) -> TraceView:
         """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
-        view = self._views.get(key)
-        if view is not None:
+        state, view = self._views.get(key, ((), None))
+        now = self._state(key)
+        if view is not None and state == now:
             return view
         view = trace_view(self._records(key))
         if not QUESTION_KEY.fullmatch(key) or view.answer is not None:  # a question under way has more to come
             if len(self._views) >= VIEWS_KEPT:
                 self._views.clear()
-            self._views[key] = view
+            self._views[key] = now, view
         return view
+
+    def _state(self, key: str) -> tuple[int, ...]:
+        """The state of a trace's file, which another run may write again; nothing for a question, whose key is new."""
+        path = None if QUESTION_KEY.fullmatch(key) else self._trace_path(key)
+        if path is None or not path.is_file():  # the error is that of reading it
+            return ()
+        found = path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _records(self, key: str) -> list[Record]:
         if self.asking is not None and QUESTION_KEY.fullmatch(key):
@@ -224,7 +233,7 @@ class ViewerApi:
     def _trace_path(self, key: str) -> Path:
         match = TRACE_KEY.fullmatch(key)
         if match is None:
-            raise NotGiven(f"got {key!r}, which is not the key of a trace")
+            raise NotGiven(f"got {key[:40]!r}, which is not the key of a trace")
         if match[1] is not None:
             return _at(self.inputs.traces, int(match[1]), "trace")
         run = self._run(int(match[2]))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import TraceError
 from index.errors import KinodexError, LibraryError, QueryError
-from jobs.errors import UsageError
 from jobs.evaluation.run.run_folder import FIGURES
 from jobs.evaluation.run.run_folder import PAGE as REPORT_PAGE
 from jobs.viewer.api import NotGiven, ViewerApi
@@ -19,7 +18,7 @@ from jobs.viewer.html import as_json, modules, served_page, style
 from jobs.viewer.posters import Posters
 from jobs.viewer.search.grounding import read_ground_request
 from jobs.viewer.search.picture import MOST_BYTES
-from jobs.viewer.search.request import read_request
+from jobs.viewer.search.request import read_request, whole_number
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -33,6 +32,8 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+CLIENT_LEFT = 499
+"""The status that logs know for a client who did not wait; nobody is sent it."""
 PICTURE_KEPT_S = 300
 """A browser keeps a picture so long before it asks whether it is still the same."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -71,6 +72,18 @@ def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
+def numbered_route(path: str, answer: Handler, **more: Any) -> Route:
+    """A route with numbers in its path, `{library:number}`: nothing has longer ones, and Python may not read them."""
+    from starlette.convertors import IntegerConvertor, register_url_convertor
+    from starlette.routing import Route
+
+    class Number(IntegerConvertor):
+        regex = "[0-9]{1,9}"
+
+    register_url_convertor("number", Number())
+    return Route(path, answer, **more)
+
+
 def viewer_routes(api: ViewerApi) -> list[Any]:
     """Routes of the page, its data and its pictures; `kinodex serve` adds its own to them."""
     from starlette.routing import Route
@@ -78,7 +91,9 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 
     def data(path: str, answer: Handler, slow: bool = False) -> Route:
-        return Route(f"/data/{path}", guarded(lambda request: json_response(answer(request)), worker if slow else None))
+        return numbered_route(
+            f"/data/{path}", guarded(lambda request: json_response(answer(request)), worker if slow else None)
+        )
 
     return [
         Route("/", guarded(lambda request: _page())),
@@ -86,23 +101,28 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
         data("home", lambda request: api.home),
         data("traces/{key}", lambda request: api.trace(request.path_params["key"])),
         data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),
-        data("runs/{run:int}", lambda request: api.run(request.path_params["run"])),
-        data("libraries/{library:int}", lambda request: api.library(request.path_params["library"])),
-        data("libraries/{library:int}/videos", lambda request: _rows(api.videos, request, "sort")),
-        data("libraries/{library:int}/failures", lambda request: _rows(api.failures, request)),
-        Route("/data/libraries/{library:int}/search", _text_search(api, worker)),
-        Route("/data/libraries/{library:int}/search/picture", _picture_search(api, worker), methods=["POST"]),
-        Route("/data/libraries/{library:int}/moments", _ground(api)),
+        data("runs/{run:number}", lambda request: api.run(request.path_params["run"])),
+        data("libraries/{library:number}", lambda request: api.library(request.path_params["library"])),
+        data("libraries/{library:number}/videos", lambda request: _rows(api.videos, request, "sort")),
+        data("libraries/{library:number}/failures", lambda request: _rows(api.failures, request)),
+        numbered_route("/data/libraries/{library:number}/search", _text_search(api, worker)),
+        numbered_route(
+            "/data/libraries/{library:number}/search/picture", _picture_search(api, worker), methods=["POST"]
+        ),
+        numbered_route("/data/libraries/{library:number}/moments", _ground(api)),
         data(
-            "libraries/{library:int}/videos/{video}",
+            "libraries/{library:number}/videos/{video}",
             lambda request: api.video(request.path_params["library"], request.path_params["video"]),
         ),
         data(
-            "libraries/{library:int}/videos/{video}/detections/{frame:int}", lambda request: _detections(api, request)
+            "libraries/{library:number}/videos/{video}/detections/{frame:number}",
+            lambda request: _detections(api, request),
         ),
-        Route("/pictures/{library:int}/{video}/{frame:int}", guarded(lambda request: _picture(api, request))),
+        numbered_route(
+            "/pictures/{library:number}/{video}/{frame:number}", guarded(lambda request: _picture(api, request))
+        ),
         _poster_route(api),
-        Route("/reports/{run:int}/{name:path}", guarded(lambda request: _report(api, request))),
+        numbered_route("/reports/{run:number}/{name:path}", guarded(lambda request: _report(api, request))),
     ]
 
 
@@ -122,11 +142,35 @@ def guarded(
                 await first(request)
             if worker is None:
                 return answer(request)
-            return await asyncio.get_running_loop().run_in_executor(worker, answer, request)
+            return await unless_left(request, asyncio.get_running_loop().run_in_executor(worker, answer, request))
         except (KinodexError, TraceError) as error:
             return json_response({"error": str(error)}, status=status_of(error))
 
     return respond
+
+
+async def unless_left(request: Request, work: Awaitable[Response]) -> Response:
+    """Do the work of a request whose body was read; it is cancelled when its client goes, who reads no answer."""
+    from starlette.responses import Response
+
+    doing, left = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait([doing, left], return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            return await doing
+    finally:
+        left.cancel()
+        doing.cancel()
+    await asyncio.wait([doing])
+    left.result()  # raises if its body was too large instead
+    return Response(status_code=CLIENT_LEFT)
+
+
+async def disconnected(request: Request) -> None:
+    """Wait until the client of a request whose body was read has gone."""
+    message: Any = {}
+    while message.get("type") != "http.disconnect":
+        message = await request.receive()
 
 
 def status_of(error: Exception) -> int:
@@ -162,11 +206,9 @@ def _part(request: Request) -> Response:
 
 def _rows(page: Callable[..., Any], request: Request, *further: str) -> Any:
     query = request.query_params
-    start = query.get("start", "0")
-    if not start.isdecimal():
-        raise UsageError(f"got start {start!r}; give the number of a row, from 0")
+    start = whole_number(query.get("start", "0"), "start", "give the number of a row, from 0")
     values = [query[name] for name in further if name in query]
-    return page(request.path_params["library"], query.get("words", ""), int(start), *values)
+    return page(request.path_params["library"], query.get("words", ""), start, *values)
 
 
 def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
@@ -233,7 +275,6 @@ def _picture(api: ViewerApi, request: Request) -> Response:
 def _poster_route(api: ViewerApi) -> Route:
     """Route of posters, which have a thread and open libraries of their own: a page of them holds up no search."""
     from starlette.responses import Response
-    from starlette.routing import Route
 
     posters = Posters([library.uri for library in api.inputs.libraries])
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posters")
@@ -249,7 +290,7 @@ def _poster_route(api: ViewerApi) -> Route:
         reply.headers.update(kept | {"x-frame-no": str(poster.frame_no)})
         return reply
 
-    return Route("/posters/{library:int}/{video}", guarded(answer, worker))
+    return numbered_route("/posters/{library:number}/{video}", guarded(answer, worker))
 
 
 def _report(api: ViewerApi, request: Request) -> Response:

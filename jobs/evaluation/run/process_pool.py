@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from index.errors import KinodexError
-from jobs.child_processes import without_interrupts
+from jobs.child_processes import isolated_children, without_interrupts
 from jobs.errors import UsageError
 from jobs.evaluation.run.solve import open_solver
 from jobs.evaluation.run.systems import System
@@ -120,7 +120,7 @@ def _start(context: RunContext) -> _Member:
     spawning = get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_work, args=(context, theirs), daemon=True)
-    with without_interrupts():  # this process closes the pipe, which ends them
+    with without_interrupts(), isolated_children():  # this process closes the pipe, which ends them
         process.start()
     theirs.close()
     loop = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ from jobs.serve.questions import Questions
 from jobs.serve.running import AskRequest, Running
 from jobs.viewer.search.grounding import MOST_RANGES, grounding_view
 from jobs.viewer.search.request import LONGEST_TEXT
-from jobs.viewer.server import guarded, json_response
+from jobs.viewer.server import guarded, json_response, numbered_route
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,8 +33,8 @@ def ground_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
     from starlette.routing import Route
 
     return [
-        Route(
-            "/data/libraries/{library:int}/moments",
+        numbered_route(
+            "/data/libraries/{library:number}/moments",
             answering(lambda request: _start(questions, request)),
             methods=["POST"],
         ),

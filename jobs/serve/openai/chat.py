@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from agent.answer import Answer
@@ -28,7 +28,7 @@ from jobs.serve.openai.stream import pieces
 from jobs.serve.openai.written_options import read_options, take_videos
 from jobs.serve.questions import Questions
 from jobs.serve.running import FINISHED, AskRequest
-from jobs.viewer.server import json_response
+from jobs.viewer.server import CLIENT_LEFT, disconnected, json_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,40 +39,104 @@ REMEMBERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """An answer that a client was given: its question's key, the videos that it is about, and how it was asked."""
+
+    key: str
+    videos: frozenset[str]
+    asked: AskRequest
+    """Without videos and what it followed."""
+
+    def is_like(self, other: Told) -> bool:
+        """True if who goes on from the other may as well go on from this."""
+        return (self.videos, self.asked) == (other.videos, other.asked)
+
+
+@dataclass(frozen=True, slots=True)
 class Chat:
-    """All that completions need; `answered` are keys of questions by library and conversation so far."""
+    """All that completions need; `answered` are the answers by library and the words of their conversation so far.
+
+    Several clients may have used the same words, about different videos.
+    """
 
     questions: Questions
     libraries: Sequence[Library]
     models: Sequence[ChatModel]
     pictures: PictureSearch
-    answered: OrderedDict[tuple[int, str], str] = field(default_factory=OrderedDict)
+    answered: OrderedDict[tuple[int, str], list[Told]] = field(default_factory=OrderedDict)
 
 
 async def complete(chat: Chat, request: Request) -> Response:
     """Answer `POST /v1/chat/completions`; a client who leaves stops the question."""
     body = await read_request(request)
     conversation = read_conversation(body)
-    asked = await _start(chat, body, conversation)
+    asked = await _start(chat, body, conversation, request)
 
     def remember(answer: Answer) -> None:
-        place = asked.running.request.library, conversation.digest(content(asked, answer))
-        chat.answered[place] = asked.running.key
-        if len(chat.answered) > REMEMBERED:
-            chat.answered.popitem(last=False)
+        _remember(chat, asked, conversation.digest(content(asked, answer)))
 
     if body.stream:
-        from starlette.responses import StreamingResponse
-
         wants_usage = body.stream_options is not None and body.stream_options.include_usage
         stream = pieces(asked, reasoning=body.kinodex.reasoning, include_usage=wants_usage, on_answer=remember)
-        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+        return _streamed(asked, stream)
     answer = await _answer_or_leave(asked, request)
     remember(answer)
     return json_response(completion(asked, answer))
 
 
-async def _start(chat: Chat, body: ChatRequest, conversation: Conversation) -> Asked:
+def _remember(chat: Chat, asked: Asked, digest: str) -> None:
+    """Note an answer for the question that may follow it; an equal one before is not needed any more."""
+    request = asked.running.request
+    told, place = (
+        Told(asked.running.key, asked.videos, replace(request, videos=(), after=None)),
+        (request.library, digest),
+    )
+    others = [each for each in chat.answered.pop(place, []) if not each.is_like(told)]
+    chat.answered[place] = [*others, told][-REMEMBERED:]
+    if len(chat.answered) > REMEMBERED:
+        chat.answered.popitem(last=False)
+
+
+def _followed(chat: Chat, place: tuple[int, str], videos: frozenset[str], agent: str) -> str | None:
+    """Key of the question that a conversation goes on from, by its words and the videos that it names, if any.
+
+    Raises RequestRefused where it could be one of several: another client's answer is not guessed.
+    """
+    known = chat.answered.get(place, [])
+    same = [each for each in known if each.videos == videos]
+    about = same or [each for each in known if not videos or not each.videos or videos < each.videos]
+    about = [each for each in about if each.asked.agent == agent] or about
+    if not all(each.is_like(about[0]) for each in about):
+        raise RequestRefused(
+            f"these words were said in {len(about)} conversations, about other videos or with other settings; name the "
+            f"one that you go on with, kinodex.after={' or '.join(each.key for each in about[-8:])}, or its videos",
+            "kinodex.after",
+            "ambiguous_conversation",
+        )
+    return about[-1].key if about else None
+
+
+def _streamed(asked: Asked, stream: AsyncGenerator[bytes]) -> Response:
+    """Response of these pieces. Its question ends with it, also where the client left before the first of them."""
+    from starlette.responses import StreamingResponse
+    from starlette.types import Receive, Scope, Send
+
+    class Streamed(StreamingResponse):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                _leave(asked)
+
+    return Streamed(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+def _leave(asked: Asked) -> None:
+    if asked.running.state not in FINISHED:
+        asked.running.stop(at_once=True)
+
+
+async def _start(chat: Chat, body: ChatRequest, conversation: Conversation, request: Request) -> Asked:
     """Begin the question of a request; raises what is wrong with it."""
     model, own = find_model(chat.models, body.model), body.kinodex
     library = chat.libraries[model.library]
@@ -80,15 +144,20 @@ async def _start(chat: Chat, body: ChatRequest, conversation: Conversation) -> A
     text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
     _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
     rows = videos or _videos(library, named or by_system)
+    agent = own.agent or model.agent or chat.questions.settings.agent.name
+    about = frozenset(row.video_id for row in rows)
+    after = _key(own.after) or _followed(chat, (model.library, conversation.digest()), about, agent)
+    rows = rows or ([] if after else _videos(library, _named_before(library, conversation)))
     moments = await chat.pictures.moments(model.library, conversation.pictures, [row.video_id for row in rows])
-    after = _key(own.after) or chat.answered.get((model.library, conversation.digest()))
     question = _question(text, own.options, moments, len(conversation.pictures))
     video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
+    if await request.is_disconnected():
+        raise RequestRefused("the client did not wait", status=CLIENT_LEFT)
     running = chat.questions.start(
         AskRequest(
             library=model.library,
             question=question if after else replace(question, earlier=conversation.earlier),
-            agent=own.agent or model.agent or chat.questions.settings.agent.name,
+            agent=agent,
             videos=tuple(video_ids),
             settings=own.settings,
             budget=own.budget.budget(),
@@ -96,7 +165,17 @@ async def _start(chat: Chat, body: ChatRequest, conversation: Conversation) -> A
             after=after,
         )
     )
-    return Asked(running, body.model, library, moments, own.cite)
+    about = frozenset(video_ids or (chat.questions.kept.find(after).facts.videos if after else ()))
+    return Asked(running, body.model, library, moments, own.cite, about)
+
+
+def _named_before(library: Library, conversation: Conversation) -> tuple[str, ...]:
+    """Videos that the latest turn before the question to name any names, for a conversation that is not known here."""
+    for role, text, _, videos in reversed(conversation.turns):
+        named = videos or take_videos(text, lambda name: _find(library, name) is not None)[1]
+        if named and role == "user":
+            return named
+    return ()
 
 
 def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
@@ -157,7 +236,7 @@ def _key(name: str | None) -> str | None:
 async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
     """Wait for the answer, or for the client to go, which stops the question."""
     answer = asyncio.ensure_future(asked.running.finished())
-    left = asyncio.ensure_future(_disconnected(request))
+    left = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
@@ -165,11 +244,4 @@ async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
         return await answer
     finally:
         left.cancel()
-        if asked.running.state not in FINISHED:
-            asked.running.stop(at_once=True)
-
-
-async def _disconnected(request: Request) -> None:
-    message: Any = {}
-    while message.get("type") != "http.disconnect":
-        message = await request.receive()
+        _leave(asked)

@@ -18,8 +18,8 @@ PICTURES = ("image_url", "input_image", "image")
 VIDEOS = ("video_url", "input_video", "video", "file", "input_file")
 TEXTS = ("text", "input_text", "output_text")
 
-Turn = tuple[str, str]
-"""A role and a text."""
+Turn = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+"""A role and a text, the pictures' URLs and the names of videos that came with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Conversation:
         """Questions before this one, with their answers, oldest first."""
         pairs: list[Earlier] = []
         asked: list[str] = []
-        for role, text in self.turns:
+        for role, text, *_ in self.turns:
             if role == "user":
                 asked.append(text)
             elif asked:
@@ -50,8 +50,9 @@ class Conversation:
 
     def digest(self, content: str | None = None) -> str:
         """Name of the turns before the question; with the `content` of a reply, of all turns up to it."""
-        turns = self.turns if content is None else (*self.turns, ("user", self.question), ("assistant", content))
-        written = json.dumps([(role, text.strip()) for role, text in turns])
+        asked = ("user", self.question, self.pictures, self.videos)
+        turns = self.turns if content is None else (*self.turns, asked, ("assistant", content, (), ()))
+        written = json.dumps([(role, text.strip(), *sent) for role, text, *sent in turns])
         return hashlib.sha256(written.encode()).hexdigest()
 
 
@@ -69,12 +70,11 @@ def read_conversation(body: ChatRequest) -> Conversation:
     question = "\n".join(filter(None, map(_text, turns[start:])))
     if sum(len(_text(each)) for each in body.messages) > CHARACTERS:
         raise RequestRefused(f"the messages have more than {CHARACTERS:,} characters", "messages")
-    parts = [part for each in turns[start:] for part in _parts(each)]
     return Conversation(
         question.strip(),
-        tuple(_url(part, PICTURES) for part in parts if part["type"] in PICTURES),
-        tuple(_url(part, VIDEOS) for part in parts if part["type"] in VIDEOS),
-        tuple((each.role, _text(each)) for each in turns[:start]),
+        _sent(turns[start:], PICTURES),
+        _sent(turns[start:], VIDEOS),
+        tuple((each.role, _text(each), _sent([each], PICTURES), _sent([each], VIDEOS)) for each in turns[:start]),
         "\n".join(instructions),
     )
 
@@ -98,6 +98,11 @@ def _parts(message: Message) -> Sequence[dict[str, Any]]:
         if kind in TEXTS and not isinstance(part.get("text"), str):
             raise RequestRefused(f"got a part of type {kind!r} without a text", "messages")
     return message.content
+
+
+def _sent(messages: Iterable[Message], kinds: Sequence[str]) -> tuple[str, ...]:
+    """Addresses or names in the parts of these kinds."""
+    return tuple(_url(part, kinds) for each in messages for part in _parts(each) if part["type"] in kinds)
 
 
 def _url(part: dict[str, Any], kinds: Iterable[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,10 @@ from numpy.typing import NDArray
 from index.clock import zero_s
 from index.library import Library
 from index.rows import Hit, Scope
+from jobs.errors import UsageError
 from jobs.open_library import load_image_tower
 from jobs.serve.openai.errors import RequestRefused
+from jobs.viewer.search.picture import decoded
 
 if TYPE_CHECKING:
     from index.embedding.embedders import ImageEmbedder
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 PICTURES = 16
 """Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
 MOST_PICTURES = 256
-PIXELS = 40_000_000
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOMENTS, VIDEOS, MIN_GAP_S = 5, 3, 10.0
 """Moments that the question names, the videos that it is then about, and seconds between moments of one video."""
 DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
@@ -96,8 +95,6 @@ def spread(urls: Sequence[str]) -> list[str]:
 
 def read_picture(url: str) -> NDArray[np.uint8]:
     """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
-    from PIL import Image, ImageOps
-
     start = DATA.match(url)
     if start is None:
         raise RequestRefused(
@@ -107,17 +104,11 @@ def read_picture(url: str) -> NDArray[np.uint8]:
             "invalid_image_url",
         )
     try:
-        encoded = base64.b64decode(url[start.end() :], validate=True)
-        with Image.open(io.BytesIO(encoded), formats=FORMATS) as picture:
-            if picture.width * picture.height > PIXELS:
-                raise RequestRefused(
-                    f"got a picture of {picture.width} × {picture.height}; send a smaller one", "messages"
-                )
-            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
-    except (binascii.Error, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise RequestRefused(
-            f"got a picture that cannot be read ({error}); send PNG, JPEG, WebP or GIF", "messages", "invalid_image"
-        ) from error
+        return decoded(base64.b64decode(url[start.end() :], validate=True))
+    except binascii.Error as error:
+        raise RequestRefused(f"cannot read the picture: {error}; send base64", "messages", "invalid_image") from error
+    except UsageError as error:
+        raise RequestRefused(str(error), "messages", "invalid_image") from error
 
 
 def in_words(moments: Sequence[Moment], pictures: int) -> str:

@@ -24,13 +24,17 @@ CITED = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question under way for a client: its model's name, the library, and the moments of its pictures."""
+    """A question under way for a client: its model's name, the library, and the moments of its pictures.
+
+    `videos` are the ids of those that it is about; none are all.
+    """
 
     running: Running
     model: str
     library: Library
     moments: Sequence[Moment] = ()
     cite: bool = False
+    videos: frozenset[str] = frozenset()
 
     @property
     def completion_id(self) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from index.errors import KinodexError
+from jobs.child_processes import child_environment
 
 MEMORY_BYTES = 1_500_000_000
 ANSWER_S = 30.0
@@ -27,7 +26,6 @@ UNREAD_S = 60.0
 """A stream ends that its client does not read for so long: it can go on later."""
 PIECE_BYTES = 1 << 16
 MODULE = "pipeline.media.stream_child"
-ROOT = Path(__file__).parents[3]
 
 
 class CannotStream(KinodexError):
@@ -95,7 +93,7 @@ async def _child(task: dict[str, Any]) -> AsyncIterator[Process]:
         stdout=PIPE,
         stderr=PIPE,
         limit=PIECE_BYTES,
-        env=_environment(),
+        env=child_environment() | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     try:
         yield child
@@ -132,9 +130,3 @@ def _reason(child: Process, errors: bytes) -> str:
     if child.returncode is not None and child.returncode < 0:
         return f"the process that reads it was ended by signal {-child.returncode}"
     raise RuntimeError(f"the process that reads a video failed: {errors.decode(errors='replace')}")
-
-
-def _environment() -> dict[str, str]:
-    """Copy this process's environment, with its import path."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,8 @@ from jobs.serve.play.file_bytes import read_part
 from jobs.serve.play.ranges import choose_part
 from jobs.serve.play.ways import PlayedVideos, Wish
 from jobs.viewer.api import NotGiven
-from jobs.viewer.server import FORBIDDEN_ELSEWHERE, SAFE, json_response
+from jobs.viewer.search.request import numbers
+from jobs.viewer.server import FORBIDDEN_ELSEWHERE, SAFE, json_response, numbered_route, unless_left
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,19 +33,17 @@ Answer = Callable[["Request"], Awaitable["Response"]]
 
 def play_routes(libraries: Sequence[Library], children: Children | None = None) -> list[Any]:
     """Routes that play the videos of these libraries; `children` open their files."""
-    from starlette.routing import Route
-
     children = children or Children()
     videos = PlayedVideos(libraries, children)
-    where = "/media/{library:int}/{video}"
+    where = "/media/{library:number}/{video}"
     return [
-        Route(
-            "/data/libraries/{library:int}/videos/{video}/playback",
+        numbered_route(
+            "/data/libraries/{library:number}/videos/{video}/playback",
             _answering(lambda request: _playback(videos, request)),
         ),
-        Route(where, _answering(lambda request: _file(videos, request))),
-        Route(f"{where}/stream", _answering(lambda request: _stream(videos, children, request))),
-        Route(f"{where}/captions.vtt", _answering(lambda request: _captions(videos, request))),
+        numbered_route(where, _answering(lambda request: _file(videos, request))),
+        numbered_route(f"{where}/stream", _answering(lambda request: _stream(videos, children, request))),
+        numbered_route(f"{where}/captions.vtt", _answering(lambda request: _captions(videos, request))),
     ]
 
 
@@ -56,7 +54,7 @@ def _answering(answer: Answer) -> Answer:
         from pipeline.errors import PipelineError
 
         try:
-            return await answer(request)
+            return await unless_left(request, answer(request))
         except (KinodexError, PipelineError) as error:
             response = json_response({"error": redact(str(error))}, status=_status(error))
             if isinstance(error, TooManyStreams):
@@ -156,13 +154,4 @@ def _video(request: Request) -> tuple[int, str]:
 
 
 def _time(request: Request) -> float | None:
-    text = request.query_params.get("from")
-    if not text:
-        return None
-    try:
-        from_s = float(text)
-    except ValueError:
-        from_s = math.nan
-    if not math.isfinite(from_s):
-        raise UsageError(f"got from {text[:40]!r}; give a number of seconds")
-    return from_s
+    return numbers(request.query_params, "from")[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from index.library import Library
+from index.rows import VideoRow
 from index.store.filters import equal
 
 if TYPE_CHECKING:
@@ -31,11 +32,22 @@ class PlayFile:
     """`mime` is None where the first bytes are of no container that browsers play as it is: those are never sent."""
 
 
-def known_stamp(library: Library, uri: str) -> tuple[int | None, str] | None:
-    """Read size and mark under which the library last read this source; None if it noted none."""
-    rows = library.tables.rows("sources", equal("uri", uri), ["size_bytes", "stamp", "seen_at"]).to_pylist()
-    latest = max(rows, key=lambda row: row["seen_at"], default=None)
-    return None if latest is None else (latest["size_bytes"], latest["stamp"])
+def known_source(library: Library, video: VideoRow) -> tuple[str, tuple[int | None, str] | None]:
+    """The place of a video's file, with the size and mark under which it was last read; None if they were not noted.
+
+    A copy elsewhere stands for a file that was read as another video since; raises SourceMissing if there is none.
+    """
+    from pipeline.errors import SourceMissing
+
+    columns = ["uri", "video_id", "size_bytes", "stamp", "seen_at"]
+    here = library.tables.rows("sources", equal("uri", video.uri), columns).to_pylist()
+    latest = max(here, key=lambda row: row["seen_at"], default=None)
+    if latest is not None and latest["video_id"] != video.video_id:
+        copies = library.tables.rows("sources", equal("video_id", video.video_id), columns).to_pylist()
+        latest = min(copies, key=lambda row: row["uri"], default=None)
+        if latest is None:
+            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back to play it")
+    return (video.uri, None) if latest is None else (latest["uri"], (latest["size_bytes"], latest["stamp"]))
 
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:

@@ -14,7 +14,7 @@ from index.library import Library
 from index.redact import redact
 from index.rows import VideoRow
 from jobs.serve.play.children import CannotStream, Children
-from jobs.serve.play.sources import CHANGED, PlayFile, find_file, known_stamp
+from jobs.serve.play.sources import CHANGED, PlayFile, find_file, known_source
 from jobs.viewer.api import NotGiven
 
 if TYPE_CHECKING:
@@ -75,13 +75,14 @@ class PlayedVideos:
         from pipeline.sources.fetch import is_remote
 
         library = self.library(number)
-        uri = library.video(video_id).uri
-        if uri.startswith(WITHOUT_SOURCE):
+        video = library.video(video_id)
+        if video.uri.startswith(WITHOUT_SOURCE):
             raise NotGiven("this video was imported as words alone; it has no file")
+        uri, known = known_source(library, video)
         looked_s, file = self._remote.get(uri, (0.0, None))
         if file is not None and time.monotonic() - looked_s < REMOTE_KEPT_S:
             return file
-        found = await asyncio.to_thread(find_file, uri, known_stamp(library, uri))
+        found = await asyncio.to_thread(find_file, uri, known)
         if is_remote(uri):
             self._remote[uri] = time.monotonic(), found
         return found

@@ -24,7 +24,7 @@ from index.library_reader import LibraryReader
 from jobs.errors import UsageError
 from jobs.ground.ground import MOST, Grounding, as_json, ground
 from jobs.viewer.search.reasons import WORD, excerpt
-from jobs.viewer.search.request import LONGEST_TEXT
+from jobs.viewer.search.request import LONGEST_TEXT, whole_number
 from jobs.viewer.search.text_towers import TextTowers
 
 MOST_RANGES = 50
@@ -53,9 +53,8 @@ def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
     evidence_from: AnchorsFrom | None = next((each for each in get_args(AnchorsFrom) if each == kind), None)
     if evidence_from is None:
         raise UsageError(f"got in={kind!r}; it is one of {', '.join(get_args(AnchorsFrom))}")
-    if not most.isdecimal() or not 1 <= int(most[:6]) <= MOST_RANGES:
-        raise UsageError(f"got most={most!r}; give a number of ranges from 1 to {MOST_RANGES}")
-    return GroundRequest(text, query.get("video") or None, evidence_from, int(most))
+    count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
+    return GroundRequest(text, query.get("video") or None, evidence_from, count)
 
 
 class Groundings:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.library import Library
-from index.rows import Hit
+from index.rows import Hit, VideoRow
 from jobs.viewer.search.moments import Moment
 from jobs.viewer.search.reasons import By, why
 
-FrameTimes = Callable[[str], tuple[NDArray[np.int32], NDArray[np.float64]]]
+FrameTimes = Callable[[VideoRow], tuple[NDArray[np.int32], NDArray[np.float64]]]
 MOST_OF_A_VIDEO = 12
 """Hits of one video among those of several: the rest are found by a search of that video."""
 
@@ -40,7 +40,7 @@ def groups_view(
             "duration_s": rows[video_id].duration_s,
             "more": max(0, len(found) - most),
             "hits": [
-                _hit_view(moment, frame_times)
+                _hit_view(moment, rows[video_id], frame_times)
                 | {
                     "strength": strength(moment, bests),
                     "why": why(moment, text, by, _share(moment.frame, bests)),
@@ -77,12 +77,12 @@ def _parts(moment: Moment) -> list[Hit]:
     return [part for part in found if part is not None]
 
 
-def _hit_view(moment: Moment, frame_times: FrameTimes) -> dict[str, Any]:
+def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
     hit = moment.hit
     return {
         "start_s": hit.time_s,
         "end_s": hit.end_s,
-        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, frame_times),
+        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, video, frame_times),
         "score": hit.score,
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
         "source": hit.source,
@@ -90,9 +90,9 @@ def _hit_view(moment: Moment, frame_times: FrameTimes) -> dict[str, Any]:
     }
 
 
-def _shown_frame(hit: Hit, frame_times: FrameTimes) -> int | None:
+def _shown_frame(hit: Hit, video: VideoRow, frame_times: FrameTimes) -> int | None:
     """Number of the frame nearest to the middle of a hit; None where the video has no frames."""
-    numbers, times_s = frame_times(hit.video_id)
+    numbers, times_s = frame_times(video)
     if not len(numbers):
         return None
     return int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))])

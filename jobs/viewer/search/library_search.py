@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from index.annotations.sentences import Meaning
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.space import Fingerprint
 from index.library import Library
@@ -36,8 +37,9 @@ class LibrarySearch:
         self.space = space
         self._towers = towers or TextTowers()
         self.embed_text = self._cached(lambda text: self.text_tower.embed_text([text])[0])
-        self._meaning_of = lru_cache(TEXTS_KEPT)(library.sentences.meaning)
-        self._frame_times = lru_cache(VIDEOS_KEPT)(library.frame_times)
+        self._meanings = lru_cache(TEXTS_KEPT)(lambda model, text: library.sentences.meaning(text))
+        # by the whole row: a video that was ingested again has other frames
+        self._frame_times = lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
 
     @property
     def text_tower(self) -> TextEmbedder:
@@ -48,6 +50,11 @@ class LibrarySearch:
     def image_tower(self) -> ImageEmbedder:
         """Embedder of pictures, loaded once; the error where there is none says how to get it."""
         return load_image_tower(self.library, self.space.digest)
+
+    def _meaning_of(self, text: str) -> Meaning | None:
+        """The meaning of a text by the sentence model that the library has now, if it has one."""
+        model = self.library.sentences.space()
+        return None if model is None else self._meanings(model.digest, text)
 
     def search(self, request: SearchRequest) -> dict[str, Any]:
         """Groups of moments (see `groups_view`) for a text, or like a frame where `request.like` names one."""

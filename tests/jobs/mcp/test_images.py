@@ -29,9 +29,14 @@ def test_pictures_are_few_and_small(mcp_library: Library, tmp_path: Path) -> Non
         result = await client.call_tool("frames", {"video": "harbour", "count": 20, "side_px": 4000})
         heading = json.loads(texts(result)[0])
         assert len(pictures(result)) == heading["frames"] == replies.FRAMES
-        assert heading["cut"] == "the first 8 of 20 frames asked for; pictures are at most 1024 pixels a side"
+        assert heading["cut"] == (
+            "8 frames spread over the part, which are as many as a reply holds; pictures are at most 1024 pixels a side"
+        )
         times_s = [json.loads(text)["time_s"] for text in texts(result)[1:]]
         assert np.diff(times_s).min() >= 3
+
+        named = await client.call_tool("frames", {"video": "harbour", "times_s": [*range(30)]})
+        assert json.loads(texts(named)[0])["cut"] == "the frames of the first 8 times alone, of 30 given"
 
     async def large(client: Client) -> None:
         result = await client.call_tool("frames", {"video": "noise", "count": 8})

@@ -51,6 +51,28 @@ def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> Non
     use_tools(mcp_library, use)
 
 
+def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp_path: Path) -> None:
+    library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
+    reads = {"captions": "captions", "chapters": "summaries", "detections": None, "transcript": None}
+
+    async def use(client: Client) -> None:
+        overview = await call(client, "overview", video="harbour")
+        assert overview["never_added"] == ["captions", "speech", "text", "summaries"]
+        for tool, stage in reads.items():
+            missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
+            said = f"the stage {stage} was never added to this video: `kinodex add {stage}` does that"
+            assert missing == (None if stage is None else said), tool
+        for only, stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
+            found = await call(client, "search", query="boat", only=only)
+            assert (found["hits"], f"the stage {stage} was never" in found["missing"]) == ([], True)
+        for only in ("detections", "frames", None):
+            assert "missing" not in await call(client, "search", query="boat", only=only)
+        add_screen_text(library, library.videos()[0].video_id, [])
+        assert "missing" not in await call(client, "search", query="boat", only="text")
+
+    use_tools(library, use)
+
+
 def test_ranges_of_an_event_and_their_evidence(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
         found = await call(client, "ground", event="a red boat at sea", most=2)

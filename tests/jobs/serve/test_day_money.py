@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from jobs.errors import UsageError
 from jobs.serve.day_money import spend, spent_today, until_tomorrow_s
 
 EVENING = datetime(2026, 11, 23, 23, 59, 30, tzinfo=UTC)
@@ -21,8 +24,19 @@ def test_each_day_has_its_own(tmp_path: Path) -> None:
     assert until_tomorrow_s(EVENING) == 30
 
 
-def test_a_line_that_a_crash_cut_does_not_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [0, 1, 3, 4])
+def test_a_line_that_a_crash_cut_does_not_count_and_none_continues_it(tmp_path: Path, cut: int) -> None:
     spend(tmp_path, 1.0, EVENING)
     (file,) = (tmp_path / "spent").iterdir()
-    file.write_text(file.read_text() + "0.00")
+    file.write_text(file.read_text() + "0.00"[:cut])
     assert spent_today(tmp_path, EVENING) == 1.0
+    spend(tmp_path, 0.25, EVENING)
+    assert spent_today(tmp_path, EVENING) == 1.25
+
+
+def test_what_is_no_amount_is_said(tmp_path: Path) -> None:
+    spend(tmp_path, 1.0, EVENING)
+    (file,) = (tmp_path / "spent").iterdir()
+    file.write_text("0.00.25\n")
+    with pytest.raises(UsageError, match=r"0\.00\.25"):
+        spent_today(tmp_path, EVENING)

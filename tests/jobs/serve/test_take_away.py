@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -101,3 +103,34 @@ def test_the_menu_of_a_page_downloads(client: Client, video: str) -> None:
             page.keyboard.press("Escape")
             assert menu.get_attribute("open") is None
         context.close()
+
+
+@pytest.mark.slow
+def test_a_clip_for_a_client_who_left_is_not_cut_to_the_end(client: Client, video: str) -> None:
+    """Also not one that waits for its turn; and the next is cut at once."""
+
+    def cutting() -> list[str]:
+        return [line for line in processes() if "ranges.jsonl" in line]
+
+    def processes() -> list[str]:
+        return [
+            place.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            for place in Path("/proc").glob("[0-9]*/cmdline")
+            if place.exists()
+        ]
+
+    def until(is_so: Callable[[], bool]) -> None:
+        while not is_so():  # pytest's own limit ends it
+            time.sleep(0.02)
+
+    path = f"/data/libraries/0/export/clip?video={video}&ranges={','.join(['0-27'] * 20)}"
+    waiting = [client.connect() for _ in range(2)]
+    for each in waiting:
+        each.request("GET", path)
+    until(lambda: bool(cutting()))
+    for each in waiting:
+        each.sock.close()
+        each.close()
+    until(lambda: not cutting())
+    assert export(client, "clip", video=video, ranges="1-2").status == 200
+    assert cutting() == []

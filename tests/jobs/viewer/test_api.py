@@ -30,6 +30,16 @@ def test_a_trace_knows_its_library_shots_and_titles(api):
     assert api.home["traces"][0]["question"]["text"] == QUESTION.text
 
 
+def test_a_trace_that_another_run_wrote_again_is_read_again(shown, tmp_path):
+    place = tmp_path / "trace.jsonl"
+    place.write_bytes(shown.traces[0].read_bytes())
+    alone = ViewerApi(classify_inputs([str(place)]))
+    before = alone.view("t0")
+    assert alone.view("t0") is before
+    place.write_bytes(place.read_bytes().replace(QUESTION.text.encode(), b"Who else is there?"))
+    assert alone.view("t0").question["text"] == "Who else is there?"
+
+
 def test_a_trace_without_its_library_has_no_pictures(shown):
     alone = ViewerApi(classify_inputs([str(shown.traces[0])]))
     assert alone.trace("t0")["library"] is None

@@ -122,6 +122,82 @@ def test_a_follow_up_is_known_by_what_was_said(chat: OpenAI, client: Client) -> 
     assert facts(client, by_id.kinodex["key"])["after"] == first.kinodex["key"]
 
 
+def system(name: str) -> dict[str, Any]:
+    return {"role": "system", "content": f"You know films.\nvideo: {name}"}
+
+
+def sent(name: str) -> list[dict[str, Any]]:
+    return [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": SAME}]
+
+
+SAME = "How many frames are there?"
+
+
+@pytest.mark.parametrize("how", ["field", "part", "system"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_clients_who_say_the_same_of_other_videos_are_kept_apart(
+    library: Path, tmp_path: Path, how: str, stream: bool
+) -> None:
+    with (
+        ChatServer(lambda body: '{"answer": "Many."}') as server,
+        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
+        client_of(served) as chat,
+    ):
+
+        def turn(name: str, turns: list[dict[str, Any]], **own: Any) -> dict[str, Any]:
+            content = sent(name) if how == "part" else SAME
+            said = [{"role": "user", "content": content}, *turns]
+            said = [system(name), *said] if how == "system" else said
+            own |= {"videos": [name]} if how == "field" else {}
+            reply = ask(chat, said, kinodex=own, stream=stream)
+            return (list(reply)[-1] if stream else reply).kinodex
+
+        films = ("film-01", "film-02", "film-03")
+        first = {name: turn(name, []) for name in films}
+        follow: list[dict[str, Any]] = [
+            {"role": "assistant", "content": "Many."},
+            {"role": "user", "content": "And now?"},
+        ]
+        for name in films:
+            row = facts(served, turn(name, follow)["key"])
+            assert (row["after"], row["videos"]) == (first[name]["key"], [name])
+
+
+def test_a_conversation_that_could_be_anothers_is_not_guessed(library: Path, tmp_path: Path) -> None:
+    with (
+        ChatServer(lambda body: '{"answer": "Many."}') as server,
+        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
+        client_of(served) as chat,
+    ):
+        one, other = (ask(chat, SAME, kinodex={"videos": [name]}).kinodex["key"] for name in ("film-01", "film-02"))
+        turns = [
+            {"role": "user", "content": SAME},
+            {"role": "assistant", "content": "Many."},
+            {"role": "user", "content": "And now?"},
+        ]
+        with pytest.raises(openai.BadRequestError, match=f"kinodex.after={one} or {other}") as caught:
+            ask(chat, turns)
+        assert caught.value.code == "ambiguous_conversation"
+        second = ask(chat, turns, kinodex={"after": other}).kinodex["key"]
+        assert facts(served, second)["videos"] == ["film-02"]
+        third = ask(chat, turns, kinodex={"videos": ["film-03"]}).kinodex["key"]
+        assert (facts(served, third)["after"], facts(served, third)["videos"]) == (None, ["film-03"])
+        again = ask(chat, SAME, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        fourth = ask(chat, turns, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        assert facts(served, fourth)["after"] == again, "of equal ones the latest"
+
+
+def test_a_conversation_of_another_server_keeps_its_video(chat: OpenAI, client: Client) -> None:
+    for said in ("video: film-02\nWho is there?", [*sent("film-02")]):
+        turns = [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": "Nobody that I know."},
+            {"role": "user", "content": "What is shown?"},
+        ]
+        row = facts(client, ask(chat, turns).kinodex["key"])
+        assert (row["after"], row["videos"]) == (None, ["film-02"])
+
+
 def test_turns_of_another_server_are_told(chat: OpenAI, client: Client) -> None:
     turns = [
         {"role": "user", "content": "Where are the tents?"},

@@ -61,17 +61,25 @@ def test_no_address_is_fetched(url: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no picture", png()[:40], b"<svg xmlns='http://www.w3.org/2000/svg'/>"])
 def test_what_is_no_picture_is_refused(content: bytes) -> None:
-    with pytest.raises(RequestRefused, match="cannot be read"):
+    with pytest.raises(RequestRefused, match="cannot read the picture") as caught:
         read_picture(as_url(content))
-    with pytest.raises(RequestRefused, match="cannot be read"):
+    assert "0x" not in str(caught.value), "the address of an object"
+    with pytest.raises(RequestRefused, match="cannot read the picture"):
         read_picture("data:image/png;base64,%%%")
+
+
+def test_a_photo_stands_as_its_camera_was_held() -> None:
+    exif, written = Image.Exif(), io.BytesIO()
+    exif[0x0112] = 6  # turned by a quarter
+    Image.new("RGB", (4, 2)).save(written, "JPEG", exif=exif)
+    assert read_picture(as_url(written.getvalue())).shape == (4, 2, 3)
 
 
 def test_a_picture_that_would_fill_the_memory_is_refused() -> None:
     written = io.BytesIO()
     Image.new("1", (8000, 8000)).save(written, "PNG")
     assert len(written.getvalue()) < 100_000
-    with pytest.raises(RequestRefused, match="8000 × 8000; send a smaller one"):
+    with pytest.raises(RequestRefused, match="8000 x 8000 pixels; give one of at most"):
         read_picture(as_url(written.getvalue()))
 
 

@@ -9,6 +9,10 @@ import shutil
 import av
 import pytest
 
+from index.library import Library
+from jobs.ingest.config import IngestConfig
+from jobs.ingest.run import run_ingest
+from pipeline.sources.discover import list_sources
 from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file
 from tests.support.servers.files.play_server import get, listening
 
@@ -148,3 +152,27 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
     film.unlink()
     film.symlink_to(play_films / "plain.mp4")  # an ingest follows links, too
     assert why()[0] == "file" and get(address, file)[1] == (play_films / "plain.mp4").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_file_that_is_another_video_by_now_is_played_for_that_one_alone(tmp_path, play_films):
+    film, to = tmp_path / "film.mp4", str(tmp_path / "library")
+    for name in ("plain", "late"):
+        shutil.copy(play_films / f"{name}.mp4", film)
+        run_ingest(IngestConfig(space="builtin"), list_sources([str(film)]), to)
+    old, new = sorted(Library.open(to).videos(), key=lambda row: row.ingested_at)
+    with listening(Library.open(to)) as address:
+
+        def played(video_id: str) -> tuple[str, str]:
+            found = json.loads(get(address, f"/data/libraries/0/videos/{video_id}/playback")[1])
+            return found["way"], found["why"]
+
+        assert played(new.video_id)[0] == "file"
+        way, why = played(old.video_id)
+        assert way == "slideshow" and "holds another video by now" in why
+        for what in ("", "/stream?way=remuxed&from=1"):
+            status, body = get(address, f"/media/0/{old.video_id}{what}")
+            assert status == 404 and b"holds another video by now" in body
+        run_ingest(IngestConfig(space="builtin"), list_sources([shutil.copy(play_films / "plain.mp4", tmp_path)]), to)
+        assert played(old.video_id)[0] == "file", "a copy of the old one, elsewhere"
+        assert get(address, f"/media/0/{old.video_id}") == (200, (play_films / "plain.mp4").read_bytes())

@@ -43,5 +43,6 @@ def test_a_photo_stands_as_its_camera_was_held():
     ids=["empty", "svg", "cut", "tiff", "huge", "heavy"],
 )
 def test_what_is_no_picture_or_too_large_is_refused(content, says):
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=says) as caught:
         read_picture(content)
+    assert "0x" not in str(caught.value), "the address of an object"

@@ -1,0 +1,133 @@
+"""Every command, started in a folder whose files bear the names of all modules that Python could import: none runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from index.library import Library
+from jobs.cli.main import COMMANDS
+from tests.support.servers.ray_node import environment
+
+pytestmark = pytest.mark.slow
+OURS = ("agent", "index", "jobs", "kinodex", "pipeline")
+TRAP = """import os
+with open({log!r}, "a") as log:
+    log.write(f"{{__name__}} {{os.getpid()}}\\n")
+raise ImportError(f"{{__name__}} of the working directory was imported")
+"""
+LAUNCHER = "from jobs.cli.main import main\nif __name__ == '__main__':\n    main()\n"
+QUESTION = "What colour is the bird at sea?"
+
+
+class Trap:
+    """A folder of hostile names, and a script outside of it, as `pip` installs one, that is started there."""
+
+    def __init__(self, place: Path, root: Path) -> None:
+        self.folder, self.log, self._script = place / "downloads", place / "imported", place / "bin" / "kinodex.py"
+        self.folder.mkdir()
+        self._script.parent.mkdir()
+        self._script.write_text(LAUNCHER)
+        names = {*sys.stdlib_module_names, *packages_distributions(), *OURS, "sitecustomize", "usercustomize"}
+        for name in filter(str.isidentifier, names):
+            (self.folder / f"{name}.py").write_text(TRAP.format(log=str(self.log)))
+        self.environment = environment() | {"PYTHONPATH": str(root), "KINODEX_CACHE": str(place), "HOME": str(place)}
+        self.environment.pop("PYTHONSAFEPATH", None)
+
+    def start(self, *arguments: object, **more: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, str(self._script), *map(str, arguments)]
+        pipe = subprocess.PIPE
+        more = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, **more}
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, **more)
+
+    def run(self, *arguments: object, codes: tuple[int, ...] = (0,)) -> str:
+        with self.start(*arguments) as process:
+            out, errors = process.communicate()
+        assert (process.returncode in codes, self.imported) == (True, ""), (arguments, out, errors)
+        return out
+
+    @property
+    def imported(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+
+@pytest.fixture
+def trap(tmp_path: Path, root: Path) -> Iterator[Trap]:
+    trap = Trap(tmp_path, root)
+    yield trap
+    assert trap.imported == ""
+
+
+def test_a_file_of_the_working_directory_would_be_imported(trap: Trap) -> None:
+    """The trap works: without its mend Python starts a child just so."""
+    subprocess.run(
+        [sys.executable, "-c", "import av"], cwd=trap.folder, env=trap.environment, capture_output=True, check=False
+    )
+    assert trap.imported.startswith("av ")
+    trap.log.unlink()
+
+
+COMMAND_LINES: dict[str, tuple[object, ...]] = {
+    "sample": ("made", "--hours", 0.01),
+    "ingest": ("{films}/film-01.mp4", "--library", "made", "--space", "builtin"),
+    "info": ("{library}",),
+    "report": ("{library}",),
+    "view": ("{library}", "--out", "page.html"),
+    "search": ("{library}", "a bird"),
+    "ground": ("{library}", "a bird"),
+    "duplicates": ("{library}",),
+    "frames": ("{library}", "--video", "film-01", "--at", 1, "--out", "made"),
+    "maintain": ("{library}",),
+    "doctor": (),
+    "ask": ("{library}", QUESTION, "--video", "film-01"),
+    "agents": (),
+    "eval": ("sketch", "{library}", "--annotations", "{films}/questions.jsonl", "--out", "made", "--workers", 2),
+    "export": ("clips", "{library}", "made", "--video", "film-01", "--from", 1, "--to", 2, "--exact"),
+    "remove": ("videos", "{library}", "film-01"),
+}
+"""What a command is started with; the others with `--help`."""
+REFUSED = {"doctor": (0, 1, 3), "duplicates": (0, 1), "remove": (2,)}
+"""Exit codes of those that do not end with 0."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_imports_it(trap: Trap, films: Path, library: Path, name: str) -> None:
+    line = [str(each).format(films=films, library=library) for each in COMMAND_LINES.get(name, ("--help",))]
+    trap.run(name, *line, codes=REFUSED.get(name, (0,)))
+
+
+def test_serve_imports_it_for_no_clip_and_no_stream(trap: Trap, library: Path) -> None:
+    video = Library.open(str(library)).video("film-01").video_id
+    with trap.start("serve", library, "--port", 0, "--no-browser") as server:
+        assert server.stderr is not None
+        address = next(word for line in server.stderr for word in line.split() if word.startswith("http://"))
+        for path in (
+            f"data/libraries/0/export/clip?video={video}&ranges=1-2",
+            f"data/libraries/0/videos/{video}/playback",
+            f"media/0/{video}/stream?way=transcoded&from=1",
+        ):
+            with urllib.request.urlopen(address + path, timeout=120) as reply:
+                assert (reply.status, len(reply.read()) > 0) == (200, True)
+        body = json.dumps({"model": "library", "messages": [{"role": "user", "content": QUESTION}]}).encode()
+        asked = urllib.request.Request(f"{address}v1/chat/completions", body, {"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=120) as reply:
+            assert json.load(reply)["choices"]
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+
+
+@pytest.mark.ray
+def test_workers_of_ray_do_not_import_it(trap: Trap, films: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    trap.environment["RAY_TMPDIR"] = os.environ.get("RAY_TMPDIR", "/tmp")
+    trap.run("ingest", films / "film-01.mp4", "--library", tmp_path / "made", "--space", "builtin", "--ray")

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.answer import Answer
 from agent.core.answer_rules import USUAL, AnswerRules
-from agent.core.budget import Budget
+from agent.core.budget import Budget, Ledger
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.core.side_by_side import gather_all
@@ -87,10 +87,20 @@ async def ask(
             rules,
         )
     )
-    answer = await session.account.clock.count(_answered(session, chosen, parameters))
-    answer = validate_answer(answer, question, environment)
+    try:
+        answer = await session.account.clock.count(_answered(session, chosen, parameters))
+        answer = validate_answer(answer, question, environment)
+    except Exception as error:
+        error.__dict__["ledger"] = session.account.ledger  # the calls until then were paid all the same
+        raise
     on_event(Finished(answer))
     return answer
+
+
+def spent_until(error: BaseException) -> Ledger:
+    """The bill of the question that `ask` ended with this error; an empty one if the error came before any call."""
+    ledger = getattr(error, "ledger", None)
+    return ledger if isinstance(ledger, Ledger) else Ledger()
 
 
 async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answer:

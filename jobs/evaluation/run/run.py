@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agent.errors import ModelRejected, ModelUnreachable, NoUsableReply
+from agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
 from jobs.errors import CostReached
@@ -42,8 +42,6 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample
 
 MAX_FRAMES = 256
-GONE_AFTER = 3
-"""Different questions in a row to which the endpoint gave no reply, after which it is gone."""
 CENT = 1e-9
 """Share of a limit of money by which sums of costs may be off."""
 Key = tuple[str, str]

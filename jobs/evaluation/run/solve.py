@@ -24,15 +24,7 @@ from agent.core.budget import Budget
 from agent.core.protocol import Models, ShownFrame
 from agent.core.question import Note, Segment
 from agent.environment import Detect, Environment
-from agent.errors import (
-    AllRejected,
-    BadSettings,
-    CacheDamaged,
-    ModelUnreachable,
-    NeedsLanguage,
-    TraceError,
-    UnknownAgent,
-)
+from agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
 from agent.evidence import evidence_ranges
 from agent.library_videos import EmbedText
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
@@ -61,16 +53,7 @@ ENVIRONMENTS = 256
 TEXTS = 4096
 """Texts whose vectors stay in memory."""
 PERCENT = 100.0
-ENDS_A_RUN = (
-    AllRejected,
-    BadSettings,
-    CacheDamaged,
-    ImportError,
-    NeedsLanguage,
-    TraceError,
-    UnknownAgent,
-    UsageError,
-)
+ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent, UsageError)
 """What every other sample would meet too. Any other error is one sample's: a result with that error."""
 
 log = logging.getLogger(__name__)

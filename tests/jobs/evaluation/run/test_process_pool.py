@@ -147,7 +147,11 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
 def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer, processes: Processes) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: 1 / 0')
     broken = System("mine", "broken.py", source=source)
-    solved = processes.runner.run(processes.ask(broken, questions(place, 1)[0]))
+
+    async def run() -> SolvedSample:
+        return await processes.ask(broken, questions(place, 1)[0])
+
+    solved = processes.runner.run(run())
     assert solved.result.error == "ZeroDivisionError: division by zero (broken.py, line 6)"
     assert solved.trace, "as far as it came"
 

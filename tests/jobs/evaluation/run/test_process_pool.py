@@ -190,6 +190,61 @@ def test_questions_of_a_process_that_died_are_asked_again_in_another(
     assert [each.result.option for each in processes.runner.run(run())] == [0] * len(asked)
 
 
+FAULTY = """
+import os
+from dataclasses import replace
+
+from agent.errors import AllRejected
+from agent.variants.baselines.uniform import UNIFORM
+
+class Odd(AllRejected):
+    def __init__(self, one, other):
+        super().__init__("odd")
+
+async def run(session, parameters):
+    if "number 2?" in session.question.text:
+        {fault}
+    return await UNIFORM.run(session, parameters)
+
+MINE = replace(UNIFORM, name="mine", run=run)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("os._exit(9)", "the process that asked ended with status 9 (out of memory?)"),
+        ("while True: pass", "the agent did not give its process back for 5 s"),
+    ],
+)
+def test_a_question_that_ends_its_process_takes_no_other_with_it(
+    place: Path, server: ChatServer, fault: str, says: str
+) -> None:
+    faulty = System("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault=fault))
+
+    async def run() -> list[SolvedSample]:
+        async with process_solver(setting_of(place, server), 2, grace_s=0.1, hang_s=5.0) as ask:
+            return list(await asyncio.gather(*(ask(faulty, each) for each in questions(place, 4))))
+
+    before = children()
+    solved = asyncio.run(run())
+    assert [each.result.option for each in solved] == [0, 0, None, 0]
+    assert [each.result.error for each in solved] == ["", "", says, ""]
+    assert children() == before
+
+
+def test_an_error_that_cannot_be_read_here_ends_the_run_with_its_words(
+    place: Path, server: ChatServer, processes: Processes
+) -> None:
+    faulty = System("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault="raise Odd(1, 2)"))
+
+    async def run() -> SolvedSample:
+        return await processes.ask(faulty, questions(place, 3)[2])
+
+    with pytest.raises(RuntimeError, match="Odd: odd"):
+        processes.runner.run(run())
+
+
 def children() -> list[int]:
     """The processes that ask: of this one's, those that multiprocessing began, not its resource tracker."""
     from multiprocessing import active_children

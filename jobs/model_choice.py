@@ -282,9 +282,10 @@ def _with_options(
     settings: dict[str, dict[str, Any]], given: Mapping[str, Any], file: Path
 ) -> dict[str, dict[str, Any]]:
     """Give each role what the options say and the file does not; raise for an option that no role takes."""
-    tables = [each for each in settings.values() if isinstance(each, dict)]  # what is none, `read_roles` refuses
     shared = settings.get("default")
     common = shared if isinstance(shared, dict) else {}
+    tables = [each for each in settings.values() if isinstance(each, dict)]  # what is none, `read_roles` refuses
+    tables = [each for each in tables if not str({**common, **each}.get("model")).startswith(LOCAL)]
     for name, value in given.items():
         takers = [each for each in tables if name not in {**common, **each}]
         if tables and not takers and name != "at_once":  # that one has a value where nobody gave it

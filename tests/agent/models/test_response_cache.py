@@ -173,7 +173,7 @@ def test_whatever_matters_makes_a_different_question(tmp_path: Path, other: dict
     assert len(server.seen) == 2
 
 
-MATTERS = {
+MATTERS: dict[str, Any] = {
     "model": "another",
     "temperature": 0.9,
     "max_tokens": 99,
@@ -187,7 +187,7 @@ MATTERS = {
     "images": 1,
 }
 """Settings on which a reply depends, with other values than usual."""
-MATTERS_NOT = {
+MATTERS_NOT: dict[str, Any] = {
     "key_env": None,
     "price": PRICE,
     "at_once": 1,

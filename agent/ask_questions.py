@@ -11,22 +11,35 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.answer import Answer
 from agent.core.answer_rules import USUAL, AnswerRules
-from agent.core.budget import Budget
+from agent.core.budget import Budget, Ledger
 from agent.core.protocol import Models, model_for
 from agent.core.question import Question
 from agent.core.side_by_side import gather_all
 from agent.core.stop_signal import StopSignal
+from agent.core.work_clock import time_limit
 from agent.environment import Environment
-from agent.errors import BadAnswer, BadSettings, NoUsableReply, OutOfBudget
+from agent.errors import (
+    ENDS_ALL,
+    GONE_AFTER,
+    BadAnswer,
+    BadSettings,
+    ModelUnreachable,
+    NoUsableReply,
+    OutOfBudget,
+    QuestionsFailed,
+)
 from agent.session import Session
 from agent.trace.events import Event, Finished, RunStarted
 from agent.trace.followup import PriorEvidence
 from agent.variants.base import Variant, with_settings
 from agent.variants.registry import check_fit, find_variant
 from agent.verification import Gate
+from index.errors import KinodexError
 
 ANSWER = TypeAdapter(Answer)
 UNLIMITED = Budget()
+HANG_S = 600.0
+"""Time without a call in flight or anything computed after which an agent is taken to hang."""
 TOGETHER = 8
 """Questions that `ask_many` answers at once by default."""
 
@@ -58,7 +71,8 @@ async def ask(
     `stop` ends it from any thread, as a spent budget does.
 
     Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
-    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it returns anything but an answer.
+    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it returns anything but an answer, or
+    hangs. Of all of these `spent_until` is the bill.
     Bad replies and spent budgets do not raise: they are the answer's status.
     """
     chosen = find_variant(agent)
@@ -87,15 +101,34 @@ async def ask(
             rules,
         )
     )
-    answer = await session.account.clock.count(_answered(session, chosen, parameters))
-    answer = validate_answer(answer, question, environment)
+    try:
+        answer = await session.account.clock.count(_answered(session, chosen, parameters))
+        answer = validate_answer(answer, question, environment)
+    except Exception as error:
+        error.__dict__["ledger"] = session.account.ledger  # the calls until then were paid all the same
+        raise
     on_event(Finished(answer))
     return answer
 
 
+def spent_until(error: BaseException) -> Ledger:
+    """The bill of the question that `ask` ended with this error; an empty one if the error came before any call."""
+    ledger = getattr(error, "ledger", None)
+    return ledger if isinstance(ledger, Ledger) else Ledger()
+
+
 async def _answered(session: Session, chosen: Variant, parameters: Any) -> Answer:
     gate = Gate(session) if session.rules.verify else None
-    answer = await _search(session, chosen, parameters)
+    try:
+        async with time_limit(lambda: HANG_S - session.account.idle_s) as hang:
+            answer = await _search(session, chosen, parameters)
+    except TimeoutError as error:
+        if not hang.expired():
+            raise
+        raise BadAnswer(
+            f"the agent {chosen.name!r} waited for {HANG_S:g} s for something that is no call of a model; "
+            "let it ask through its session"
+        ) from error
     return await gate.mark(answer) if gate else answer
 
 
@@ -125,25 +158,59 @@ class Task:
 async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answer]:
     """Answer many questions, at most `together` at once; the answers come in the order of the tasks.
 
-    Calls share the slots of the models that the tasks share (`Role.at_once`). If one question raises, the others
-    are cancelled.
+    Calls share the slots of the models that the tasks share (`Role.at_once`). If a question raises, the others are
+    answered all the same, and `QuestionsFailed` holds their answers; where none has one, the first error is raised.
+    What every question would meet ends them all, as do different ones in a row without a reply of the endpoint: no
+    further one begins, and those in progress are awaited.
     """
     free = asyncio.Semaphore(together)
+    answers: list[Answer | None] = [None] * len(tasks)
+    errors: dict[int, Exception] = {}
+    unheard: set[Question] = set()
 
-    async def answered(task: Task) -> Answer:
+    async def answered(number: int, task: Task) -> None:
         async with free:
-            return await ask(
-                task.question,
-                task.environment,
-                task.models,
-                agent=task.agent,
-                parameters=task.parameters,
-                budget=task.budget,
-                rules=task.rules,
-                on_event=task.on_event,
-            )
+            if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
+                return
+            try:
+                answers[number] = await ask(
+                    task.question,
+                    task.environment,
+                    task.models,
+                    agent=task.agent,
+                    parameters=task.parameters,
+                    budget=task.budget,
+                    rules=task.rules,
+                    on_event=task.on_event,
+                )
+                unheard.clear()
+            except Exception as error:
+                errors[number] = error
+                if isinstance(error, ModelUnreachable):
+                    unheard.add(task.question)
 
-    return await gather_all([answered(task) for task in tasks])
+    await gather_all([answered(number, task) for number, task in enumerate(tasks)])
+    given = [each for each in answers if each is not None]
+    if errors and not given:
+        raise errors[min(errors)]
+    if len(given) < len(tasks):
+        raise _failed(answers, errors)
+    return given
+
+
+def _failed(answers: Sequence[Answer | None], errors: Mapping[int, Exception]) -> QuestionsFailed:
+    number = next((number for number, error in errors.items() if isinstance(error, ENDS_ALL)), min(errors))
+    first = errors[number]
+    said = str(first) if isinstance(first, KinodexError) else f"{type(first).__name__}: {first}"
+    left = sum(each is None for each in answers)
+    failed = QuestionsFailed(
+        f"{left} of {len(answers)} questions got no answer, the one at place {number} because: {said}; "
+        "`answers` of this error has the others, `errors` the reasons",
+        answers,
+        errors,
+    )
+    failed.__cause__ = first
+    return failed
 
 
 def _fitting(chosen: Variant, parameters: Any, environment: Environment) -> Any:

@@ -5,7 +5,8 @@ KinodexError
     BadQuestion       the question or its options cannot be asked
     BadSettings       an agent's parameters or budget make no sense
     UnknownAgent      no agent of that name, or none in a file or module
-    BadAnswer         a plugin returned something that is not an answer to its question
+    BadAnswer         a plugin returned something that is not an answer to its question, or hangs
+    QuestionsFailed   some of many questions got no answer; it holds the answers of the others
     InvalidReply      raised by `Request.check`; a model turns it into `Exchange.invalid`
     ModelError        no reply came at all
       ModelUnreachable    the endpoint does not answer, or not in time
@@ -27,7 +28,13 @@ KinodexError
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from index.errors import KinodexError
+
+if TYPE_CHECKING:
+    from agent.answer import Answer
 
 
 class AgentError(KinodexError):
@@ -47,7 +54,20 @@ class UnknownAgent(AgentError):
 
 
 class BadAnswer(AgentError):
-    """An agent returned something that is not an answer to its question."""
+    """An agent returned something that is not an answer to its question, or nothing for long."""
+
+
+class QuestionsFailed(AgentError):
+    """Some of many questions got no answer. `answers` has those of the others, None in the places of these.
+
+    `errors` are by the number of the question, from 0; questions that were not begun any more have none.
+    """
+
+    def __init__(
+        self, message: str, answers: Sequence[Answer | None] = (), errors: Mapping[int, Exception] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.answers, self.errors = tuple(answers), dict(errors or {})
 
 
 class InvalidReply(AgentError):
@@ -123,3 +143,9 @@ class NotATrace(TraceError):
 
 class NotInTrace(TraceError):
     """A replayed run asked something that was never recorded."""
+
+
+ENDS_ALL = (AllRejected, CacheDamaged)
+"""Errors that every other question would meet too; of many, no further one is begun."""
+GONE_AFTER = 3
+"""Different questions in a row to which an endpoint gave no reply, after which it is gone: one may be too hard."""

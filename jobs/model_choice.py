@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -23,13 +24,27 @@ REPLAY = "replay:"
 LOCAL = ("local:", "constrained:")
 """A causal language model in this process, the second with constrained decoding. As --model it is the policy, and the
 built-in model all other roles."""
-REPLY_SETTINGS = {"temperature", "max_tokens", "seed", "extra", "image_side_px"}
-"""Settings of a role on which replies depend."""
+REPLY_SETTINGS = {
+    "temperature",
+    "max_tokens",
+    "reasoning",
+    "joint_schema",
+    "context_tokens",
+    "seed",
+    "extra",
+    "image_side_px",
+    "detail",
+    "images",
+}
+"""Settings of a role on which replies depend, beside its model and endpoint."""
+WHOLE_BYTES = 16 * 2**20
+"""Of a larger file of weights the beginning and the end tell it from another: a digest of all of it takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """The user's options for models. `roles_file` is a TOML file with a table for each role.
+    """The user's options for models. `roles_file` is a TOML file with a table for each role, which takes from the other
+    options what it does not say.
 
     `at_once` is the number of requests that a role has in flight unless its own settings give one; None: its default.
     `share` is the number of processes that share these. `charge_cached`: replies from the cache cost as much as new
@@ -167,6 +182,29 @@ def describe_models(choice: ModelChoice) -> dict[str, str]:
     return named
 
 
+def local_contents(choice: ModelChoice, *others: str | None) -> dict[str, str]:
+    """A digest of each trace or folder on this machine that answers, or of `others` that help: what a path holds."""
+    names = [choice.model]
+    if choice.may_use_endpoints:
+        names = [role.model for role in _roles(choice).values()]
+    named = [name for name in names if name.startswith((REPLAY, *LOCAL))]
+    places = {name: Path(name.partition(":")[2]) for name in named}
+    places |= {name: Path(name) for name in others if name is not None}
+    return {name: _content_digest(place) for name, place in places.items() if place.exists()}
+
+
+def _content_digest(place: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(each for each in (place, *place.rglob("*")) if each.is_file()):
+        size = file.stat().st_size
+        digest.update(f"{file.relative_to(place)} {size}\n".encode())
+        with file.open("rb") as content:
+            digest.update(content.read(WHOLE_BYTES))
+            content.seek(max(0, size - WHOLE_BYTES))
+            digest.update(content.read())
+    return digest.hexdigest()[:16]
+
+
 def describe_endpoints(choice: ModelChoice) -> list[str]:
     """Name each model behind an endpoint with its host and its roles: "gpt-4o at api.openai.com (policy, reward)"."""
     if not choice.may_use_endpoints:
@@ -206,29 +244,53 @@ def describe_prices(choice: ModelChoice) -> dict[str, str]:
 
 
 def _roles(choice: ModelChoice) -> dict[str, Role]:
-    from agent.models.role_config import DEFAULT_ROLE, read_roles
+    from agent.models.role_config import read_roles
 
-    settings = _settings(choice)
-    if choice.at_once is not None and isinstance(shared := settings.get(DEFAULT_ROLE), dict):
-        shared.setdefault("at_once", choice.at_once)
-    roles = read_roles(settings)
+    roles = read_roles(_settings(choice))
     return {
         name: role.model_copy(update={"at_once": max(1, role.at_once // choice.share)}) for name, role in roles.items()
     }
 
 
 def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
-    if choice.roles_file is not None:
-        try:
-            return tomllib.loads(choice.roles_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"cannot read {choice.roles_file}: {error}; give a TOML file with a table for each role, "
-                "[default] with model and base_url first"
-            ) from error
-    role: dict[str, Any] = {"model": choice.model}
+    """The settings of each role: those of the file, or of one model for all, and what the options say beside them."""
+    given: dict[str, Any] = {} if choice.at_once is None else {"at_once": choice.at_once}
     if choice.base_url:
-        role["base_url"] = choice.base_url
+        given["base_url"] = choice.base_url
     if choice.input_price or choice.output_price:
-        role["price"] = {"input": choice.input_price, "output": choice.output_price}
-    return {"default": role}
+        given["price"] = {"input": choice.input_price, "output": choice.output_price}
+    if choice.roles_file is None:
+        return {"default": {"model": choice.model, **given}}
+    if choice.model != BUILTIN:
+        raise UsageError(
+            f"got the model {choice.model} beside --models {choice.roles_file}; name it in the file's table [default]"
+        )
+    return _with_options(_read_file(choice.roles_file), given, choice.roles_file)
+
+
+def _read_file(file: Path) -> dict[str, dict[str, Any]]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"cannot read {file}: {error}; give a TOML file with a table for each role, "
+            "[default] with model and base_url first"
+        ) from error
+
+
+def _with_options(
+    settings: dict[str, dict[str, Any]], given: Mapping[str, Any], file: Path
+) -> dict[str, dict[str, Any]]:
+    """Give each role what the options say and the file does not; raise for an option that no role takes."""
+    shared = settings.get("default")
+    common = shared if isinstance(shared, dict) else {}
+    tables = [each for each in settings.values() if isinstance(each, dict)]  # what is none, `read_roles` refuses
+    tables = [each for each in tables if not str({**common, **each}.get("model")).startswith(LOCAL)]
+    for name, value in given.items():
+        takers = [each for each in tables if name not in {**common, **each}]
+        if tables and not takers and name != "at_once":  # that one has a value where nobody gave it
+            option = "--base-url" if name == "base_url" else "--input-price or --output-price"
+            raise UsageError(f"got {option}, and every role in {file} has its own {name}; leave one of them out")
+        for each in takers:
+            each[name] = value
+    return settings

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent.core.question import Question
     from agent.core.stop_signal import StopSignal
     from agent.environment import Environment
-    from agent.errors import AgentError, ModelError
+    from agent.errors import AgentError, ModelError, QuestionsFailed
     from agent.models.openai_compatible import OpenAIModel
     from agent.models.response_cache import ResponseCache
     from agent.models.role_config import Price, Role
@@ -84,6 +84,7 @@ __all__ = [
     "PipelineError",
     "Price",
     "Question",
+    "QuestionsFailed",
     "ReplayModel",
     "ResponseCache",
     "Role",
@@ -112,7 +113,7 @@ _HOMES = {
     "agent.core.question": ("Question",),
     "agent.core.stop_signal": ("StopSignal",),
     "agent.environment": ("Environment",),
-    "agent.errors": ("AgentError", "ModelError"),
+    "agent.errors": ("AgentError", "ModelError", "QuestionsFailed"),
     "agent.models.openai_compatible": ("OpenAIModel",),
     "agent.models.response_cache": ("ResponseCache",),
     "agent.models.role_config": ("Price", "Role"),

@@ -343,7 +343,7 @@ class Library:
     ) -> list[Answer]:
         """Answer many questions about the same videos, `together` at once, in order; `budget` holds for each of them.
 
-        Raises as `ask` does; if one question raises, the others are cancelled.
+        Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
         from agent.core.answer_rules import AnswerRules
         from kinodex.answers import AskArguments, answer_many

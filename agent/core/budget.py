@@ -147,6 +147,11 @@ class Account:
     def end_call(self) -> None:
         self._in_flight -= 1
 
+    @property
+    def idle_s(self) -> float:
+        """Seconds for which no call was in flight and nothing was computed."""
+        return 0.0 if self._in_flight else self.clock.idle_s
+
     def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
         spent = self._spent
         self._spent = replace(

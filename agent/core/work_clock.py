@@ -31,6 +31,13 @@ class WorkClock:
         self._parts = 0
         self._since = 0.0
         self._worked_s = 0.0
+        self._stopped_at = now()
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since the last part of the work ended; 0 while one is done."""
+        with self._lock:
+            return 0.0 if self._parts else self._now() - self._stopped_at
 
     @property
     def seconds(self) -> float:
@@ -76,7 +83,8 @@ class WorkClock:
         with self._lock:
             self._parts -= 1
             if not self._parts:
-                self._worked_s += self._now() - self._since
+                self._stopped_at = self._now()
+                self._worked_s += self._stopped_at - self._since
 
 
 class Service:

@@ -234,9 +234,17 @@ def retry_after_s(header: str | None, now_s: float) -> float | None:
     try:
         wait_s = float(header or "")
     except ValueError:
-        date = email.utils.parsedate_tz(header)
-        wait_s = math.nan if date is None else email.utils.mktime_tz(date) - now_s
+        wait_s = _date_s(header or "") - now_s
     return max(wait_s, 0.0) if math.isfinite(wait_s) else None
+
+
+def _date_s(header: str) -> float:
+    """The time of a date as mails have it, in seconds; not a number for what is none, such as the year 99999."""
+    try:
+        date = email.utils.parsedate_tz(header)
+        return math.nan if date is None else float(email.utils.mktime_tz(date))
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _wait_s(state: RetryCallState) -> float:

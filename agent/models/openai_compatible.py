@@ -14,7 +14,7 @@ from functools import cache
 from types import TracebackType
 from typing import Generic
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from agent.core.joint_schema import TITLE as JOINT_NAME
 from agent.core.protocol import Detail, Exchange, R, Request, Usage
@@ -165,8 +165,8 @@ class OpenAIModel:
         async with held(self._cache.lock(key)):
             stored = self._cache.get(key)
             if stored is not None:
-                known = self._read(_stored_completion().validate_python(stored), whole, cached=True)
-                if known.reply is not None:
+                known = self._read_stored(stored, whole)
+                if known is not None and known.reply is not None:
                     return known
             received = self._read(await self._endpoint.complete(wire_request), whole)
             if received.reply is not None:
@@ -175,6 +175,14 @@ class OpenAIModel:
 
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
         return Received(completion, *self._parse(completion, request), cached)
+
+    def _read_stored(self, stored: dict[str, object], request: Request[R]) -> Received[R] | None:
+        """Read a stored completion; None for a row in another shape, which another version wrote: it is asked again."""
+        try:
+            completion = _stored_completion().validate_python(stored)
+        except ValidationError:
+            return None
+        return self._read(completion, request, cached=True)
 
     def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
         """Content key of a request.

@@ -46,11 +46,13 @@ class ResponseCache:
             raise
 
     def get(self, key: str) -> dict[str, object] | None:
-        """The reply stored under a key, if there is one."""
+        """The reply stored under a key, if there is one; a row with anything else is deleted and asked for again."""
         with self._translated_errors():
-            row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-            reply = None if row is None else json.loads(row[0])
-        return reply if isinstance(reply, dict) else None
+            row = self._row(key)
+            reply = None if row is None else _json_object(row)
+            if row is not None and reply is None:
+                self._delete(key, row)
+        return reply
 
     def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
         """Store a reply; one that another process stored first under the same key stays.
@@ -59,10 +61,18 @@ class ResponseCache:
         other's.
         """
         with self._translated_errors():
-            if instead is not None:
-                rows = (key, json.dumps(dict(instead)))
-                self._db.execute("DELETE FROM replies WHERE key = ? AND reply = ?", rows)
+            row = None if instead is None else self._row(key)
+            if row is not None and _json_object(row) in (None, instead):
+                self._delete(key, row)
             self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
+
+    def _row(self, key: str) -> bytes | None:
+        row = self._db.execute("SELECT CAST(reply AS BLOB) FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def _delete(self, key: str, row: bytes) -> None:
+        """Delete a row as it was read: what another process has put in its place stays."""
+        self._db.execute("DELETE FROM replies WHERE key = ? AND CAST(reply AS BLOB) = ?", (key, row))
 
     def lock(self, key: str) -> asyncio.Lock:
         """A lock to hold while this key is looked up and, if it is missing, requested: others then find it stored.
@@ -86,11 +96,20 @@ class ResponseCache:
     def _translated_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, json.JSONDecodeError, OSError) as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             raise CacheDamaged(
                 f"the response cache {self.path} cannot be used: {error}; "
                 "move the file (and its -wal and -shm) away, or name another one"
             ) from error
+
+
+def _json_object(row: bytes) -> dict[str, object] | None:
+    """The JSON object that a row holds; None if it holds anything else."""
+    try:
+        value: object = json.loads(row)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -7,9 +7,10 @@ repeated.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -234,6 +235,23 @@ class Additions:
         rows = self._tables.rows("additions", one_of("video_id", video_ids), columns)
         in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
         return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
+
+    def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
+        """A digest of each of these videos that changes when it is ingested again, or something is added or deleted.
+
+        Vectors count in the space of this digest alone.
+        """
+        columns = ["video_id", "stage", "model", "rows", "added_at"]
+        held = defaultdict[str, list[str]](list)
+        for ids in chunked(sorted(video_ids)):
+            for row in self._tables.rows("additions", one_of("video_id", ids), columns).to_pylist():
+                if row["stage"] != "vectors" or row["model"] == space:
+                    held[row["video_id"]].append(" ".join(str(row[name]) for name in columns))
+        videos = self._visible.videos(video_ids)
+        return {
+            id_: hashlib.sha256("\n".join([str(row.ingested_at), *sorted(held[id_])]).encode()).hexdigest()[:16]
+            for id_, row in videos.items()
+        }
 
     def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
         """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""

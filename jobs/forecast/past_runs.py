@@ -11,7 +11,19 @@ from jobs.evaluation.run.systems import System
 
 LEAST_QUESTIONS = 5
 """Fewer questions than these say too little of a run."""
-ALIKE = ("library", "models", "budget", "rules", "subtitles", "screen_text")
+ALIKE = (
+    "benchmark",
+    "library",
+    "space",
+    "models",
+    "contents",
+    "prices",
+    "budget",
+    "rules",
+    "subtitles",
+    "screen_text",
+    "keep_captions",
+)
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""
 
 
@@ -21,11 +33,13 @@ def past_ledgers(out: Path, plan: RunPlan, system: System) -> tuple[list[Ledger]
     Empty if there is none, of at least `LEAST_QUESTIONS` questions. Folders that cannot be read are left out.
     """
     for folder in _folders(out):
-        past = _plan(folder)
-        if past is not None and _asks_alike(past, plan, system):
-            results = [each for each in read_results(folder) if each.contender == system.name and not each.error]
-            if len(results) >= LEAST_QUESTIONS:
-                return [each.ledger for each in results], folder.name
+        try:
+            results = read_results(folder) if _asks_alike(read_plan(folder), plan, system) else ()
+        except (UsageError, OSError):  # another version of kinodex wrote it, or it is damaged: a neighbour's folder
+            continue
+        own = [each.ledger for each in results if each.contender == system.name and not each.error]
+        if len(own) >= LEAST_QUESTIONS:
+            return own, folder.name
     return [], ""
 
 
@@ -33,18 +47,19 @@ def _folders(out: Path) -> list[Path]:
     """The folder itself, then those beside it, newest first."""
     if not out.parent.is_dir():
         return []
-    beside = [path for path in out.parent.iterdir() if (path / PLAN).is_file() and path != out]
-    newest = sorted(beside, key=lambda path: (path / PLAN).stat().st_mtime, reverse=True)
-    return [*([out] if (out / PLAN).is_file() else []), *newest]
+    times = {path: _written_at(path) for path in out.parent.iterdir()}
+    return sorted((path for path in times if times[path]), key=lambda path: (path == out, times[path]), reverse=True)
 
 
-def _plan(folder: Path) -> RunPlan | None:
+def _written_at(folder: Path) -> float:
+    """The time at which a run's plan was written; 0 where there is none, or none that may be read."""
     try:
-        return read_plan(folder)
-    except UsageError:  # another version of kinodex wrote it
-        return None
+        return (folder / PLAN).stat().st_mtime if (folder / PLAN).is_file() else 0.0
+    except OSError:
+        return 0.0
 
 
 def _asks_alike(past: RunPlan, now: RunPlan, system: System) -> bool:
     same = all(comparable(past, name) == comparable(now, name) for name in ALIKE)
-    return same and system in past.contenders
+    unchanged = all(now.states.get(id_, state) == state for id_, state in past.states.items())
+    return same and unchanged and system in past.contenders

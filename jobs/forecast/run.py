@@ -14,7 +14,7 @@ from agent.variants.registry import check_fit, find_variant
 from index.library import Library
 from jobs.benchmarks.samples import Sample
 from jobs.evaluation.run.make_plan import RunRequest, check_same, make_plan
-from jobs.evaluation.run.run import MAX_FRAMES
+from jobs.evaluation.run.run import MAX_FRAMES, is_asked_again
 from jobs.evaluation.run.run_folder import PLAN, RunPlan, read_plan, read_results
 from jobs.evaluation.run.solve import EnvironmentOf, environments_of
 from jobs.evaluation.run.systems import System
@@ -56,7 +56,7 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
     done = set()
     if (out / PLAN).is_file():
         check_same(read_plan(out), plan, out)
-        done = {(each.contender, each.item_id) for each in read_results(out)}
+        done = {(each.contender, each.item_id) for each in read_results(out) if not is_asked_again(each)}
     environment_of = _open_environments(context)
     forecasts: dict[str, Forecast] = {}
     for system in sorted(plan.contenders, key=lambda each: each.frames_of is not None):

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.answer import Answer, Evidence
-from agent.ask_questions import Task, ask, ask_many, default_parameters
+from agent.ask_questions import Task, ask, ask_many, default_parameters, spent_until
 from agent.core.budget import Ledger
+from agent.core.protocol import Usage
 from agent.core.question import Question
 from agent.environment import Environment
-from agent.errors import BadAnswer, BadSettings, UnknownAgent
+from agent.errors import (
+    AllRejected,
+    BadAnswer,
+    BadSettings,
+    ModelRejected,
+    ModelUnreachable,
+    QuestionsFailed,
+    UnknownAgent,
+)
 from agent.session import Session
-from agent.trace.events import Event, Finished, RunStarted
+from agent.trace.events import Event, RunStarted
 from agent.variants.base import Variant
 from agent.variants.baselines.uniform import UNIFORM, UniformParameters
 from tests.support.libraries.agent_library import ScriptedModel, explorer
@@ -85,21 +95,91 @@ def test_many_questions_at_once_stay_under_the_limit_and_in_order(environment):
     assert started == [task.question.text for task in tasks]
 
 
-def test_one_that_fails_stops_the_others(environment):
+class Unpicklable(Exception):
+    def __init__(self, one: object, other: object) -> None:
+        super().__init__("lost in a pipe")
+
+
+def raising(error: Exception) -> Callable[[Any], Any]:
+    def script(request: Any) -> Any:
+        raise error
+
+    return script
+
+
+FAILURES = {
+    "exception": ZeroDivisionError("division by zero"),
+    "no reply": ModelUnreachable("host fails (500)"),
+    "too large": ModelRejected("host finds the request too large"),
+    "refused": ModelRejected("a filter refuses this"),
+    "cannot be pickled": Unpicklable(1, 2),
+    "out of memory": MemoryError("no room"),
+}
+
+
+@pytest.mark.parametrize("kind", [*FAILURES, "hang", "no answer"])
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_one_question_that_fails_takes_no_other_with_it(
+    environment: Environment, kind: str, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.ask_questions.HANG_S", 0.3)
+
+    async def hang(session: Session, parameters: Any) -> Any:
+        await session.ask_all([])
+        await (asyncio.Event().wait() if kind == "hang" else asyncio.sleep(0))
+
+    tasks = [
+        Task(Question(f"Is it number {n}?"), environment, ScriptedModel(lambda _: ANSWER), "uniform") for n in range(5)
+    ]
+    odd = Variant("odd", "never ends", hang, UNIFORM.parameters, ("vision",))
+    model = ScriptedModel(raising(FAILURES[kind])) if kind in FAILURES else tasks[at].models
+    tasks[at] = replace(tasks[at], models=model, agent="uniform" if kind in FAILURES else odd)
+    with pytest.raises(
+        QuestionsFailed, match=f"1 of 5 questions got no answer, the one at place {at} because: "
+    ) as caught:
+        asyncio.run(ask_many(tasks, together=2))
+    failed = caught.value
+    assert [answer and answer.text for answer in failed.answers] == [None if n == at else "red" for n in range(5)]
+    assert list(failed.errors) == [at]
+    assert failed.__cause__ is failed.errors[at]
+    assert type(failed.errors[at]) is (type(FAILURES[kind]) if kind in FAILURES else BadAnswer)
+    with pytest.raises(type(failed.errors[at])):  # alone it is its own error
+        asyncio.run(ask_many([tasks[at]]))
+
+
+@pytest.mark.parametrize(
+    ("error", "begun"), [(AllRejected("a wrong key"), 2), (ModelUnreachable("gone"), 4), (ModelRejected("this one"), 9)]
+)
+def test_what_every_question_meets_ends_them_all(environment: Environment, error: Exception, begun: int) -> None:
+    """Two are under way together: the first one with an answer, the others with an error."""
     events: list[Event] = []
-
-    def failing(request):
-        raise ZeroDivisionError
-
-    class Waiting(ScriptedModel):
-        async def ask(self, request):
-            await asyncio.Event().wait()
-
-    tasks = [Task(FIRST, environment, ScriptedModel(failing), agent="uniform")]
-    tasks += [Task(NEXT, environment, Waiting(explorer), on_event=events.append)] * 3
-    with pytest.raises(ZeroDivisionError):
+    scripts = [lambda _: ANSWER, *[raising(error)] * 8]
+    tasks = [
+        Task(Question(f"Is it {n}?"), environment, ScriptedModel(script), "uniform", on_event=events.append)
+        for n, script in enumerate(scripts)
+    ]
+    with pytest.raises(QuestionsFailed, match="8 of 9 questions got no answer") as caught:
         asyncio.run(ask_many(tasks, together=1))
-    assert not any(isinstance(event, Finished) for event in events)
+    assert sum(isinstance(event, RunStarted) for event in events) == begun == 1 + len(caught.value.errors)
+    assert [answer is not None for answer in caught.value.answers] == [True] + [False] * 8
+
+
+@pytest.mark.parametrize("error", [ModelRejected("no"), ModelUnreachable("no"), AllRejected("no"), ValueError("no")])
+def test_the_bill_of_a_question_that_failed_is_known(environment: Environment, error: Exception) -> None:
+    replies = iter([explorer, explorer, explorer])
+
+    def three_then(request: Any) -> Any:
+        script = next(replies, None)
+        if script is None:
+            raise error
+        return script(request)
+
+    paid = ScriptedModel(three_then, Usage(100, 10, cost=0.5))
+    with pytest.raises(type(error)) as caught:
+        asyncio.run(ask(FIRST, environment, paid))
+    spent = spent_until(caught.value)
+    assert (spent.calls, spent.cost, spent.input_tokens) == (3, 1.5, 300)
+    assert spent_until(ValueError()) == Ledger()
 
 
 @pytest.mark.parametrize(

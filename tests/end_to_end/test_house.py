@@ -36,7 +36,7 @@ TESTED_ELSEWHERE = {
 """Modules with logic and without a test file of their own, each with the reason and the place of its tests."""
 BESIDE_THE_MIRROR = {"end_to_end", "docs", "support"}
 """Folders of tests that mirror no folder of the project."""
-NO_MODULE = {"test_exported_names"}
+NO_MODULE = {"test_exported_names", "test_kept_answers", "test_one_item"}
 """Test files of a folder, not of one of its modules."""
 NOT_PLAIN = re.compile(r"(What|Whatever|Whether|Whoever|Who|How)\b")
 

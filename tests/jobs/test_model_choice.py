@@ -78,6 +78,44 @@ def test_processes_share_what_a_role_may_have_in_flight(tmp_path: Path) -> None:
     assert [at_once(), at_once(at_once=6), at_once(at_once=6, share=3), at_once(at_once=2, share=5)] == [8, 6, 2, 1]
 
 
+GIVEN = {"base_url": "http://127.0.0.1:7/v1", "input_price": 3.0, "at_once": 5}
+
+
+@pytest.mark.parametrize("tables", ["", "[default]", "[policy]", "[policy] [vision]", "[default] [vision]"])
+@pytest.mark.parametrize("own", range(4))
+def test_what_a_file_of_roles_does_not_say_the_options_do(tables: str, own: int, tmp_path: Path) -> None:
+    """Of the last table some settings are its own, of others none; an option that no role takes is refused."""
+    said = {"base_url": '"http://127.0.0.1:8/v1"', "price": "{output = 4.0}", "at_once": "6"}
+    owned = list(said)[:own]
+    names, lines = tables.split(), list[str]()
+    for name in names:
+        lines += [name, 'model = "m"', *(f"{each} = {said[each]}" for each in owned if name == names[-1])]
+    (tmp_path / "roles.toml").write_text("\n".join(lines))
+    choice = ModelChoice(roles_file=tmp_path / "roles.toml", cache=False, **GIVEN)  # type: ignore[arg-type]
+    shared = len(names) > 1
+    if owned and not shared and names:
+        with pytest.raises(UsageError, match=r"got --base-url, and every role in .* has its own base_url"):
+            opened(choice)
+        return
+    roles = {f"[{name}]": model.role for name, model in opened(choice).items()}
+    assert set(roles) == set(names)
+    for name, role in roles.items():
+        kept = owned if name == names[-1] else []
+        assert role.base_url == ("http://127.0.0.1:8/v1" if "base_url" in kept else "http://127.0.0.1:7/v1")
+        assert (role.price.input, role.price.output) == ((0.0, 4.0) if "price" in kept else (3.0, 0.0))
+        assert role.at_once == (6 if "at_once" in kept else 5)
+    assert has_prices(choice) == bool(names)
+
+
+def test_a_role_takes_from_default_before_it_takes_from_the_options(tmp_path: Path) -> None:
+    text = '[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:8/v1"\nat_once = 6\n[vision]\nmodel = "seer"\n'
+    (tmp_path / "roles.toml").write_text(text)
+    models = opened(ModelChoice(roles_file=tmp_path / "roles.toml", cache=False, at_once=5, input_price=3.0))
+    assert {(each.role.base_url, each.role.at_once, each.role.price.input) for each in models.values()} == {
+        ("http://127.0.0.1:8/v1", 6, 3.0)
+    }
+
+
 def test_replies_are_stored_where_the_choice_says(tmp_path: Path) -> None:
     async def ask(choice: ModelChoice) -> bool:
         async with chosen_models(choice) as models_for:
@@ -117,6 +155,7 @@ def test_a_choice_has_prices_only_if_one_is_given(roles: Path) -> None:
     [
         (ModelChoice(base_url="http://localhost:1/v1"), "got --base-url without --model"),
         (ModelChoice(roles_file=Path("/nowhere/roles.toml")), "give a TOML file with a table for each role"),
+        (ModelChoice("m", roles_file=Path("/nowhere/roles.toml")), r"name it in the file's table \[default\]"),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_error(choice: ModelChoice, problem: str) -> None:

@@ -20,7 +20,9 @@ BaseUrlOption = Annotated[
     str | None,
     typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's"),
 ]
-ModelsOption = Annotated[Path | None, typer.Option(help="TOML file with a model for each role instead.")]
+ModelsOption = Annotated[
+    Path | None, typer.Option(help="TOML file with a model for each role instead; other options fill in what it lacks.")
+]
 CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
 SampleOption = Annotated[int, typer.Option(help="Number of the repetition: another number asks the models again.")]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
@@ -59,7 +61,7 @@ DryRunOption = Annotated[
 StopAtCostOption = Annotated[
     float | None,
     typer.Option(
-        help="Start no question after this run has cost this much; run again to continue. Cached replies count in full."
+        help="What this run may cost, with what is in progress; run again to continue. Cached replies count in full."
     ),
 ]
 

@@ -21,7 +21,7 @@ from jobs.evaluation.run.library_facts import complete_samples
 from jobs.evaluation.run.run_folder import IndexCost, RunPlan, comparable
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import RunContext
-from jobs.model_choice import ModelChoice, check_known_world, describe_models, describe_prices
+from jobs.model_choice import ModelChoice, check_known_world, describe_models, describe_prices, local_contents
 from jobs.open_library import find_filled_space
 
 MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
@@ -35,6 +35,7 @@ FIELD_LABELS = {
     "rules": "rules of answers",
     "at_once": "number of requests at once",
     "prices": "list of prices",
+    "contents": "content of the files that answer",
     "subtitles": "use of subtitles",
     "screen_text": "use of text on screen",
 }
@@ -119,12 +120,15 @@ def _plan(
         at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
         prices=describe_prices(context.choice),
         screen_text=context.screen_text,
+        states=library.additions.states([row.video_id for row in videos], space.digest),
+        contents=local_contents(context.choice, context.detector),
     )
 
 
 def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
     """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
     unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
+    unknown |= set() if begun.states else {"states", "contents"}
     names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
     different = [name for name in names if comparable(begun, name) != comparable(now, name)]
     if different:
@@ -175,6 +179,9 @@ def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> Inde
 
 
 def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
+    if name == "states":
+        changed = sorted(id_ for id_, state in begun.states.items() if now.states.get(id_) != state)
+        return f"{len(changed)} of the videos changed in the library since, such as {changed[0]}"
     label = FIELD_LABELS.get(name, name)
     was, is_now = _in_words(begun, name), _in_words(now, name)
     return f"{label} was {was} and is now {is_now}" if was != is_now else f"{label} is not the same ({was})"

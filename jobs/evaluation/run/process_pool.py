@@ -3,24 +3,30 @@
 Each process solves many samples side by side, as `open_solver` does. The processes write nothing: the one that started
 them writes the results. `ProcessPoolExecutor` gives none of this: a process of its pool takes one task at a time, and
 one that dies breaks the pool, with the tasks of all others.
+
+A process that died, or whose agent never gives it back, loses the samples that it had in progress; they are solved
+again, the last time each by itself, so that a sample that ends processes takes no other with it. Then it is a result
+with an error. What crosses between processes is bytes and texts, so that an error of an agent's own that cannot be
+read here is still an error, with its words.
 """
 
 from __future__ import annotations
 
 import asyncio
+import pickle
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any
 
 from index.errors import KinodexError
 from jobs.child_processes import isolated_children, without_interrupts
-from jobs.errors import UsageError
 from jobs.evaluation.run.solve import open_solver
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import (
@@ -31,10 +37,14 @@ from jobs.evaluation.run.types import (
     failed_result,
 )
 
-Job = tuple[int, System, SampleInput]
+Job = tuple[int, System, SampleInput] | tuple[int, None, None]
+"""A number, and a sample to solve; without one only a sign of life is asked for."""
 
+TRIES = 3
 GRACE_S = 5.0
 """Time that a process may take to end when its pipe is closed: a user's own agent may block its loop for ever."""
+HANG_S = 300.0
+"""Time without a sign of life after which a process is ended: an agent computes, or waits, without giving it back."""
 OPENED = 0
 """The number of the message that a process has opened the library and the models; samples have higher numbers."""
 
@@ -46,14 +56,45 @@ class _Member:
     process: BaseProcess
     pipe: Connection
     pending: dict[int, asyncio.Future[Any]]
+    hang_s: float
+    numbers: Iterator[int] = field(default_factory=lambda: count_from(OPENED + 1))
     ended: bool = False
+    hung: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def status(self) -> int | None:
-        """Wait for the end of the process, and return its exit status; of two threads that wait, one gets None."""
+    def request(self, system: System | None = None, sample: SampleInput | None = None) -> asyncio.Future[Any]:
+        """Send a sample, or ask for a sign of life; the future is None if the process ends before it replies."""
+        number = next(self.numbers)
+        future = self.pending[number] = asyncio.get_running_loop().create_future()
+        if self.ended:
+            future.set_result(None)
+        with suppress(OSError):  # it ended just now, and `receive` will find out
+            self.pipe.send((number, system, sample))
+        return future
+
+    async def watch(self) -> None:
+        """Kill the process if it gives no sign of life for too long."""
+        await asyncio.wait([self.pending[OPENED]])
+        while not self.ended:
+            alive = self.request()
+            await asyncio.wait([alive], timeout=self.hang_s)
+            if not alive.done():
+                self.hung = True
+                self.process.kill()
+                return
+            await asyncio.sleep(self.hang_s)
+
+    async def end_in_words(self) -> str:
+        """Say how the process ended, once it has."""
+        await self.join()
+        if self.hung:
+            return f"the agent did not give its process back for {self.hang_s:g} s"
+        return f"the process that asked ended with status {self.process.exitcode} (out of memory?)"
+
+    async def join(self) -> None:
+        """Wait for the end of the process; of two threads that wait, one would get no status."""
         async with self.joining:
             await asyncio.to_thread(self.process.join)
-        return self.process.exitcode
 
     async def end(self, grace_s: float) -> None:
         """Close the pipe, which ends the process; kill it if that takes longer. It writes nothing that could tear."""
@@ -61,12 +102,12 @@ class _Member:
         self.pipe.close()
         await asyncio.to_thread(wait, [self.process.sentinel], grace_s)
         self.process.kill()
-        await self.status()
+        await self.join()
 
     def receive(self) -> None:
         """Take one message, a result or an error; if the process has ended, give up all that is pending."""
         try:
-            number, reply = self.pipe.recv()
+            number, content, said = self.pipe.recv()
         except (EOFError, OSError):
             asyncio.get_running_loop().remove_reader(self.pipe.fileno())
             self.ended = True
@@ -74,7 +115,8 @@ class _Member:
                 if not future.done():
                     future.set_result(None)
             return
-        future = self.pending.pop(number)
+        future = self.pending[number] if number == OPENED else self.pending.pop(number)
+        reply = _unpacked(content, said)
         if isinstance(reply, Exception) and not future.done():
             future.set_exception(reply)
         elif not future.done():
@@ -82,41 +124,64 @@ class _Member:
 
 
 @asynccontextmanager
-async def process_solver(context: RunContext, count: int, grace_s: float = GRACE_S) -> AsyncIterator[Solve]:
+async def process_solver(
+    context: RunContext, count: int, grace_s: float = GRACE_S, hang_s: float = HANG_S
+) -> AsyncIterator[Solve]:
     """Give a function as `open_solver` does, of `count` processes, which share the limits of requests to models.
 
     At the end, samples in progress are given up; a process that does not end within `grace_s` is killed. The function
-    raises what ends a run. Samples of a process that died are results with an error.
+    raises what ends a run. A sample that ended `TRIES` processes, or gave none back for `hang_s`, is a result with an
+    error.
     """
     context = replace(context, choice=replace(context.choice, share=count))
-    members = [_start(context) for _ in range(count)]
-    numbers = count_from(OPENED + 1)
-
-    async def solve(system: System, sample: SampleInput) -> SolvedSample:
-        alive = [each for each in members if not each.ended]
-        if not alive:
-            raise UsageError(
-                f"all {count} processes that ask have ended; run again with fewer --workers (out of memory?)"
-            )
-        member = min(alive, key=lambda each: len(each.pending))
-        number = next(numbers)
-        future = member.pending[number] = asyncio.get_running_loop().create_future()
-        with suppress(BrokenPipeError):  # it ended just now, and `receive` will find out
-            member.pipe.send((number, system, sample))
-        solved: SolvedSample | None = await future
-        if solved is not None:
-            return solved
-        ended = f"the process that asked ended with status {await member.status()} (out of memory?)"
-        return SolvedSample(failed_result(system, sample, ended))
-
+    pool = _Pool(context, hang_s)
     try:
+        members = [pool.start() for _ in range(count)]
         await asyncio.gather(*(member.pending[OPENED] for member in members))
-        yield solve
+        pool.members = members
+        yield pool.solve
     finally:
-        await asyncio.gather(*(member.end(grace_s) for member in members))
+        for watching in pool.watching:
+            watching.cancel()
+        await asyncio.gather(*(member.end(grace_s) for member in pool.started))
 
 
-def _start(context: RunContext) -> _Member:
+class _Pool:
+    """Processes that solve samples; one that ended is replaced."""
+
+    def __init__(self, context: RunContext, hang_s: float) -> None:
+        self.started: list[_Member] = []
+        self.members: list[_Member] = []
+        self.watching: list[asyncio.Task[None]] = []
+        self._context, self._hang_s = context, hang_s
+        self._lonely: _Member | None = None
+        self._alone = asyncio.Lock()
+
+    def start(self) -> _Member:
+        """Start a process and watch it."""
+        member = _start(self._context, self._hang_s)
+        self.started.append(member)
+        self.watching.append(asyncio.ensure_future(member.watch()))
+        return member
+
+    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+        """Solve a sample in the process that has the fewest, and again in others if that ends."""
+        for _ in range(TRIES - 1):
+            self.members = [self.start() if each.ended else each for each in self.members]
+            member = min(self.members, key=lambda each: len(each.pending))
+            solved: SolvedSample | None = await member.request(system, sample)
+            if solved is not None:
+                return solved
+            member.pending[OPENED].result()  # raises where a process cannot open the library any more
+        async with self._alone:
+            if self._lonely is None or self._lonely.ended:
+                self._lonely = self.start()
+            member = self._lonely
+            solved = await member.request(system, sample)
+        return solved or SolvedSample(failed_result(system, sample, await member.end_in_words()))
+
+
+def _start(context: RunContext, hang_s: float) -> _Member:
     spawning = get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_work, args=(context, theirs), daemon=True)
@@ -124,9 +189,26 @@ def _start(context: RunContext) -> _Member:
         process.start()
     theirs.close()
     loop = asyncio.get_running_loop()
-    member = _Member(process, ours, {OPENED: loop.create_future()})
+    member = _Member(process, ours, {OPENED: loop.create_future()}, hang_s)
     loop.add_reader(ours.fileno(), member.receive)
     return member
+
+
+def _packed(number: int, reply: object) -> tuple[int, bytes | None, str]:
+    """Pack a reply so that it can be read at the other end: an error that cannot be pickled goes as its words."""
+    said = f"{type(reply).__name__}: {reply}" if isinstance(reply, Exception) else ""
+    try:
+        return number, pickle.dumps(reply), said
+    except Exception as error:  # whatever an agent's own error raises when it is pickled
+        return number, None, said or f"{type(error).__name__}: {error}"
+
+
+def _unpacked(content: bytes | None, said: str) -> object:
+    """Unpack a reply; an error whose class is not known here, or that cannot be made again, is one with its words."""
+    try:
+        return RuntimeError(said) if content is None else pickle.loads(content)
+    except Exception as error:
+        return RuntimeError(said) if said else error
 
 
 def _work(context: RunContext, pipe: Connection) -> None:
@@ -137,12 +219,16 @@ async def _serve(context: RunContext, pipe: Connection) -> None:
     """Solve samples until the pipe is closed at the other end."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
+
+    def send(number: int, reply: object) -> None:
+        with suppress(ConnectionError):
+            pipe.send(_packed(number, reply))
+
     async with AsyncExitStack() as stack:
         try:
             solve = await stack.enter_async_context(open_solver(context))
         except KinodexError as error:
-            with suppress(ConnectionError):
-                pipe.send((OPENED, error))
+            send(OPENED, error)
             return
 
         async def reply(number: int, system: System, sample: SampleInput) -> None:
@@ -151,23 +237,33 @@ async def _serve(context: RunContext, pipe: Connection) -> None:
             except Exception as error:  # whatever it is, it is raised where the reply is awaited
                 error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error
-            with suppress(ConnectionError):
-                pipe.send((number, result))
+            send(number, result)
 
-        def receive() -> None:
-            try:
-                job: Job = pipe.recv()
-            except (EOFError, ConnectionError):  # reset where a result was sent that nobody will read
+        def take(job: Job | None) -> None:
+            if job is None:
                 over.set()
-                return
-            task = loop.create_task(reply(*job))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
+            elif job[1] is None:
+                send(job[0], True)
+            else:
+                task = loop.create_task(reply(*job))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
 
-        loop.add_reader(pipe.fileno(), receive)
-        with suppress(ConnectionError):
-            pipe.send((OPENED, None))
+        send(OPENED, None)
+        # A thread reads, so that who sends is never held up by an agent that computes for long.
+        Thread(target=_read, args=(pipe, lambda job: loop.call_soon_threadsafe(take, job)), daemon=True).start()
         await over.wait()
-        loop.remove_reader(pipe.fileno())
         for task in tasks:
             task.cancel()
+
+
+def _read(pipe: Connection, take: Callable[[Job | None], object]) -> None:
+    """Take jobs from the other end until that closes, and then None."""
+    while True:
+        try:
+            job: Job | None = pipe.recv()
+        except (EOFError, OSError):  # reset where a result was sent that nobody will read
+            job = None
+        take(job)
+        if job is None:
+            return

@@ -1,7 +1,9 @@
 """A run of an evaluation: its samples solved by its systems, every result written as soon as it is there.
 
 Whatever ends a run, the same command continues it: a sample that has a result is not solved again. A system that gets
-as many frames as another one needed starts when that one is done with all samples.
+as many frames as another one needed starts when that one is done with all samples. A sample that the endpoint cannot
+bear is one sample's failure; the endpoint is gone when different ones fail in a row. Whatever ends a run, no further
+sample begins, and those in progress are awaited and kept: they are paid for.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,8 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agent.core.side_by_side import gather_all
-from agent.errors import ModelRejected, NoUsableReply
+from agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
 from jobs.errors import CostReached
@@ -41,6 +42,8 @@ from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample
 
 MAX_FRAMES = 256
+CENT = 1e-9
+"""Share of a limit of money by which sums of costs may be off."""
 Key = tuple[str, str]
 """A system's name and a sample's id."""
 Job = tuple[System, SampleInput]
@@ -52,8 +55,8 @@ class RunOptions:
     """Limits of a run. `samples` are in progress together; after `max_errors` samples without an answer the run ends.
 
     `retry_errors` solves the failed samples of earlier runs again, and those without one usable reply; after
-    `max_senseless` of these in a row, of one system, the run ends. When answers have cost `stop_at_cost` since the run
-    began, no further sample begins.
+    `max_senseless` of these in a row, of one system, the run ends. `stop_at_cost` is what a run may cost, with what
+    the samples in progress are expected to: as much as the costliest of that system, of which the first goes alone.
     """
 
     samples: int = 64
@@ -79,6 +82,8 @@ class Tally:
     cost: float = 0.0
     senseless: Counter[str] = field(default_factory=Counter)
     """Samples in a row without one usable reply, by system."""
+    unheard: set[str] = field(default_factory=set)
+    """Samples in a row, whatever the system, to which the endpoint gave no reply in the end."""
     began: float = field(default_factory=time.monotonic)
 
     def count(self, result: SampleResult) -> None:
@@ -88,6 +93,10 @@ class Tally:
         self.errors += bool(result.error)
         self.cost += result.ledger.cost
         self.senseless[result.contender] = self.senseless[result.contender] + 1 if result.senseless else 0
+        if result.unreachable:
+            self.unheard.add(result.item_id)
+        elif result.error or result.ledger.calls > result.ledger.cached_calls:  # else nothing was sent
+            self.unheard.clear()
 
     @property
     def complete(self) -> bool:
@@ -132,17 +141,28 @@ def run(
             begin_run(out, plan, samples)
         else:
             check_same(begun, plan, out)
-        kept = [each for each in read_results(out) if not (options.retry_errors and (each.error or each.senseless))]
+        earlier = read_results(out)
+        kept = [each for each in earlier if not is_asked_again(each, options.retry_errors)]
         done = {(each.contender, each.item_id): each for each in kept}
+        failed = {(each.contender, each.item_id) for each in earlier if each.unreachable}
         tally = Tally({each.name: len(samples) for each in plan.contenders}, Counter(each.contender for each in kept))
         try:
             with show_progress(console, tally) as on_result:
                 if not tally.complete:  # a solver would load models for nothing
-                    state = _RunState(options, out, done, append, on_result, tally)
+                    state = _RunState(options, out, done, failed, append, on_result, tally, {})
+                    for each in kept:
+                        state.note_cost(each)
                     asyncio.run(_solve_all(plan, samples, solver, state))
         finally:
-            console.print(f"{tally.summary()}; kept in {out}", soft_wrap=True, markup=False)
+            limit = options.stop_at_cost
+            over = f", more than --stop-at-cost {limit:g}" if limit is not None and tally.cost > limit else ""
+            console.print(f"{tally.summary()}{over}; kept in {out}", soft_wrap=True, markup=False)
     _write_submissions(plan, samples, list(done.values()), out)
+
+
+def is_asked_again(result: SampleResult, retry_errors: bool = False) -> bool:
+    """True for a result of an earlier run that the next one asks for again: a server that failed may do better."""
+    return result.unreachable or (retry_errors and bool(result.error or result.senseless))
 
 
 @contextmanager
@@ -186,49 +206,84 @@ def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]
     yield on_result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _RunState:
-    """The destinations of results: into `done` by system and sample, into the file, and to the progress display."""
+    """The destinations of results: into `done` by system and sample, into the file, and to the progress display.
+
+    `failed` are samples to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
+    sample by system, of those with an answer. `end` is what ended the run: then nothing begins any more.
+    """
 
     options: RunOptions
     out: Path
     done: dict[Key, SampleResult]
+    failed: set[Key]
     append: OnResult
     on_result: OnResult
     tally: Tally
+    dearest: dict[str, float]
+    end: BaseException | None = None
 
     def keep(self, solved: SolvedSample) -> None:
-        """Write a result; raise `ModelRejected` for one error too many, `NoUsableReply` for replies without sense."""
+        """Write a result, and find out if it is the one too many that ends the run."""
         result = solved.result
         if solved.trace is not None:
             write_whole(trace_file(self.out, result.contender, result.item_id), solved.trace)
         self.append(result)
         self.done[result.contender, result.item_id] = result
+        self.note_cost(result)
         self.on_result(result)
+        self.end = self.end or self._one_too_many(result)
+
+    def note_cost(self, result: SampleResult) -> None:
+        """Learn from a result what a sample of its system may cost."""
+        if not result.error:
+            name = result.contender
+            self.dearest[name] = max(self.dearest.get(name, 0.0), result.ledger.cost)
+
+    def _one_too_many(self, result: SampleResult) -> ModelRejected | ModelUnreachable | NoUsableReply | None:
+        if len(self.tally.unheard) >= GONE_AFTER:
+            return _gone(f"{len(self.tally.unheard)} different questions in a row got no reply", result)
         if self.tally.errors >= self.options.max_errors:
-            raise ModelRejected(
+            return ModelRejected(
                 f"{self.tally.errors} questions got no answer, the last because: {result.error}; all answers are kept: "
                 "correct that and run again with --retry-errors, or raise --max-errors"
             )
         if self.tally.senseless[result.contender] >= self.options.max_senseless:
-            raise NoUsableReply(
+            return NoUsableReply(
                 f"{result.contender} got no usable reply to {self.options.max_senseless} questions in a row; the last: "
                 f"{result.reason}; all answers are kept: correct that and run again with --retry-errors, or raise "
                 "--max-senseless"
             )
+        return None
 
-    @property
-    def is_spent(self) -> bool:
-        """True if the run has cost what it may cost."""
-        return self.options.stop_at_cost is not None and self.tally.cost >= self.options.stop_at_cost
+    def check_heard(self) -> None:
+        """Raise `ModelUnreachable` if no question that was sent got an answer, however few there were."""
+        sent = [each for each in self.done.values() if each.error or each.ledger.calls]
+        if sent and all(each.unreachable for each in sent):
+            raise _gone("no question got an answer", sent[-1])
 
-    def check_cost(self) -> None:
-        """Raise `CostReached` if samples are left that may not begin."""
-        if self.is_spent and not self.tally.complete:
-            raise CostReached(
-                f"this run cost {self.tally.cost:.4g}, and --stop-at-cost is {self.options.stop_at_cost:g}; "
-                "all answers are kept: run again to go on, for as much again"
-            )
+    def may_begin(self, system: System, under_way: Sequence[System]) -> bool:
+        """True if a sample of a system fits into the limit of money, beside those in progress."""
+        limit = self.options.stop_at_cost
+        if limit is None:
+            return True
+        names = [each.name for each in (*under_way, system)]
+        if not all(name in self.dearest for name in names):  # the first of a system may cost anything: it goes alone
+            return not under_way and self.tally.cost < limit
+        return self.tally.cost + sum(self.dearest[name] for name in names) <= limit * (1 + CENT)
+
+    def cost_reached(self, system: System) -> CostReached:
+        """Say that a sample of this system may not begin."""
+        limit, expected = self.options.stop_at_cost or 0.0, self.dearest.get(system.name, 0.0)
+        beside = f", the next question may cost {expected:.4g}" if self.tally.cost < limit else ""
+        todo = "run again to go on, for as much again" if self.tally.cost else "raise it to go on"
+        kept = f"all answers are kept: {todo}"
+        return CostReached(f"this run cost {self.tally.cost:.4g}{beside}, and --stop-at-cost is {limit:g}; {kept}")
+
+
+def _gone(what: str, last: SampleResult) -> ModelUnreachable:
+    return ModelUnreachable(f"{what}, the last because: {last.error}; all answers are kept: run again to go on")
 
 
 async def _solve_all(
@@ -240,8 +295,10 @@ async def _solve_all(
             systems = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
             matched = [_with_equal_frames(each, state.done) for each in systems]
             jobs = [(each, one) for each in matched for one in inputs if (each.name, one.item_id) not in state.done]
-            await _solve_jobs(solve, jobs, state)
-            state.check_cost()
+            await _solve_jobs(solve, sorted(jobs, key=lambda job: (job[0].name, job[1].item_id) in state.failed), state)
+            if state.end is not None:
+                raise state.end
+    state.check_heard()
 
 
 def _with_equal_frames(system: System, done: Mapping[Key, SampleResult]) -> System:
@@ -259,13 +316,34 @@ def _with_equal_frames(system: System, done: Mapping[Key, SampleResult]) -> Syst
 
 
 async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> None:
-    waiting: Iterator[Job] = iter(jobs)
+    """Solve samples until all are done or something ends the run; those in progress are awaited all the same."""
+    waiting = deque(jobs)
+    under_way: dict[asyncio.Task[SolvedSample], System] = {}
+    try:
+        while True:
+            while _may_begin(waiting, list(under_way.values()), state):
+                system, sample = waiting.popleft()
+                under_way[asyncio.ensure_future(solve(system, sample))] = system
+            if not under_way:
+                break
+            done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                under_way.pop(task)
+                if (error := task.exception()) is None:
+                    state.keep(task.result())
+                else:
+                    state.end = state.end or error
+    finally:  # nothing is left, unless the run is interrupted
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+    if waiting and state.end is None:
+        state.end = state.cost_reached(waiting[0][0])
 
-    async def work() -> None:
-        while not state.is_spent and (job := next(waiting, None)) is not None:
-            state.keep(await solve(*job))
 
-    await gather_all([work() for _ in range(min(state.options.samples, len(jobs)))])
+def _may_begin(waiting: deque[Job], under_way: Sequence[System], state: _RunState) -> bool:
+    has_place = bool(waiting) and len(under_way) < state.options.samples and state.end is None
+    return has_place and state.may_begin(waiting[0][0], under_way)
 
 
 def _write_submissions(plan: RunPlan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:

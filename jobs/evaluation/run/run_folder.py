@@ -56,7 +56,8 @@ class RunPlan:
     `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
     `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
     together, and `prices` are those of the models by role; plans of older runs say none of the three. `screen_text`
-    may be read by agents.
+    may be read by agents. `states` tell of each video what the library held of it, and `contents` what the files held
+    that answer; plans of older runs have neither.
     """
 
     benchmark: str
@@ -84,6 +85,8 @@ class RunPlan:
     at_once: int | None = None
     prices: Mapping[str, str] = field(default_factory=dict)
     screen_text: bool = True
+    states: Mapping[str, str] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

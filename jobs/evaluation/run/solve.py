@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import os
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -16,20 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer import Evidence
-from agent.ask_questions import ask
+from agent.ask_questions import ask, spent_until
 from agent.core.answer_rules import USUAL, AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models, ShownFrame
 from agent.core.question import Note, Segment
 from agent.environment import Detect, Environment
-from agent.errors import AllRejected, ModelRejected
+from agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
 from agent.evidence import evidence_ranges
 from agent.library_videos import EmbedText
 from agent.trace.events import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from agent.trace.trace import record as trace_line
 from agent.variants.eea.fusion import reward_entropy
 from index.embedding.model_source import SharedSwitch
+from index.errors import KinodexError
 from index.library import Library
+from jobs.errors import UsageError
 from jobs.evaluation.run.model_thread import open_model_thread
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import (
@@ -49,6 +53,10 @@ ENVIRONMENTS = 256
 TEXTS = 4096
 """Texts whose vectors stay in memory."""
 PERCENT = 100.0
+ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent, UsageError)
+"""What every other sample would meet too. Any other error is one sample's: a result with that error."""
+
+log = logging.getLogger(__name__)
 
 
 EnvironmentOf = Callable[[tuple[str, ...]], Environment]
@@ -59,8 +67,8 @@ EnvironmentOf = Callable[[tuple[str, ...]], Environment]
 async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     """Open the library and the models, and give a function that solves samples in this process.
 
-    The function raises `ModelError` if the endpoint is gone, rejects the key or has no such model. A request that is
-    refused for its content is data: a result with an error.
+    The function raises what every other sample would meet too (`ENDS_A_RUN`), such as a key that is refused. All else
+    that goes wrong with a sample is data: a result with an error, and with what was paid until then.
     """
     environment_of = open_environments(context)
     computes_little = context.detector is None and not context.choice.is_local
@@ -84,21 +92,42 @@ def make_solver(
     """Make the same function for models that are open already."""
 
     async def solve(system: System, sample: SampleInput) -> SolvedSample:
-        environment = environment_of(sample.video_ids)
-        recorder, lines = SearchRecorder(environment), io.BytesIO()
-        watching = watch(environment.source.uri)
-        with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
+        lines = io.BytesIO()
+        try:
+            environment = environment_of(sample.video_ids)
+            recorder = SearchRecorder(environment)
+            watching = watch(environment.source.uri)
+            with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
 
-            def on_event(event: Event) -> None:
-                recorder(event)
-                send(event)
-                if traces:
-                    trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
+                def on_event(event: Event) -> None:
+                    recorder(event)
+                    send(event)
+                    if traces:
+                        trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
-            result = await _solve(system, sample, (budget, rules), recorder, models_for(environment), on_event)
+                result = await _solve(system, sample, (budget, rules), recorder, models_for(environment), on_event)
+        except ENDS_A_RUN as error:
+            error.add_note(_asked(system, sample))
+            raise
+        except Exception as error:
+            result = _failed(system, sample, error)
         return SolvedSample(result, lines.getvalue() if traces else None)
 
     return solve
+
+
+def _failed(system: System, sample: SampleInput, error: Exception) -> SampleResult:
+    """Make the result of an error; one that is no sentence for users is logged with its traceback."""
+    said = str(error)
+    if not isinstance(error, KinodexError):
+        log.warning("%s", _asked(system, sample), exc_info=error)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
+    return failed_result(system, sample, said, spent_until(error), unreachable=isinstance(error, ModelUnreachable))
+
+
+def _asked(system: System, sample: SampleInput) -> str:
+    return f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}"
 
 
 async def _solve(
@@ -109,24 +138,16 @@ async def _solve(
     models: Models,
     on_event: Callable[[Event], None],
 ) -> SampleResult:
-    try:
-        answer = await ask(
-            sample.question,
-            recorder.environment,
-            models,
-            agent=system.find_variant(),
-            parameters=system.settings,
-            budget=limits[0],
-            rules=limits[1],
-            on_event=on_event,
-        )
-    except AllRejected:
-        raise
-    except ModelRejected as error:
-        return failed_result(system, sample, str(error))
-    except Exception as error:
-        error.add_note(f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}")
-        raise
+    answer = await ask(
+        sample.question,
+        recorder.environment,
+        models,
+        agent=system.find_variant(),
+        parameters=system.settings,
+        budget=limits[0],
+        rules=limits[1],
+        on_event=on_event,
+    )
     return SampleResult(
         system.name,
         sample.item_id,

@@ -62,6 +62,7 @@ class Round:
 class SampleResult:
     """One sample solved by one system. `error` is one line where no answer came at all; that counts as wrong.
 
+    Of an `unreachable` one the endpoint gave no reply in the end: the next run asks it again, after all others.
     `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
     answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
     Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
@@ -85,6 +86,7 @@ class SampleResult:
     imported: bool = False
     senseless: bool = False
     supported: bool | None = None
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,11 @@ class SolvedSample:
 Solve = Callable[[System, SampleInput], Awaitable[SolvedSample]]
 
 
-def failed_result(system: System, sample: SampleInput, error: str) -> SampleResult:
-    """Make the result of a sample that got no answer at all."""
-    line = " ".join(error.split())
-    return SampleResult(system.name, sample.item_id, None, None, None, "", 0, Ledger(), (), error=line)
+def failed_result(
+    system: System, sample: SampleInput, error: str, spent: Ledger | None = None, *, unreachable: bool = False
+) -> SampleResult:
+    """Make the result of a sample that got no answer at all, though its calls until then were paid."""
+    line, ledger = " ".join(error.split()), spent or Ledger()
+    return SampleResult(
+        system.name, sample.item_id, None, None, None, "", 0, ledger, (), error=line, unreachable=unreachable
+    )

@@ -103,7 +103,9 @@ def test_retry_after_is_honoured_in_seconds() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), (email.utils.formatdate(1030), 30.0), ("soon", None), ("nan", None)],
+    [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), (email.utils.formatdate(1030), 30.0), ("soon", None), ("nan", None)]
+    + [(f"Fri, 31 Dec {year} 23:59:59 GMT", None) for year in (99999, 10**12)]
+    + [("Fri, 31 Dec 2026 23:59:59 +" + "9" * 400, None), ("9" * 400, None)],
 )
 def test_retry_after_is_read_as_a_number_or_a_date(header: str | None, seconds: float | None) -> None:
     assert retry_after_s(header, now_s=1000.0) == seconds

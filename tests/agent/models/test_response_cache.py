@@ -21,9 +21,24 @@ from agent.core.question import Question
 from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.response_cache import ResponseCache
+from agent.models.role_config import Role
 from agent.requests.tree import ScoreSegments
+from jobs.model_choice import REPLY_SETTINGS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
-from tests.support.servers.wire import GO, HOME, QUERIES, SCORES, Walk, ask, discover, frame, role, score
+from tests.support.servers.wire import (
+    ANSWER,
+    GO,
+    HOME,
+    QUERIES,
+    SCORES,
+    Walk,
+    ask,
+    decide,
+    discover,
+    frame,
+    role,
+    score,
+)
 
 
 class Call(BaseModel):
@@ -158,12 +173,83 @@ def test_whatever_matters_makes_a_different_question(tmp_path: Path, other: dict
     assert len(server.seen) == 2
 
 
-@pytest.mark.parametrize("other", [{"price": PRICE}, {"timeout_s": 3.0}, {"at_once": 1}])
-def test_what_does_not_matter_does_not(tmp_path: Path, other: dict) -> None:
-    with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: SCORES) as server:
-        ask(server, score(), cache=cache)
-        [exchange] = ask(server, score(), cache=cache, **other)
-    assert exchange.cached
+MATTERS: dict[str, Any] = {
+    "model": "another",
+    "temperature": 0.9,
+    "max_tokens": 99,
+    "reasoning": False,
+    "joint_schema": True,
+    "context_tokens": 9999,
+    "seed": 4,
+    "extra": {"reasoning_effort": "low"},
+    "image_side_px": 32,
+    "detail": "low",
+    "images": 1,
+}
+"""Settings on which a reply depends, with other values than usual."""
+MATTERS_NOT: dict[str, Any] = {
+    "key_env": None,
+    "price": PRICE,
+    "at_once": 1,
+    "timeout_s": 3.0,
+    "attempts": 1,
+    "give_up_after_s": 1.0,
+}
+
+
+@pytest.mark.parametrize("setting", [*MATTERS, *MATTERS_NOT])
+def test_a_stored_reply_is_used_only_if_all_settings_that_it_depends_on_are_the_same(
+    tmp_path: Path, setting: str
+) -> None:
+    """Of those that matter the plan of a run tells too: `jobs.model_choice`."""
+    assert {*MATTERS, *MATTERS_NOT, "base_url"} == set(Role.model_fields), "say of a new one if replies depend on it"
+    assert set(MATTERS) - {"model"} == REPLY_SETTINGS
+    with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: ANSWER, models=("tester", "another")) as server:
+        ask(server, decide(), cache=cache)
+        [exchange] = ask(server, decide(), cache=cache, **{setting: (MATTERS | MATTERS_NOT)[setting]})
+    assert exchange.cached == (setting in MATTERS_NOT)
+
+
+OTHER_SHAPES = [
+    b"null",
+    b"[]",
+    b"{}",
+    b"7",
+    b'"text"',
+    b"not json",
+    b"",
+    b"\xff\xfe\x00",
+    b"[" * 100_000,
+    b'{"a": ' * 100_000,
+    b'{"text": 5}',
+    b'{"text": null}',
+    b'{"text": "x", "calls": "many"}',
+    b'{"text": "x", "input_tokens": 1e400}',
+    b'{"text": "\\ud800"}',
+    b'{"completion": {"text": "x"}}',
+]
+"""Rows that are no stored completion: of another version, or damaged."""
+
+
+@pytest.mark.parametrize("row", OTHER_SHAPES, ids=range(len(OTHER_SHAPES)))
+@pytest.mark.parametrize("kind", [bytes, str])
+def test_a_row_in_another_shape_is_asked_for_again_and_replaced(tmp_path: Path, row: bytes, kind: type) -> None:
+    stored: object = row if kind is bytes else row.decode(errors="replace")
+    with ChatServer(lambda _: QUERIES) as server:
+        with ResponseCache(tmp_path / "c") as cache:
+            ask(server, discover(), kites(), cache=cache)
+        with closing(sqlite3.connect(tmp_path / "c")) as database, database:
+            key = database.execute("SELECT key FROM replies ORDER BY rowid").fetchone()[0]
+            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (stored, key))
+        with ResponseCache(tmp_path / "c") as cache:
+            again, other, kept = ask(server, discover(), kites(), discover(), cache=cache)
+    assert (again.cached, other.cached, kept.cached) == (False, True, True)
+    assert again.reply == kept.reply is not None
+
+
+def kites() -> Any:
+    """Another request with the same reply."""
+    return replace(discover(), question=Question("How many kites are there?"))
 
 
 def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:

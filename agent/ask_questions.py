@@ -128,6 +128,8 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
     Calls share the slots of the models that the tasks share (`Role.at_once`). If one question raises, the others
     are cancelled.
     """
+    if together < 1:
+        raise BadSettings(f"got {together} questions at once; give 1 or more")
     free = asyncio.Semaphore(together)
 
     async def answered(task: Task) -> Answer:

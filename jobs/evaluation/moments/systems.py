@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agent.core.side_by_side import run_now
 from agent.environment import Environment
 from agent.retrieval.line_matches import AnchorsFrom
 from index.clock import player_s
@@ -107,7 +107,7 @@ def _asked(name: str, bench: Bench, case: Case) -> Result:
     agent = name.removeprefix(AGENT)
     call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
     try:
-        return _result(case, name, asyncio.run(call))
+        return _result(case, name, run_now(call))
     except AllRejected:
         raise
     except (BadQuestion, ModelRejected, NeedsPictures) as error:  # of this search alone: others may succeed

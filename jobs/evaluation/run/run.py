@@ -6,7 +6,6 @@ as many frames as another one needed starts when that one is done with all sampl
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections import Counter
@@ -20,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agent.core.side_by_side import gather_all
+from agent.core.side_by_side import gather_all, run_now
 from agent.errors import ModelRejected, NoUsableReply
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
@@ -139,7 +138,7 @@ def run(
             with show_progress(console, tally) as on_result:
                 if not tally.complete:  # a solver would load models for nothing
                     state = _RunState(options, out, done, append, on_result, tally)
-                    asyncio.run(_solve_all(plan, samples, solver, state))
+                    run_now(_solve_all(plan, samples, solver, state))
         finally:
             console.print(f"{tally.summary()}; kept in {out}", soft_wrap=True, markup=False)
     _write_submissions(plan, samples, list(done.values()), out)

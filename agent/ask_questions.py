@@ -163,6 +163,8 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
     What every question would meet ends them all, as do different ones in a row without a reply of the endpoint: no
     further one begins, and those in progress are awaited.
     """
+    if together < 1:
+        raise BadSettings(f"got {together} questions at once; give 1 or more")
     free = asyncio.Semaphore(together)
     answers: list[Answer | None] = [None] * len(tasks)
     errors: dict[int, Exception] = {}

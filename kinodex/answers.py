@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from agent.answer import Answer
 from agent.ask_questions import Task, ask, ask_many
@@ -16,6 +14,7 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models
 from agent.core.question import Question
+from agent.core.side_by_side import run_now
 from agent.core.stop_signal import StopSignal
 from agent.environment import Environment
 from agent.trace.events import Event
@@ -25,8 +24,6 @@ from agent.variants.base import Variant
 from agent.variants.registry import find_variant
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, check_known_world, chosen_models
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +103,3 @@ async def _models(environment: Environment, request: AskArguments) -> AsyncItera
         check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
     async with chosen_models(choice) as models:
         yield models(environment)
-
-
-def run_now(call: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end; where an event loop runs already (in a notebook, say) on a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(call)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, call).result()

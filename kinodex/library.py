@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from index.rows import VideoRow
-from kinodex.arguments import VideoName, library_place, name_of, names_of, path_of, question_of, usage_error
+from kinodex.arguments import (
+    EvidenceFrom,
+    Table,
+    VideoName,
+    checked,
+    earlier_path,
+    library_place,
+    name_of,
+    names_of,
+    question_of,
+    trace_path,
+    usage_error,
+)
 from kinodex.frame import Frame, frame_of_hit, frames_at, frames_of
 from kinodex.query_vector import query_vector
-from kinodex.searching import Table, find_hits
+from kinodex.searching import find_hits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +59,7 @@ if TYPE_CHECKING:
     from kinodex.datasets import TorchOptions
 
 
+@checked
 def open(uri: str | Path, *, space: str | None = None) -> Library:
     """Open the library at `uri`: a folder, or any URI that Lance takes. `space` names one of its embedding spaces.
 
@@ -92,6 +105,7 @@ class Library:
 
     # Searching
 
+    @checked
     def search(
         self,
         query: str | Image | NDArray[Any],
@@ -126,13 +140,14 @@ class Library:
     def _image_tower(self) -> Any:
         return self._reader.load_space(self.space, "image")
 
+    @checked
     def ground(
         self,
         text: str,
         *,
         videos: VideoName | Sequence[VideoName] = (),
         most: int = 5,
-        evidence_from: Literal["both", "pictures", "words"] = "both",
+        evidence_from: EvidenceFrom = "both",
         least: float | None = None,
         agent: str | Variant | None = None,
         **asking: Any,
@@ -156,6 +171,7 @@ class Library:
         rows = self._reader.videos_named(names_of(videos)) if videos else []
         return ground(self._reader, environment, text, rows, most=most, evidence_from=evidence_from, least=least)
 
+    @checked
     def duplicates(
         self, videos: VideoName | Sequence[VideoName] = (), *, min_s: float = 5.0, every_s: float = 30.0
     ) -> list[Duplicate]:
@@ -171,6 +187,7 @@ class Library:
 
     # Reading
 
+    @checked
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
         """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
         return frames_at(self._reader, self.video(video), times_s)
@@ -196,6 +213,7 @@ class Library:
 
     # Many frames at once
 
+    @checked
     def to_arrow(
         self,
         columns: Sequence[str] = ("video_id", "title", "frame_no", "time_s", "vector"),
@@ -212,6 +230,7 @@ class Library:
 
         return arrow_reader(self._reader, columns, names_of(videos), self.space, float32)
 
+    @checked
     def to_torch(
         self,
         columns: Sequence[str] = ("video_id", "time_s", "image", "vector"),
@@ -229,6 +248,7 @@ class Library:
 
         return torch_batches(self._reader, columns, names_of(videos), self.space, options)
 
+    @checked
     def to_ray(
         self,
         columns: Sequence[str] = ("video_id", "title", "frame_no", "time_s", "jpeg"),
@@ -252,18 +272,21 @@ class Library:
         """Captions that `kinodex add captions` or `kinodex import captions` brought."""
         return self._reader.captions(self.video(video).video_id)
 
+    @checked
     def transcript(
         self, video: VideoName, start_s: float | None = None, end_s: float | None = None
     ) -> list[TranscriptRow]:
         """Lines of subtitles and of recognised speech that share some time with `[start_s, end_s)`."""
         return self._reader.transcript(self.video(video).video_id, start_s, end_s)
 
+    @checked
     def screen_text(
         self, video: VideoName, start_s: float | None = None, end_s: float | None = None
     ) -> list[ScreenTextRow]:
         """Lines of text on screen that share some time with `[start_s, end_s)`, by the newest reader."""
         return self._reader.screen_text.rows(self.video(video).video_id, start_s, end_s)
 
+    @checked
     def detections(self, video: VideoName, label: str | None = None) -> list[DetectionRow]:
         """Things found by `kinodex add detections`, of one label or of all."""
         return self._reader.detections(self.video(video).video_id, None, None, label)
@@ -276,6 +299,7 @@ class Library:
 
         return Environment.open(self._reader, *names_of(videos), space=self.space)
 
+    @checked
     def ask(
         self,
         question: str | Question,
@@ -319,13 +343,14 @@ class Library:
             rules or AnswerRules(),
             anyway,
             cache,
-            path_of(trace),
-            path_of(after),
+            trace_path(trace),
+            earlier_path(after),
             on_event or (lambda event: None),
             stop,
         )
         return answer_one(self.environment(*names_of(videos)), question_of(question, options), request)
 
+    @checked
     def ask_many(
         self,
         questions: Sequence[str | Question],

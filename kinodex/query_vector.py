@@ -31,13 +31,15 @@ def query_vector(
         vector = text_tower().embed_text([query])[0]
         return vector
     if isinstance(query, np.ndarray) and query.ndim == 1:
+        if query.dtype.kind not in "fiu":
+            raise usage_error(f"got a vector of {query.dtype}; give real numbers")
         length = float(np.linalg.norm(query))
         if not np.isfinite(length) or length == 0.0:
             raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
         vector = (query / length).astype(np.float32)
         return vector
     pixels = np.asarray(_upright(query).convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise usage_error(
             f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
             "[height, width, 3], or a vector [dim]"

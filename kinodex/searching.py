@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from kinodex.arguments import usage_error
+from kinodex.arguments import Table, usage_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from index.library_reader import LibraryReader
     from index.rows import Hit, Scope
-
-Table = Literal["all", "frames", "words", "captions", "transcript", "text"]
 
 
 def find_hits(

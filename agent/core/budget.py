@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 
 from agent.core.protocol import ShownFrame, Usage
 from agent.core.question import SCREEN_TEXT, Note
@@ -75,8 +76,11 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("rounds", "frames", "tokens", "seconds", "cost"):
             limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise BadSettings(f"got a budget of {limit} {name}; give more than 0, or leave it out")
+            kind, kind_name = (Real, "number") if name in ("seconds", "cost") else (Integral, "whole number")
+            if limit is None:
+                continue
+            if not isinstance(limit, kind) or isinstance(limit, bool) or not 0 < float(limit) < math.inf:
+                raise BadSettings(f"got a budget of {limit!r:.40} {name}; give a {kind_name} above 0, or leave it out")
 
 
 @dataclass(slots=True)

@@ -42,6 +42,8 @@ class Question:
     earlier: tuple[Earlier, ...] = ()
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.text, str) and all(isinstance(each, str) for each in self.options)):
+            raise BadQuestion(f"got {(self.text, *self.options)!r:.80}; a question and its options are texts")
         if not self.text.strip():
             raise BadQuestion("the question is empty; write what you want to know about the video")
         if len(self.options) == 1 or len(self.options) > MAX_OPTIONS:

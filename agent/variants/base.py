@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent.answer import Answer
 from agent.errors import BadSettings
 from agent.session import Session
 
 P = TypeVar("P")
+FINITE = ConfigDict(allow_inf_nan=False)
 Table = Literal["captions", "transcript", "screen text", "detections"]
 
 
@@ -64,7 +65,7 @@ def with_settings(parameters: P, settings: Mapping[str, Any]) -> P:
             near = difflib.get_close_matches(name, kinds, n=1, cutoff=LEAST_LIKENESS) or sorted(kinds)
             raise BadSettings(f"there is no parameter {name!r}; {_offer(near)}")
         try:
-            values[name] = TypeAdapter(kinds[name]).validate_python(value)
+            values[name] = TypeAdapter(kinds[name], config=FINITE).validate_python(value)
         except ValidationError as error:
             raise BadSettings(f"got {name}={value!r}; {error.errors()[0]['msg']}") from error
     # dataclasses.replace asks for a dataclass, which P cannot say

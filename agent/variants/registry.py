@@ -41,6 +41,8 @@ def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
     """
     if isinstance(agent, Variant):
         return _distinct(agent, agent.name)
+    if not isinstance(agent, str):
+        raise UnknownAgent(f"got {agent!r:.60} for an agent; give a name of `kinodex agents`, FILE.py or a Variant")
     return _distinct(_plugin(agent, source), agent) if is_plugin(agent) else variant_named(agent, advice=OWN)
 
 

@@ -78,7 +78,7 @@ def test_ask_and_ask_many_for_those_who_have_a_loop(opened: kinodex.Library) -> 
 def test_one_text_where_a_list_is_meant_is_refused_or_understood(opened: kinodex.Library) -> None:
     assert opened.ask(BIRD, videos="film-01").text == "black"
     assert opened.ask(BIRD, videos=opened.video("film-01")).text == "black"
-    with pytest.raises(kinodex.UsageError, match="got the text 'black' for options"):
+    with pytest.raises(kinodex.UsageError, match="got options='black'"):
         opened.ask(BIRD, "black")
     with pytest.raises(kinodex.UsageError, match="got one text for questions"):
         opened.ask_many(BIRD)
@@ -88,3 +88,11 @@ def test_a_question_is_stopped_with_the_best_answer_so_far(opened: kinodex.Libra
     stop = kinodex.StopSignal()
     answer = opened.ask("What colour is the bird on the moon?", on_event=lambda event: stop.stop(), stop=stop)
     assert (answer.status, answer.reason, answer.ledger.calls) == ("budget_exhausted", "stopped", 0)
+
+
+def test_an_evaluation_runs_where_an_event_loop_runs_already(library: Path, films: Path, tmp_path: Path) -> None:
+    async def cell_of_a_notebook() -> kinodex.EvalReport:
+        questions = films / "questions.jsonl"
+        return kinodex.eval(library, "sketch", questions, tmp_path / "run", agents="random", controls=False, limit=2)
+
+    assert asyncio.run(cell_of_a_notebook()).complete

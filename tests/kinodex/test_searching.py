@@ -10,7 +10,8 @@ import pytest
 from index.library import Library
 from index.rows import Scope
 from jobs.errors import UsageError
-from kinodex.searching import Table, find_hits
+from kinodex.arguments import Table
+from kinodex.searching import find_hits
 
 
 def test_each_table_gives_hits_of_its_own_kind(library: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.core.side_by_side import run_now
 from agent.environment import Environment
 from agent.retrieval.line_matches import AnchorsFrom
 from index.clock import player_s
@@ -102,7 +102,7 @@ def _asked(name: str, bench: Bench, case: Case) -> Result:
     environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
     agent = name.removeprefix(AGENT)
     call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
-    return _result(case, name, asyncio.run(call))
+    return _result(case, name, run_now(call))
 
 
 def _result(case: Case, name: str, grounding: Grounding) -> Result:

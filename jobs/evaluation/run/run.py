@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from agent.core.side_by_side import run_now
 from agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
@@ -152,7 +153,7 @@ def run(
                     state = _RunState(options, out, done, failed, append, on_result, tally, {})
                     for each in kept:
                         state.note_cost(each)
-                    asyncio.run(_solve_all(plan, samples, solver, state))
+                    run_now(_solve_all(plan, samples, solver, state))
         finally:
             limit = options.stop_at_cost
             over = f", more than --stop-at-cost {limit:g}" if limit is not None and tally.cost > limit else ""

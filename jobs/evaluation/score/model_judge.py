@@ -6,14 +6,13 @@ whatever ends the judging, the same command continues it; answers without a vali
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.core.protocol import Model
-from agent.core.side_by_side import gather_all
+from agent.core.side_by_side import gather_all, run_now
 from agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer
@@ -51,7 +50,7 @@ def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, in
     with open_for_append(run / JUDGED) as append:
         judge = judge_name(choice)
         cases = open_cases(run, judge)
-        return asyncio.run(_judge_all(cases, choice, append, on_progress))
+        return run_now(_judge_all(cases, choice, append, on_progress))
 
 
 def judge_name(choice: ModelChoice) -> str:

@@ -14,7 +14,7 @@ from agent.errors import BadSettings
 
 @pytest.mark.parametrize("limit", [{"rounds": 0}, {"frames": -1}, {"cost": 0.0}, {"seconds": -2.0}])
 def test_budgets_that_allow_nothing(limit):
-    with pytest.raises(BadSettings, match="more than 0"):
+    with pytest.raises(BadSettings, match="above 0"):
         Budget(**limit)
 
 

@@ -70,14 +70,14 @@ def _check(library: Library, stage: str, video_ids: Sequence[str] | None) -> tup
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]), ["video_id", "model", "rows"])
     promised = {(row["video_id"], row["model"]): row["rows"] for row in rows.to_pylist()}
-    held = _held(library, stage, chosen)
+    held = held_rows(library, stage, chosen)
     gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
     stray = {key for key in promised if key[0] in gone}
     broken = {key for key, count in promised.items() if held[key] != count}
     return (held.keys() - promised.keys()) | stray, broken - stray
 
 
-def _held(library: Library, stage: str, chosen: Sequence[Filter]) -> Counter[Key]:
+def held_rows(library: Library, stage: str, chosen: Sequence[Filter] = ()) -> Counter[Key]:
     """Count the rows of a stage's tables, by video and model."""
     tables = library.tables
     held: Counter[Key] = Counter()

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
-from index.errors import NewerLibrary, NotALibrary, OlderLibrary
+from index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
@@ -29,6 +29,8 @@ SENTENCES_PREFIX = "sentences_"
 FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
+LATE_COLUMNS = (CHECKSUM, "words")
+"""Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
     "detections": "detections",
@@ -100,10 +102,12 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
-    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or OlderLibrary."""
+    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary, OlderLibrary or LibraryDamaged."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
+    if not metadata[FORMAT_KEY].isdigit():
+        raise _altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
     version = int(metadata[FORMAT_KEY])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
@@ -111,8 +115,31 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
         raise OlderLibrary(
             f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos into a new library"
         )
-    fingerprint = Fingerprint(**json.loads(metadata[SPACE_KEY]))
-    return Heading(version, json.loads(metadata[SETTINGS_KEY]), fingerprint)
+    check_columns(schema, VIDEOS, "videos", uri)
+    try:
+        settings: dict[str, Any] = json.loads(metadata[SETTINGS_KEY])
+    except (KeyError, ValueError) as error:
+        raise _altered(f"the settings of {uri}", str(error)) from error
+    return Heading(version, settings, read_space(schema, uri))
+
+
+def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
+    """Raise LibraryDamaged if a table lacks a column that it has in every library."""
+    lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
+    if lacks:
+        raise _altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+
+
+def read_space(schema: pa.Schema, name: str) -> Fingerprint:
+    """Read the space from the metadata of `videos` or of a table of vectors; raises LibraryDamaged, naming it."""
+    try:
+        return Fingerprint(**json.loads(schema.metadata[SPACE_KEY]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _altered(f"the space of {name}", str(error)) from error
+
+
+def _altered(what: str, why: str) -> LibraryDamaged:
+    return LibraryDamaged(f"cannot read {what}: it is not what was written ({why[:200]}); restore it from a copy")
 
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:

@@ -166,12 +166,13 @@ class VideoWriter:
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
 
-        The row in `videos` goes first, so that nobody sees the rest.
+        The row in `videos` goes before the rest, so that nobody sees that; and what the log says of sources before it,
+        or rows of a deletion that was interrupted would look like those of a video whose row was lost.
         """
         tables = self._tables
         for ids in chunked(video_ids):
             for name in (
-                *("videos", "sources", "frames", self._vectors_table, "segments", "additions"),
+                *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
                 *present(tables, ("clips", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),

@@ -26,7 +26,11 @@ FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
-FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
+KEY_BITS = 24
+"""Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
+FRAME_NO_BITS = 32
+"""More than enough for any number of a frame, which is an int32: for keys that are not stored."""
+LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 LATE_COLUMNS = (CHECKSUM, "words")
@@ -52,10 +56,10 @@ class Heading:
 
 
 def frame_key(video_id: str, frame_no: int) -> int:
-    """Make an integer of (video, frame): 39 bits of the id's sha256, then 24 of the number.
+    """Make an integer of (video, frame): 39 bits of the id's sha256 plus the number above its 24 bits, then these.
 
     One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two
-    videos may share a key's upper bits, so a reader checks `video_id` too.
+    videos may share a key's upper bits, so a reader checks `video_id` too; frames of one video never share a key.
     """
     return int(frame_keys(video_id, [frame_no])[0])
 
@@ -63,11 +67,12 @@ def frame_key(video_id: str, frame_no: int) -> int:
 def frame_keys(video_id: str, frame_nos: Sequence[int]) -> NDArray[np.int64]:
     """Make the keys of frames of one video; raises ValueError for a number that does not fit."""
     numbers = np.asarray(frame_nos, np.int64)
-    wrong = numbers[(numbers < 0) | (numbers >= 1 << FRAME_NO_BITS)]
+    wrong = numbers[(numbers < 0) | (numbers > LAST_FRAME_NO)]
     if len(wrong):
-        raise ValueError(f"frame_no {wrong[0]} is not in [0, {1 << FRAME_NO_BITS})")
-    upper = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
-    keys: NDArray[np.int64] = upper << FRAME_NO_BITS | numbers
+        raise ValueError(f"frame_no {wrong[0]} is not in [0, {LAST_FRAME_NO}]")
+    of_video = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
+    upper = (of_video + (numbers >> KEY_BITS)) & ((1 << 39) - 1)
+    keys: NDArray[np.int64] = upper << KEY_BITS | numbers & ((1 << KEY_BITS) - 1)
     return keys
 
 

@@ -11,7 +11,7 @@ from index.errors import QueryError, TimeOutside
 from index.rows import StoredFrame, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal, of_frames
-from index.store.schema import FRAME_NO_BITS
+from index.store.schema import LAST_FRAME_NO
 
 EXACT_S = 1e-6
 COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
@@ -29,7 +29,7 @@ def read_frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> li
     numbers = [int(number) for number in frame_nos]
     if not numbers:
         return []
-    possible = [number for number in numbers if 0 <= number < 1 << FRAME_NO_BITS]
+    possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
     rows = tables.rows("frames", of_frames(video.video_id, possible), COLUMNS).to_pylist()
     stored = {row["frame_no"]: StoredFrame(**row) for row in rows}
     for number in numbers:

@@ -100,6 +100,18 @@ def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
     assert audit(mended).problems == ()
 
 
+def test_a_video_that_cannot_be_kept_is_a_failure_and_the_others_are_there(tmp_path: Path) -> None:
+    films = [tiny_film(tmp_path / f"{name}.mp4", 2, number) for number, name in enumerate(("boat", "kite"))]
+    sources = [Source(str(films[0]), "half a letter: \ud800"), Source(str(films[1]), "kite")]
+    report = run_ingest(IngestConfig(**SMALL), sources, str(tmp_path / "library"))
+    assert counts(report) == (1, 0, 1)
+    library = Library.open(str(tmp_path / "library"))
+    (failure,) = library.ingest_log.failures()
+    assert (failure.stage, failure.error_class, failure.uri) == ("write", "NotKept", str(films[0]))
+    assert [row.title for row in library.videos()] == ["kite"]
+    assert audit(library).problems == ()
+
+
 @pytest.mark.slow
 def test_a_silent_web_server_costs_its_video_the_time_that_is_allowed(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")

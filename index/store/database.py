@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,11 +23,11 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from index.embedding.model_source import absolute_name
 from index.embedding.space import Fingerprint
-from index.errors import LibraryDamaged, NotALibrary, SpaceMismatch, StorageError, StorageFull
+from index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
 from index.store.memory import free_memory_bytes, index_cache_bytes
-from index.store.newest_state import newest_state
+from index.store.newest_state import Mark, is_another, newest_state, state_mark
 from index.store.quiet_lance import Session, lance
 from index.store.schema import VECTORS_PREFIX, read_space
 
@@ -49,6 +50,8 @@ TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
 
+State = tuple[int, datetime | int]
+"""Number of a table's state, and the time of its commit."""
 Result = TypeVar("Result")
 
 
@@ -167,7 +170,7 @@ class Tables:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
-        self._open: dict[str, LanceDataset] = {}
+        self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, which searches nothing.
@@ -183,19 +186,22 @@ class Tables:
             return self._newest(name)
 
     def _newest(self, name: str) -> LanceDataset:
-        known, where = self._open.get(name), table_place(self.uri, name)
+        known, mark = self._open.get(name, (None, None))
+        where = table_place(self.uri, name)
+        folder = Path(where) if is_local(self.uri) else None
         self._session = self._session or _new_session()
         try:
-            if known is None:
-                newest = lance.dataset(where, session=self._session)
-            else:
-                newest = newest_state(known, Path(where) if is_local(self.uri) else None)
+            new = lance.dataset(where, session=self._session) if known is None else newest_state(known, folder, mark)
         except ValueError as error:
             if meanings_of(error):
                 raise
             raise _damaged(self.uri, str(error)) from error  # the list of its files is not what was written
-        self._open[name] = newest  # never written through, so that any thread may copy it
-        return copy(newest)
+        if known is not None and is_another(known, new, folder, mark):
+            if not new.schema.equals(known.schema, check_metadata=True):
+                raise LibraryError(f"{self.uri} was made again with another model or settings; open it again")
+            self._open.clear()  # the other tables were made again, too
+        self._open[name] = new, state_mark(folder, new.version)  # never written through: any thread may copy it
+        return copy(new)
 
     def create(self, name: str, schema: pa.Schema, rows: pa.Table | None = None) -> None:
         """Make a table, with rows or without, if there is none of that name."""
@@ -270,7 +276,7 @@ class Tables:
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table, which never change: so its newest state need not be looked for."""
         with storage_errors(self.uri):
-            return (self._open[name] if name in self._open else self[name]).schema
+            return (self._open[name][0] if name in self._open else self[name]).schema
 
     def update(self, name: str, where: Filter, values: Mapping[str, Value]) -> int:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""
@@ -320,8 +326,13 @@ class Tables:
             return sum(data_bytes(self[name]) for name in names)
 
     def version(self, name: str) -> int:
-        """Return a number that changes whenever the table does."""
+        """Return a number that changes whenever the table does, unless it is deleted and made again."""
         return int(self[name].version)
+
+    def state(self, name: str) -> State:
+        """Identify the newest state of a table, for caches: no other has it, of a table made again neither."""
+        newest = self[name]
+        return int(newest.version), newest.get_version()["timestamp"]
 
 
 def _new_session() -> Session:

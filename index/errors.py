@@ -18,6 +18,7 @@
     │   ├── StorageFull         no room left where the library lives
     │   ├── UnsafeStore         an object store where commits can be lost
     │   └── StorageError        the place cannot be read or written for another reason
+    │       └── LibraryDamaged  a part of the library is missing or is not what was written
     └── SpaceError
         ├── UnknownModel        a name that open_clip does not know
         ├── WeightsMissing      a known model whose weights or tokenizer are missing here
@@ -98,6 +99,10 @@ class UnsafeStore(LibraryError):
 
 class StorageError(LibraryError):
     """The place where the library lives cannot be read or written."""
+
+
+class LibraryDamaged(StorageError):
+    """A part of the library is missing, cut off or altered; nothing was changed."""
 
 
 class SpaceError(KinodexError):

@@ -19,6 +19,8 @@ class Meaning(Enum):
     DISK_FULL = auto()
     DAMAGED = auto()
     """A file that is cut off, or a file or table that is missing."""
+    UNREADABLE = auto()
+    """Files that are whole, and do not hold what was written."""
     NO_TABLE = auto()
     TABLE_EXISTS = auto()
     UNREACHABLE = auto()
@@ -61,6 +63,8 @@ SIGNS = (
     ),
     *_of("Rust", Meaning.DAMAGED, "failed to fill whole buffer"),
     *_of("Lance", Meaning.DAMAGED, "was not found"),
+    *_of("Arrow", Meaning.UNREADABLE, "External error: ", "Schema error: "),
+    *_of("Lance", Meaning.UNREADABLE, "Task was aborted", "Data file '", "LanceError(Schema)"),
     *_of("Lance", Meaning.NO_TABLE, "was not found"),
     *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
     *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store"),

@@ -19,17 +19,33 @@ from typing import Any
 
 import pyarrow as pa
 
+from index.embedding.portable.tower_files import TOWERS
 from index.embedding.space import Fingerprint
-from index.errors import LeaseLost, LibraryBusy, LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch
+from index.errors import (
+    LeaseLost,
+    LibraryBusy,
+    LibraryDamaged,
+    LibraryError,
+    NotALibrary,
+    SettingsMismatch,
+    SpaceMismatch,
+)
 from index.library_reader import LibraryReader
 from index.store.commit_probe import check_commits
-from index.store.database import Tables, check_vacant, is_local, place, table_names
+from index.store.database import TABLE_SUFFIX, Tables, entries_at, is_local, place, table_names
+from index.store.filters import other_than
 from index.store.indexes import index_text
 from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
-from index.store.schema import table_schemas
+from index.store.schema import SENTENCES_PREFIX, VECTORS_PREFIX, table_schemas
 from index.videos.writer import VideoWriter
 
+OUR_TABLES = (
+    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
+    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
+)  # fmt: skip
 SEARCHED_BY_WORDS = ("transcript", "captions")
+CREATION = "creation"
+"""The lease of a process that makes a library: its row alone is no trace of one that was there."""
 
 
 class Library(LibraryReader):
@@ -49,15 +65,27 @@ class Library(LibraryReader):
 
     @classmethod
     def exists(cls, uri: str) -> bool:
-        """True if there is a library at `uri`, of whatever version."""
+        """True if there is a library at `uri`, of whatever version.
+
+        Raises LibraryDamaged where the rest of a library lies, and its table of videos is gone: what no video claims
+        is a leftover to an ingest, which would delete it all.
+        """
         where = place(uri)
         if is_local(where) and not Path(where).is_dir():
             return False
-        return "videos" in table_names(where)
+        if "videos" in table_names(where):
+            return True
+        remains = _remains(where)
+        if remains is None or "videos" in table_names(where):  # which another process makes at this moment
+            return remains is not None
+        raise LibraryDamaged(
+            f"got {uri}, a damaged library: its table of videos is gone, and {remains}; nothing was changed: restore "
+            f"it from a copy, or `kinodex maintain {uri} --repair` makes it again from what is left"
+        )
 
     @classmethod
     def open(cls, uri: str) -> Library:
-        """Open the library at `uri`; raises NotALibrary, NewerLibrary, OlderLibrary or StorageError."""
+        """Open the library at `uri`; raises NotALibrary, NewerLibrary, OlderLibrary, LibraryDamaged or StorageError."""
         if not cls.exists(uri):
             raise NotALibrary(f"got {uri}, where there is no library; `kinodex ingest` makes one")
         return cls(place(uri))
@@ -68,7 +96,7 @@ class Library(LibraryReader):
         where = place(uri)
         if cls.exists(uri):
             raise LibraryError(f"got {uri}, where there is a library already; open it, or give a new place")
-        check_vacant(where)
+        _check_vacant(where)
         _make_tables(where, _plain(settings), fingerprint)
         return cls(where)
 
@@ -121,6 +149,34 @@ def _plain(settings: Any) -> dict[str, Any]:
     return plain
 
 
+def _check_vacant(uri: str) -> None:
+    """Raise NotALibrary if a local place holds anything but the files of an interrupted creation."""
+    if not is_local(uri) or not Path(uri).exists():
+        return
+    if not Path(uri).is_dir():
+        raise NotALibrary(f"got {uri}, which is a file; a library is a folder: give one that is new or empty")
+    foreign = sorted(entry.name for entry in Path(uri).iterdir() if not _is_ours(entry.name))
+    if foreign:
+        raise NotALibrary(f"got {uri}, which holds other things ({foreign[0]}); give a folder that is new or empty")
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(".") or name == TOWERS or (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))
+
+
+def _remains(uri: str) -> str | None:
+    """Say what lies there that an interrupted creation never leaves: towers, rows, leases of other work; else None."""
+    tables = Tables(uri)
+    for name in (each for each in tables.names() if each.startswith(OUR_TABLES)):
+        try:
+            held = tables.has(name) and tables.count(name, other_than("name", CREATION) if name == "leases" else None)
+        except LibraryDamaged:
+            return f"its table {name} cannot be read"
+        if held:
+            return f"its table {name} has {held:,} rows"
+    return "it carries towers" if TOWERS in entries_at(uri) else None
+
+
 def _make_tables(uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint) -> None:
     """Create all tables, those that an interrupted creation left out included; raises LibraryBusy or UnsafeStore."""
     if not is_local(uri):
@@ -135,7 +191,7 @@ def _make_tables(uri: str, settings: Mapping[str, Any], fingerprint: Fingerprint
 
 def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
     tables.create("leases", schemas["leases"])
-    with Lease(tables, "creation", "another ingest", DEFAULT_LEASE) as lease:
+    with Lease(tables, CREATION, "another ingest", DEFAULT_LEASE) as lease:
         if "videos" in tables.names():
             raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
         for name, schema in schemas.items():

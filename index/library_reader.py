@@ -55,7 +55,7 @@ class LibraryReader:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.tables = Tables(uri)
-        heading = read_heading(self.tables["videos"].schema, uri)
+        heading = read_heading(self.tables.schema("videos"), uri)
         self.settings = heading.settings
         self.fingerprint = heading.fingerprint
         self.format_version = heading.format_version

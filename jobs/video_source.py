@@ -7,9 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from index.library import Library
+from index.maintenance.repair import FileFacts
 from index.rows import VideoRow
-from pipeline.errors import SourceError, SourceMissing
-from pipeline.sources.fetch import FetchedVideo, Source, identify, scratch_folder
+from pipeline.decoding.open import open_video
+from pipeline.errors import PipelineError, SourceError, SourceMissing
+from pipeline.sources.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
 
 
 @contextmanager
@@ -24,6 +26,20 @@ def source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
         except SourceError as error:
             found = _fetched_elsewhere(library, video, folder, error)
         yield found
+
+
+def read_facts(uri: str, video_id: str) -> FileFacts | None:
+    """Read from a file of this machine what a repair needs of it; None if it no longer holds the video."""
+    if is_remote(uri):  # fetching a whole library again is for an ingest
+        return None
+    try:
+        with scratch_folder() as folder:
+            found = identify(Source(uri, uri), folder, allow_playlists=True)
+            with open_video(Path(found.path), uri, playlist=found.is_playlist) as video:
+                known = video.metadata
+    except PipelineError:
+        return None
+    return FileFacts(known.fps, known.width_px, known.height_px, known.codec) if found.video_id == video_id else None
 
 
 def _fetched(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:

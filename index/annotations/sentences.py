@@ -23,7 +23,7 @@ from index.embedding.sentences.sentence_model import SentenceEmbedder, load_sent
 from index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
 from index.rows import TextLine
 from index.store.carried_towers import open_sentence_tower
-from index.store.database import Tables, space_tables
+from index.store.database import State, Tables, space_tables
 from index.store.ensure_table import ensure_table
 from index.store.filters import equal
 from index.store.late_tables import LIKENESS_KEY, sentences_schema
@@ -50,7 +50,7 @@ class Sentences:
     def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
         self._tables = tables
         self._visible = visible
-        self._usual: tuple[int, Fingerprint | None] = (-1, None)
+        self._usual: tuple[State | None, Fingerprint | None] = (None, None)
         self._embedders: dict[str, SentenceEmbedder] = {}
         self._unloadable = ""  # digest of the model that `missing` is about
         self.missing = ""
@@ -76,9 +76,9 @@ class Sentences:
                     f"{'give a digest' if found else '`kinodex add sentences` adds one'}"
                 )
             return found[0]
-        version = self._tables.version("additions")
-        if self._usual[0] != version:
-            self._usual = version, self._find_usual()
+        state = self._tables.state("additions")
+        if self._usual[0] != state:
+            self._usual = state, self._find_usual()
         return self._usual[1]
 
     def add_space(self, fingerprint: Fingerprint, likeness: Likeness) -> None:

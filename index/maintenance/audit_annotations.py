@@ -77,8 +77,9 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     tables = library.tables
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
-    promised = {(row["video_id"], row["model"]): row for row in rows.to_pylist()}
-    hashes = dict(zip(promised, row_hashes(rows), strict=True))
+    keys = [(row["video_id"], row["model"]) for row in rows.select(["video_id", "model"]).to_pylist()]
+    promised = dict(zip(keys, rows.to_pylist(), strict=True))
+    hashes = dict(zip(keys, row_hashes(rows), strict=True))
     digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
     reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
     held, digests = _held(library, stage, chosen, reads_values)
@@ -88,6 +89,11 @@ def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | 
     if reads_values:
         broken |= {key for key in digested if promised[key][ADDED_DIGEST] != as_text(digests[key] + hashes[key])}
     return (held.keys() - promised.keys()) | stray, broken - stray, len(promised) - len(digested)
+
+
+def held_rows(library: Library, stage: str) -> Counter[Key]:
+    """Count the rows of a stage's tables, by video and model."""
+    return _held(library, stage, (), reads_values=False)[0]
 
 
 def _held(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from index.errors import LibraryBusy, StorageError
+from index.errors import LibraryBusy, LibraryDamaged, StorageError
 from index.library import Library
 from index.maintenance.active_leases import (
     INGEST,
@@ -27,11 +27,11 @@ from index.maintenance.active_leases import (
 )
 from index.maintenance.audit_annotations import AddedAudit, audit_added, discard_added
 from index.maintenance.purge import purge_table
-from index.maintenance.sweep import Audit, audit, audit_videos, delete_doubles
+from index.maintenance.sweep import Audit, audit, audit_videos, check_leftovers, delete_doubles
 from index.store.database import Tables, is_local, storage_errors
 from index.store.indexes import AFTER_RUN, Thresholds, optimize, refresh
 from index.store.leases import DEFAULT_LEASE, Lease
-from index.store.schema import STAGES
+from index.store.schema import STAGES, check_columns, table_schemas
 from index.store.table_stats import TableFacts, table_facts
 
 OWNER = "kinodex maintain"
@@ -85,11 +85,25 @@ class Upkeep:
 
 def health(library: Library, deep: bool = False) -> Health:
     """Audit a library, and measure its tables; only reads, with `deep` every picture and vector, too."""
+    check_tables(library)
     workers = lease_holders(library.tables)
     found = audit(library, deep)
     # A run may have begun, or ended, meanwhile.
     working = {each.lease: each for each in (*workers, *lease_holders(library.tables))}
     return Health(found, tuple(working.values()), table_facts(library.tables))
+
+
+def check_tables(library: Library) -> None:
+    """Raise LibraryDamaged if a table is missing that every library has."""
+    schemas = table_schemas(library.settings, library.fingerprint)
+    missing = [name for name in schemas if not library.tables.has(name)]
+    for name in schemas.keys() - {*missing}:
+        check_columns(library.tables.schema(name), schemas[name], name, library.uri)
+    if missing:
+        raise LibraryDamaged(
+            f"got {library.uri}, a damaged library without its tables {', '.join(missing)}; restore them from a copy, "
+            f"or `kinodex maintain {library.uri} --repair` makes them again and says what is lost"
+        )
 
 
 def maintain(
@@ -156,6 +170,7 @@ def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) ->
 def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
     found = audit_videos(library, deep and discard_broken)
     found = found if discard_broken else replace(found, broken=(), altered=())
+    check_leftovers(library, found.orphans)
     altered = {video_id for each in found.altered for video_id in each.video_ids}
     library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
     if found.doubled:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from index.annotations.clip_captions import CLIPS_TABLE
+from index.errors import LibraryDamaged
 from index.library import Library
 from index.maintenance.altered import AlteredRows, altered_rows
 from index.maintenance.audit_annotations import AddedAudit, audit_added
@@ -128,12 +129,28 @@ def sweep(library: Library) -> int:
     clips_of = _videos_with_clips(tables)
     ids = videos["video_id"].to_pylist() if uneven or clips_of else []
     orphans = sorted(clips_of.union(*held.values()).difference(ids))
+    check_leftovers(library, orphans)
     library.writer.discard(*orphans)
     repaired: set[str] = set()
     for name in uneven:
         expected = zip(ids, videos[columns[name]].to_pylist(), strict=True)
         repaired |= _delete_doubles(tables, name, [id_ for id_, count in expected if held[name][id_] > count])
     return len(orphans) + len(repaired)
+
+
+def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
+    """Raise LibraryDamaged for videos whose rows are no leftovers: an ingest completed them, since it noted a source.
+
+    Their rows in `videos` were lost, by an older copy of that table, say.
+    """
+    rows = (library.tables.rows("sources", one_of("video_id", ids), ["video_id"]) for ids in chunked(orphans))
+    complete = sorted({video_id for each in rows for video_id in each["video_id"].to_pylist()})
+    if complete:
+        raise LibraryDamaged(
+            f"got {library.uri}, a damaged library: its table of videos lacks {len(complete):,} that an ingest "
+            f"completed ({complete[0]}), whose rows are there; nothing was deleted: restore that table from a copy, or "
+            f"`kinodex maintain {library.uri} --repair` makes the rows again"
+        )
 
 
 def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:

@@ -9,11 +9,11 @@ addition of stage "vectors" is complete.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,24 +22,19 @@ import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from index.embedding.model_source import absolute_name
-from index.embedding.portable.tower_files import TOWERS
 from index.embedding.space import Fingerprint
-from index.errors import NotALibrary, SpaceMismatch, StorageError, StorageFull
+from index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
 from index.foreign_errors import Meaning, meanings_of
 from index.store.filters import Filter, Value, sql_value
 from index.store.memory import free_memory_bytes, index_cache_bytes
-from index.store.newest_state import newest_state
+from index.store.newest_state import Mark, is_another, newest_state, state_mark
 from index.store.quiet_lance import Session, lance
-from index.store.schema import SENTENCES_PREFIX, SPACE_KEY, VECTORS_PREFIX
+from index.store.schema import VECTORS_PREFIX, read_space
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
     from lance.file import LanceFileSession
 
-OUR_TABLES = (
-    "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
-)  # fmt: skip
 RUST_SOURCE = re.compile(r",? (at )?/\S+\.rs:\d+:\d+.*")
 CODE = re.compile(r"<Code>(\w+)</Code>")
 ADDRESS = re.compile(r"Error performing \w+ (\w+://[^/?\s]+)")
@@ -55,6 +50,8 @@ TABLE_SUFFIX = ".lance"
 FILE_FORMAT: Final = "2.2"
 """Version of the files that new tables have: LanceDB 0.40 reads no later one."""
 
+State = tuple[int, datetime | int]
+"""Number of a table's state, and the time of its commit."""
 Result = TypeVar("Result")
 
 
@@ -71,14 +68,17 @@ def is_local(uri: str) -> bool:
     return "://" not in uri
 
 
-def table_names(uri: str) -> list[str]:
-    """List the tables of a library; none where there is nothing."""
+def entries_at(uri: str) -> list[str]:
+    """List what lies at a library's place, in an object store folders alone; nothing where there is nothing."""
     with storage_errors(uri):
         if is_local(uri):
-            entries = [entry.name for entry in Path(uri).iterdir()] if Path(uri).is_dir() else []
-        else:
-            entries = open_files(uri).list_with_delimiter().common_prefixes
-    return sorted(PurePosixPath(entry).stem for entry in entries if entry.endswith(TABLE_SUFFIX))
+            return [entry.name for entry in Path(uri).iterdir()] if Path(uri).is_dir() else []
+        return [PurePosixPath(entry).name for entry in open_files(uri).list_with_delimiter().common_prefixes]
+
+
+def table_names(uri: str) -> list[str]:
+    """List the tables of a library; none where there is nothing."""
+    return sorted(entry.removesuffix(TABLE_SUFFIX) for entry in entries_at(uri) if entry.endswith(TABLE_SUFFIX))
 
 
 def table_place(uri: str, name: str) -> str:
@@ -90,21 +90,6 @@ def open_files(uri: str) -> LanceFileSession:
     """Open Lance's client of the files of a library, which takes its credentials from where tables do."""
     with storage_errors(uri):
         return lance.file.LanceFileSession(uri)
-
-
-def check_vacant(uri: str) -> None:
-    """Raise NotALibrary if a local place holds anything but the files of an interrupted creation."""
-    if not is_local(uri) or not Path(uri).exists():
-        return
-    if not Path(uri).is_dir():
-        raise NotALibrary(f"got {uri}, which is a file; a library is a folder: give one that is new or empty")
-    foreign = sorted(entry.name for entry in Path(uri).iterdir() if not _is_ours(entry.name))
-    if foreign:
-        raise NotALibrary(f"got {uri}, which holds other things ({foreign[0]}); give a folder that is new or empty")
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(".") or name == TOWERS or (name.endswith(TABLE_SUFFIX) and name.startswith(OUR_TABLES))
 
 
 @contextmanager
@@ -126,10 +111,10 @@ def storage_errors(uri: str) -> Iterator[None]:
         raise _damaged(uri, f"Lance broke off: {error}") from error
 
 
-def _damaged(uri: str, text: str) -> StorageError:
-    return StorageError(
-        f"cannot use {uri}: part of it is missing or cut off ({text[:300]}); if running again does not help, "
-        "restore it from a copy, or ingest into a new library"
+def _damaged(uri: str, text: str) -> LibraryDamaged:
+    return LibraryDamaged(
+        f"cannot use {uri}: part of it is altered, missing or cut off ({text[:300]}); if running again does not help, "
+        f"restore it from a copy, or let `kinodex maintain {uri} --repair` make again what it can"
     )
 
 
@@ -151,7 +136,7 @@ def _storage_error(uri: str, error: Exception) -> StorageError | StorageFull | N
         return _damaged(uri, text)
     if isinstance(error, OSError) or Meaning.UNREACHABLE in meanings:
         return StorageError(f"cannot use {uri}: {text[:300]}; check the place and your access to it")
-    return None
+    return _damaged(uri, text) if Meaning.UNREADABLE in meanings else None
 
 
 def _advice_on_store(text: str) -> str | None:
@@ -185,7 +170,7 @@ class Tables:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._session: Any = None  # caches of what was read, for all tables; made late, since Lance is slow to load
-        self._open: dict[str, LanceDataset] = {}
+        self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}
 
     def limit_caches(self) -> None:
         """Forget what was read, and keep little from now on: for a long run, which searches nothing.
@@ -201,20 +186,29 @@ class Tables:
             return self._newest(name)
 
     def _newest(self, name: str) -> LanceDataset:
-        known: Any = self._open.get(name)
-        if known is None:
-            self._session = self._session or _new_session()
-            newest = lance.dataset(table_place(self.uri, name), session=self._session)
-        else:
-            newest = newest_state(known, Path(table_place(self.uri, name)) if is_local(self.uri) else None)
-        self._open[name] = newest  # never written through, so that any thread may copy it
-        return copy(newest)
+        known, mark = self._open.get(name, (None, None))
+        where = table_place(self.uri, name)
+        folder = Path(where) if is_local(self.uri) else None
+        self._session = self._session or _new_session()
+        try:
+            new = lance.dataset(where, session=self._session) if known is None else newest_state(known, folder, mark)
+        except ValueError as error:
+            if meanings_of(error):
+                raise
+            raise _damaged(self.uri, str(error)) from error  # the list of its files is not what was written
+        if known is not None and is_another(known, new, folder, mark):
+            if not new.schema.equals(known.schema, check_metadata=True):
+                raise LibraryError(f"{self.uri} was made again with another model or settings; open it again")
+            self._open.clear()  # the other tables were made again, too
+        self._open[name] = new, state_mark(folder, new.version)  # never written through: any thread may copy it
+        return copy(new)
 
-    def create(self, name: str, schema: pa.Schema) -> None:
-        """Make a table, if there is none of that name."""
+    def create(self, name: str, schema: pa.Schema, rows: pa.Table | None = None) -> None:
+        """Make a table, with rows or without, if there is none of that name."""
+        rows = schema.empty_table() if rows is None else rows
         with storage_errors(self.uri):
             try:
-                lance.write_dataset(schema.empty_table(), table_place(self.uri, name), data_storage_version=FILE_FORMAT)
+                lance.write_dataset(rows, table_place(self.uri, name), data_storage_version=FILE_FORMAT)
             except OSError as error:
                 if Meaning.TABLE_EXISTS not in meanings_of(error):
                     raise
@@ -281,8 +275,8 @@ class Tables:
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table, which never change: so its newest state need not be looked for."""
-        known = self._open.get(name)
-        return (self[name] if known is None else known).schema
+        with storage_errors(self.uri):
+            return (self._open[name][0] if name in self._open else self[name]).schema
 
     def update(self, name: str, where: Filter, values: Mapping[str, Value]) -> int:
         """Set columns of the rows that match a filter at the time of the commit; return how many rows changed."""
@@ -332,8 +326,13 @@ class Tables:
             return sum(data_bytes(self[name]) for name in names)
 
     def version(self, name: str) -> int:
-        """Return a number that changes whenever the table does."""
+        """Return a number that changes whenever the table does, unless it is deleted and made again."""
         return int(self[name].version)
+
+    def state(self, name: str) -> State:
+        """Identify the newest state of a table, for caches: no other has it, of a table made again neither."""
+        newest = self[name]
+        return int(newest.version), newest.get_version()["timestamp"]
 
 
 def _new_session() -> Session:
@@ -376,7 +375,7 @@ def space_tables(tables: Tables, prefix: str = VECTORS_PREFIX) -> dict[str, Fing
     found = {}
     for name in tables.names():
         if name.startswith(prefix) and tables.has(name):
-            found[name] = Fingerprint(**json.loads(tables[name].schema.metadata[SPACE_KEY]))
+            found[name] = read_space(tables[name].schema, f"the table {name} of {tables.uri}")
     return found
 
 

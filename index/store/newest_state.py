@@ -19,9 +19,26 @@ MOST_STEPS = 200
 """Listing is quicker than more steps than this."""
 
 
-def newest_state(known: LanceDataset, folder: Path | None) -> LanceDataset:
-    """Open the newest state of a table of which one is known; `folder` is that of the table on a local disk."""
-    version = None if folder is None else newest_version(folder, known.version)
+Mark = tuple[int, int]
+
+
+def state_mark(folder: Path | None, version: int) -> Mark | None:
+    """Return the time of change and size of a state's file on a local disk: a table made again has others there."""
+    try:
+        stat = None if folder is None else _manifest(folder, version).stat()
+    except FileNotFoundError:
+        return None
+    return None if stat is None else (stat.st_mtime_ns, stat.st_size)
+
+
+def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) -> LanceDataset:
+    """Open the newest state of a table of which one is known; `folder` is that of the table on a local disk.
+
+    `mark` is that of the known state when it was opened: with another one the table was deleted and made again.
+    """
+    if folder is None or mark is None or state_mark(folder, known.version) != mark:
+        return _listed(known)
+    version = newest_version(folder, known.version)
     if version == known.version:
         return copy(known)
     if version is None:
@@ -47,6 +64,18 @@ def newest_version(folder: Path, known: int) -> int | None:
         if not _manifest(folder, version + 1).exists():
             return version
     return None
+
+
+def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, mark: Mark | None) -> bool:
+    """True if the table of the newest state was made after that of the known one, with its `mark`, was deleted.
+
+    In an object store one that has had more commits than the known one by now is not noticed as such, but read.
+    """
+    if mark is not None and state_mark(folder, known.version) not in (mark, None):
+        return True
+    if newest.version != known.version:
+        return newest.version < known.version
+    return bool(newest.get_version()["timestamp"] != known.get_version()["timestamp"])
 
 
 def _manifest(folder: Path, version: int) -> Path:

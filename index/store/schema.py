@@ -20,19 +20,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from index.embedding.space import Fingerprint
-from index.errors import NewerLibrary, NotALibrary, OlderLibrary
+from index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
-FRAME_NO_BITS = 24  # 16.7 million frames a video: six days at 30 a second
+KEY_BITS = 24
+"""Bits of a stored key that hold a frame's number; larger numbers than they hold change the upper bits, too."""
+FRAME_NO_BITS = 32
+"""More than enough for any number of a frame, which is an int32: for keys that are not stored."""
+LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
 """Column of `videos` with the digests of a video's rows (see `index.videos.digests`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words")
+"""Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
     "detections": "detections",
@@ -54,10 +60,10 @@ class Heading:
 
 
 def frame_key(video_id: str, frame_no: int) -> int:
-    """Make an integer of (video, frame): 39 bits of the id's sha256, then 24 of the number.
+    """Make an integer of (video, frame): 39 bits of the id's sha256 plus the number above its 24 bits, then these.
 
     One indexed `IN` over such keys fetches frames of many videos 12 times quicker than an OR of pairs. Two
-    videos may share a key's upper bits, so a reader checks `video_id` too.
+    videos may share a key's upper bits, so a reader checks `video_id` too; frames of one video never share a key.
     """
     return int(frame_keys(video_id, [frame_no])[0])
 
@@ -65,11 +71,12 @@ def frame_key(video_id: str, frame_no: int) -> int:
 def frame_keys(video_id: str, frame_nos: Sequence[int]) -> NDArray[np.int64]:
     """Make the keys of frames of one video; raises ValueError for a number that does not fit."""
     numbers = np.asarray(frame_nos, np.int64)
-    wrong = numbers[(numbers < 0) | (numbers >= 1 << FRAME_NO_BITS)]
+    wrong = numbers[(numbers < 0) | (numbers > LAST_FRAME_NO)]
     if len(wrong):
-        raise ValueError(f"frame_no {wrong[0]} is not in [0, {1 << FRAME_NO_BITS})")
-    upper = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
-    keys: NDArray[np.int64] = upper << FRAME_NO_BITS | numbers
+        raise ValueError(f"frame_no {wrong[0]} is not in [0, {LAST_FRAME_NO}]")
+    of_video = int.from_bytes(hashlib.sha256(video_id.encode()).digest()[:5]) >> 1
+    upper = (of_video + (numbers >> KEY_BITS)) & ((1 << 39) - 1)
+    keys: NDArray[np.int64] = upper << KEY_BITS | numbers & ((1 << KEY_BITS) - 1)
     return keys
 
 
@@ -104,10 +111,12 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
 
 
 def read_heading(schema: pa.Schema, uri: str) -> Heading:
-    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary or OlderLibrary."""
+    """Read the metadata of `videos`; raises NotALibrary, NewerLibrary, OlderLibrary or LibraryDamaged."""
     metadata = schema.metadata or {}
     if FORMAT_KEY not in metadata:
         raise NotALibrary(f"got {uri}, Lance tables that kinodex did not make; give a library")
+    if not metadata[FORMAT_KEY].isdigit():
+        raise _altered(f"the format of {uri}", repr(metadata[FORMAT_KEY]))
     version = int(metadata[FORMAT_KEY])
     if version > FORMAT_VERSION:
         raise NewerLibrary(f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; update kinodex")
@@ -115,8 +124,31 @@ def read_heading(schema: pa.Schema, uri: str) -> Heading:
         raise OlderLibrary(
             f"{uri} has format {version}, and this kinodex reads {FORMAT_VERSION}; ingest its videos into a new library"
         )
-    fingerprint = Fingerprint(**json.loads(metadata[SPACE_KEY]))
-    return Heading(version, json.loads(metadata[SETTINGS_KEY]), fingerprint)
+    check_columns(schema, VIDEOS, "videos", uri)
+    try:
+        settings: dict[str, Any] = json.loads(metadata[SETTINGS_KEY])
+    except (KeyError, ValueError) as error:
+        raise _altered(f"the settings of {uri}", str(error)) from error
+    return Heading(version, settings, read_space(schema, uri))
+
+
+def check_columns(found: pa.Schema, wanted: pa.Schema, name: str, uri: str) -> None:
+    """Raise LibraryDamaged if a table lacks a column that it has in every library."""
+    lacks = sorted(set(wanted.names).difference(found.names, LATE_COLUMNS))
+    if lacks:
+        raise _altered(f"the table {name} of {uri}", f"it has no column {lacks[0]}")
+
+
+def read_space(schema: pa.Schema, name: str) -> Fingerprint:
+    """Read the space from the metadata of `videos` or of a table of vectors; raises LibraryDamaged, naming it."""
+    try:
+        return Fingerprint(**json.loads(schema.metadata[SPACE_KEY]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _altered(f"the space of {name}", str(error)) from error
+
+
+def _altered(what: str, why: str) -> LibraryDamaged:
+    return LibraryDamaged(f"cannot read {what}: it is not what was written ({why[:200]}); restore it from a copy")
 
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:

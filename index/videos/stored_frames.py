@@ -16,7 +16,7 @@ from index.errors import DamagedRows, QueryError, TimeOutside
 from index.rows import StoredFrame, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal, of_frames
-from index.store.schema import CHECKSUM, FRAME_NO_BITS
+from index.store.schema import CHECKSUM, LAST_FRAME_NO
 
 EXACT_S = 1e-6
 HALF_MAGNITUDE, HALF_INFINITE = np.uint16(0x7FFF), 0x7C00
@@ -36,7 +36,7 @@ def read_frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> li
     numbers = [int(number) for number in frame_nos]
     if not numbers:
         return []
-    possible = [number for number in numbers if 0 <= number < 1 << FRAME_NO_BITS]
+    possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
     columns = with_checksum(COLUMNS, tables.schema("frames"))
     table = tables.rows("frames", of_frames(video.video_id, possible), columns)
     check_pictures(table, tables.uri)

@@ -17,7 +17,7 @@ from index.embedding.space import Fingerprint
 from index.errors import LibraryError, SpaceMismatch, UnknownVideo
 from index.redact import redact_uri
 from index.rows import VideoRow
-from index.store.database import Tables, find_space
+from index.store.database import State, Tables, find_space
 from index.store.filters import all_of, equal, one_of
 from index.store.schema import STAGES, vectors_table
 
@@ -60,7 +60,7 @@ def checked_stage(stage: str) -> str:
 
 @dataclass(slots=True)
 class _Cached:
-    version: int
+    state: State
     rows: dict[str, Any] = field(default_factory=dict)
     known_ids: set[str] = field(default_factory=set)
     is_whole: bool = False
@@ -93,10 +93,10 @@ class VisibilityCache:
         ids: Collection[str] | None,
         read: Callable[[Sequence[str] | None], dict[str, Any]],
     ) -> dict[str, Any]:
-        version = self._tables.version(table)
+        state = self._tables.state(table)
         cached = self._cached.get(kind)
-        if cached is None or cached.version != version:
-            cached = self._cached[kind] = _Cached(version)
+        if cached is None or cached.state != state:
+            cached = self._cached[kind] = _Cached(state)
         if (ids is None or len(ids) > MANY) and not cached.is_whole:
             cached.rows, cached.is_whole = read(None), True
         if ids is None:

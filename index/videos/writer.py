@@ -18,7 +18,14 @@ from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
 from index.store.filters import at_least, below, chunked, equal, one_of
 from index.store.late_tables import present
-from index.store.schema import CHECKSUM, SENTENCES_PREFIX, STAGE_TABLES, VIDEO_DIGESTS, frame_keys
+from index.store.schema import (
+    CHECKSUM,
+    LAST_FRAME_NO,
+    SENTENCES_PREFIX,
+    STAGE_TABLES,
+    VIDEO_DIGESTS,
+    frame_keys,
+)
 from index.time_protocols import SpokenText, Timed
 from index.videos.digests import Digests, digests_by_video, read_digests, video_digests
 from index.videos.known_keys import KnownKeys
@@ -75,6 +82,26 @@ class VideoWriter:
         self._known = KnownKeys(self._tables, "videos", "video_id")
         names = expected_rows(self._vectors_table)
         self._new_rows = {name: NewRows(self._tables, name, self._known.hold) for name in names}
+
+    def why_not_kept(
+        self, row: VideoRow | None, lines: Sequence[LineLike] = (), frames: Sequence[FrameLike] = ()
+    ) -> str | None:
+        """Say which of these values no table can hold, before any is written; None where all can be kept.
+
+        One video with such a value would else end the whole run.
+        """
+        for frame in frames:
+            if not 0 <= frame.frame_no <= LAST_FRAME_NO:
+                return f"frame number {frame.frame_no} is above {LAST_FRAME_NO}, the last that a library keeps"
+            if not np.isfinite(frame.vector).all():
+                return f"the model made a vector that holds no numbers of the frame at {frame.time_s:.3f} s"
+        try:
+            if row is not None:
+                pa.Table.from_pylist([asdict(row)], schema=self._tables.schema("videos"))
+            pa.array([line.text for line in lines], pa.string())
+        except (ValueError, OverflowError) as error:
+            return f"a value of it cannot be written: {error}"
+        return None
 
     def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> dict[str, Counter[str]]:
         """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
@@ -203,12 +230,13 @@ class VideoWriter:
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
 
-        The row in `videos` goes first, so that nobody sees the rest.
+        The row in `videos` goes before the rest, so that nobody sees that; and what the log says of sources before it,
+        or rows of a deletion that was interrupted would look like those of a video whose row was lost.
         """
         tables = self._tables
         for ids in chunked(video_ids):
             for name in (
-                *("videos", "sources", "frames", self._vectors_table, "segments", "additions"),
+                *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
                 *present(tables, ("clips", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),

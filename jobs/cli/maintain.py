@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from index.maintenance.maintain import Health, Upkeep
+    from index.maintenance.repair import Repair
     from index.maintenance.sweep import Audit
 
 LISTED = 20
@@ -47,6 +48,10 @@ def maintain(
             help="Delete videos and additions that lost rows, or have altered ones, to make them again.",
         ),
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Make tables that are missing again, from what is left, and say what is lost."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Remove leftovers of interrupted runs, join files, refresh indexes, check that no row is missing or altered.
@@ -59,42 +64,61 @@ def maintain(
     from jobs.console.output import console, print_json
     from jobs.errors import OK, SOME_FAILED, UsageError
 
-    if check and (discard_broken or purge):
-        other = "--purge" if purge else "--discard-broken"
-        raise UsageError(f"got --check, which deletes nothing, with {other}; leave one of them out")
+    given = {"--check": check, "--repair": repair, "--discard-broken": discard_broken, "--purge": purge}
+    names = [name for name, is_given in given.items() if is_given]
+    if (check or repair) and len(names) > 1:
+        raise UsageError(f"got {names[0]}, which deletes nothing, with {names[1]}; leave one of them out")
     if 0 < keep_minutes < LEAST_KEEP_MINUTES:
         raise UsageError(
             f"got --keep-minutes {keep_minutes:g}, too short for others who are reading; give {LEAST_KEEP_MINUTES:g} "
             "or more, or 0 if nobody uses the library"
         )
+    repaired = _repair(library) if repair else None
     opened = Library.open(library)
     keep_s = keep_minutes * MINUTE_S
-    upkeep = None if check else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
+    upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
     if json:
-        print_json(_plain(opened.uri, health, upkeep))
+        print_json(_plain(opened.uri, health, upkeep, repaired))
     else:
-        _show(opened.uri, health, upkeep, deep, console())
-    raise typer.Exit(SOME_FAILED if health.problems else OK)
+        _show(opened.uri, health, upkeep, repaired, deep, console())
+    raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
+
+
+def _repair(uri: str) -> Repair:
+    from dataclasses import asdict
+
+    from index.maintenance.repair import repair as repair_library
+    from jobs.video_source import read_facts
+    from pipeline.sampling.sample import IngestSettings
+
+    return repair_library(uri, asdict(IngestSettings()), read_facts)
 
 
 def _tell(step: str) -> None:
     print(f"{step} ...", file=sys.stderr, flush=True)
 
 
-def _plain(uri: str, health: Health, upkeep: Upkeep | None) -> dict[str, Any]:
+def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     result: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
     if upkeep is not None:
         before = {"data_bytes": upkeep.before.data_bytes, "disk_bytes": upkeep.before.disk_bytes}
         result |= {"before": before, "removed": asdict(upkeep.removed), "notes": upkeep.notes}
-    return result
+    return result if repaired is None else result | {"repaired": asdict(repaired)}
 
 
-def _show(uri: str, health: Health, upkeep: Upkeep | None, deep: bool, out: Console) -> None:
+def _show(
+    uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None, deep: bool, out: Console
+) -> None:
     from rich.markup import escape
 
+    if repaired is not None:
+        made = ", ".join(repaired.made) or "no table"
+        out.print(f"made again: {made}; {len(repaired.videos):,} rows of videos", soft_wrap=True)
+        for line in repaired.lost:
+            out.print(escape(f"lost: {line}"), soft_wrap=True)
     out.print(f"{escape(uri)}: {health.audit.videos:,} videos", soft_wrap=True)
     for each in health.at_work:
         out.print(escape(f"{'ended without reporting it' if each.is_dead else 'at work'}: {each}"), soft_wrap=True)

@@ -57,6 +57,12 @@ class _ChunkState:
         return ChunkRead(self.chunk, self.end, times_s, distances, np.array(ends), self.digests)
 
 
+def not_kept(chunk: Chunk, why: str) -> ChunkFailed:
+    """Make the failure of a chunk with a value that no library can hold."""
+    message = f"{chunk.video.source.uri}: {why}; the others are kept: ingest it with fewer frames a second, or mend it"
+    return ChunkFailed(chunk, "write", "NotKept", message)
+
+
 class ChunkWriter:
     """Collects the rows of chunks, numbered in their order, and appends them a large commit at a time."""
 
@@ -71,13 +77,21 @@ class ChunkWriter:
         """Take the next rows by the number of their chunk; returns the seconds of video that they cover."""
         video_s = 0.0
         for number, frames in rows.items():
-            video_s += self._states[number].add(frames)
+            state = self._states[number]
+            why = self._library.writer.why_not_kept(None, frames=frames)
+            if why is not None:
+                self.end(number, not_kept(state.chunk, why))
+            if isinstance(state.end, ChunkFailed):
+                continue
+            video_s += state.add(frames)
             self._waiting[number] += frames
             self._waiting_bytes += sum(len(frame.jpeg) for frame in frames)
         return video_s
 
     def end(self, number: int, end: ChunkEnd) -> None:
-        """Take the end of a chunk; nothing more of one that failed is appended."""
+        """Take the end of a chunk; nothing more of one that failed is appended, whatever its reader says later."""
+        if isinstance(self._states[number].end, ChunkFailed):
+            return
         self._states[number].end = end
         if isinstance(end, ChunkFailed):
             self._waiting.pop(number, None)

@@ -25,7 +25,7 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 3.0
 
 So there is no more than one a second while fewer than 500 wait, and less often where fewer than 32 do.
 """
-READING_STAGES = ("fetch", "open", "decode")
+READING_STAGES = ("fetch", "open", "decode", "write")
 """Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
 
 

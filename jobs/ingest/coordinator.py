@@ -39,7 +39,7 @@ from enum import Enum, auto
 
 from index.library import Library
 from index.store.leases import Lease
-from jobs.ingest.chunk_writer import discard_all
+from jobs.ingest.chunk_writer import discard_all, not_kept
 from jobs.ingest.commit import VideoCommitter, join_chunks
 from jobs.ingest.known_sources import IdSet
 from jobs.ingest.messages import (
@@ -281,7 +281,14 @@ class Coordinator:
         elif all(chunk is not None for chunk in video.chunks):
             video.state = VideoState.COMMITTING
             chunks = [chunk for chunk in video.chunks if chunk is not None]
-            self._committer.add(join_chunks(chunks, self._limits.settings, self._library.space_name))
+            read = join_chunks(chunks, self._limits.settings, self._library.space_name)
+            why = self._library.writer.why_not_kept(read.row, read.transcript)
+            if why is None:
+                self._committer.add(read)
+                return
+            self._lease.check()
+            self._library.writer.discard(video.fetched.video_id)
+            self._fail(video, not_kept(Chunk(video.fetched), why))
 
     def _identify_again(self, video: _VideoInProgress, failure: ChunkFailed) -> None:
         """Forget a video that its source no longer held when it was read."""

@@ -126,6 +126,7 @@ def _source(row: Mapping[str, Any], manifest: str) -> Source:
     sidecars = row.get("sidecars") or ()
     if isinstance(sidecars, str):
         sidecars = [part for part in map(str.strip, sidecars.split(";")) if part]
+    "".join(map(str, sidecars)).encode()
     if not isinstance(sidecars, list | tuple) or not all(isinstance(each, str) and each for each in sidecars):
         raise ValueError(f"got sidecars {sidecars!r}; give a list of URIs, or text with ';' between them")
     stem, _ = posixpath.splitext(posixpath.basename(uri.partition("?")[0] if is_remote(uri) else uri))
@@ -140,6 +141,7 @@ def _text(row: Mapping[str, Any], name: str) -> str | None:
         return str(value)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"got {name} {value!r}, which is no text")
+    (value or "").encode()  # a half of a character, which JSON can hold and no table: a ValueError that says so
     return (value or "").strip() or None
 
 

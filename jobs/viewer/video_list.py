@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, Literal, get_args
 
 from index.library import Library
+from index.store.database import State
 from jobs.errors import UsageError
 from jobs.viewer.library_view import ROWS
 
@@ -27,7 +28,7 @@ class VideoList:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._version = -1
+        self._state: State | None = None
         self._rows: list[dict[str, Any]] = []
         self._sorted: dict[str, list[dict[str, Any]]] = {}
 
@@ -49,9 +50,9 @@ class VideoList:
         return {"count": len(rows), "rows": [asdict(shown[id_]) | stages[id_] for id_ in ids if id_ in shown]}
 
     def _in_order(self, order: str) -> list[dict[str, Any]]:
-        version = self._library.tables.version("videos")
-        if version != self._version:
-            self._version, self._sorted = version, {}
+        state = self._library.tables.state("videos")
+        if state != self._state:
+            self._state, self._sorted = state, {}
             self._rows = self._library.video_columns(COLUMNS).to_pylist()
             for row in self._rows:
                 row["text"] = f"{row['title']}\n{row['uri']}".casefold()

@@ -74,6 +74,10 @@ def three_bytes(file: Path) -> None:
     os.truncate(file, 3)
 
 
+def another_letter(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"lance.encodings.ColumnEncoding", b"dance.encodings.ColumnEncoding"))
+
+
 def fill_the_disk(folder: Path) -> None:
     with Path("/dev/full").open("wb", buffering=0) as full:
         full.write(b"x")
@@ -102,11 +106,16 @@ LOCAL: dict[str, Callable[[Path], None]] = {
     "Not found: ": read_damaged("data/*.lance", Path.unlink),
     "LanceError(IO)": read_damaged("data/*.lance", half),
     "was not found": open_a_missing_table,
+    "External error: ": read_damaged("data/*.lance", another_letter),
     "Dataset already exists": make_a_table_twice,
     "object store": use_an_unknown_scheme,
 }
-NOT_PROVOKED = {"concurrent writers", "failed to fill whole buffer"}
-"""Lance's own retries run out, or a file shrinks while it is read: the words are looked for in the library instead."""
+NOT_PROVOKED = {
+    *("concurrent writers", "failed to fill whole buffer"),
+    *("Task was aborted", "Data file '", "LanceError(Schema)", "Schema error: "),
+}
+"""Lance's own retries run out, a file shrinks while it is read, or one bit among thousands of a file is another: the
+words are looked for in the library instead."""
 SYSTEM_ERRORS = {"os error 28": errno.ENOSPC, "os error 122": errno.EDQUOT}
 """Rust's form of an error number of the system, which needs a full disk (see tests/index/store/test_connection.py)."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
-from index.errors import (
-    UnknownVideo,
-)
+from index.errors import LibraryError, UnknownVideo
+from index.library import Library
+from index.rows import ClipRow
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 
 
@@ -53,3 +55,24 @@ def test_no_reader_sees_a_frame_twice(library):
     np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
     assert len(library.search.frames(video.vectors[2], k=8)) == len(library.frames("aaaa", range(8))) == 8
     assert [frame.frame_no for frame in library.frames_at("aaaa", [0.0, 7.9])] == [0, 7]
+
+
+@pytest.mark.parametrize("scheme", ["", "file-object-store://"])
+def test_a_library_that_was_made_again_with_as_many_commits_is_another(tmp_path, scheme):
+    place = tmp_path / "library"
+    with_clips = Library.create(str(place), SETTINGS, fingerprint())
+    write(with_clips, made("aaaa", 3, seed=1))
+    with_clips.clips.add([ClipRow("aaaa", "m", 0.0, 1.0, "a kite", None, 2)])
+    reader = Library.open(f"{scheme}{place}")
+    assert [row.video_id for row in reader.videos()] == ["aaaa"]
+    assert len(reader.vectors("aaaa").frame_no) == 3 and reader.tables.has("clips")
+    shutil.rmtree(place)
+    write(Library.create(str(place), SETTINGS, fingerprint()), made("bbbb", 5, seed=2))
+    assert [row.video_id for row in reader.videos()] == ["bbbb"]
+    assert not reader.has_video("aaaa")
+    assert len(reader.vectors("bbbb").frame_no) == 5 and not reader.tables.has("clips")
+    shutil.rmtree(place)
+    write(Library.create(str(place), SETTINGS | {"fps": 2.0}, fingerprint()), made("cccc", 5, seed=3))
+    for _ in range(2):
+        with pytest.raises(LibraryError, match="made again with another model or settings; open it again"):
+            reader.videos()

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from index.library import Library
+from index.maintenance.repair import FileFacts
 from index.rows import SourceRow, VideoRow
-from jobs.video_source import source_of
+from jobs.video_source import read_facts, source_of
+from pipeline.decoding.open import probe
 from pipeline.errors import SourceMissing
 from pipeline.sources.fetch import Source, identify
 from tests.support.libraries.agent_library import make_library
+from tests.support.models.stage_models import tiny_film
 
 BYTES, OTHERS = b"the bytes of a film", b"those of another"
 
@@ -80,3 +83,14 @@ def test_bytes_that_are_nowhere_are_an_error_about_the_first_source(library, tmp
         Path(row.uri).write_bytes(now)
     with pytest.raises(SourceMissing, match=problem), source_of(library, row):
         raise AssertionError("nothing is to be found")
+
+
+def test_facts_of_a_file_that_still_holds_the_video(tmp_path):
+    film = tmp_path / "film#1.mp4"
+    tiny_film(film, 3, 0)
+    video_id = identify(Source(str(film), "film"), tmp_path).video_id
+    known = probe(film)
+    assert read_facts(str(film), video_id) == FileFacts(known.fps, known.width_px, known.height_px, known.codec)
+    assert known.width_px > 0
+    for uri, id_ in ((str(film), "other"), (f"{film}x", video_id), (f"file://{film}", video_id)):
+        assert read_facts(uri, id_) is None

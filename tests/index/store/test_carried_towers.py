@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from index.embedding.portable.tower_files import BUILTIN_TOWERS, TOWER_JSON, read_towers
-from index.errors import LibraryBusy, StorageError, TowersDamaged
+from index.errors import LibraryBusy, LibraryDamaged, StorageError, TowersDamaged
 from index.library import Library
 from index.maintenance.maintain import maintain
 from index.maintenance.remove import remove_videos
@@ -99,11 +99,14 @@ def test_nothing_trips_over_towers(library, tmp_path):
     assert held_towers(str(tmp_path / "copy"), DIGEST) == held_towers(library.uri, DIGEST)
 
 
-def test_a_library_is_made_where_only_towers_lie(tmp_path):
+def test_towers_alone_are_what_is_left_of_a_library(tmp_path):
     uri = str(tmp_path / "library")
     keep_towers(uri, made_towers(tmp_path / "made", "text"))
-    assert not Library.exists(uri)
-    assert Library.create(uri, SETTINGS, fingerprint()).videos() == []
+    for use in (Library.exists, Library.open):
+        with pytest.raises(LibraryDamaged, match="carries towers"):
+            use(uri)
+    with pytest.raises(LibraryDamaged, match="carries towers"):
+        Library.create(uri, SETTINGS, fingerprint())
 
 
 def test_one_process_writes_towers_at_a_time(library):

@@ -17,6 +17,7 @@ import pytest
 from lancedb.index import FTS, HnswSq
 
 from index.errors import (
+    KinodexError,
     NewerLibrary,
     NotALibrary,
     OlderLibrary,
@@ -26,6 +27,7 @@ from index.errors import (
     StorageFull,
 )
 from index.library import Library
+from index.maintenance.maintain import health
 from index.maintenance.sweep import audit
 from index.rows import Scope
 from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
@@ -88,6 +90,33 @@ def test_a_list_of_files_cut_off_anywhere_is_said(library):
             file.write_bytes(content[:-missing])
         with pytest.raises(StorageError, match="cannot use"):
             Tables(library.uri).count("frames")
+
+
+@pytest.mark.parametrize("name", ["videos", "transcript", "leases", "frames"])
+def test_a_bit_of_a_files_own_description_that_is_another_is_said_or_changes_nothing(library, name):
+    """The altered values themselves are found by their digests."""
+    write(library, made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"),)))
+    with library.lease("ingest", "somebody"):
+        pass
+    files = [
+        *Path(library.uri, f"{name}.lance").glob("data/*"),
+        *Path(library.uri, f"{name}.lance").glob("_versions/*"),
+    ]
+    states = {file: file.read_bytes() for file in files}
+    said = 0
+    for file, content in states.items():
+        for position in range(max(len(content) - 1500, 0), len(content), 41):
+            file.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
+            try:
+                opened = Library.open(library.uri)
+                opened.tables.rows(name)
+                health(opened)
+                opened.info()
+                opened.transcript("aaaa")
+            except KinodexError as error:
+                said += "restore it from a copy" in str(error)
+        file.write_bytes(content)
+    assert said
 
 
 def test_a_damaged_library_says_so(library):

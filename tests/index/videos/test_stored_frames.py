@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from index.errors import DamagedRows, LibraryError, TimeOutside
+from index.maintenance.sweep import audit
 from index.store.filters import equal
 from index.store.schema import CHECKSUM, FRAMES, frame_key
 from tests.support.libraries.random_library import made, write
@@ -58,3 +59,13 @@ def test_frames_of_videos_whose_keys_collide(library):
     for video_id in (first, second):
         write(library, made(video_id, 3, seed=1))
     assert library.frames(second, [1])[0].jpeg == f"jpeg {second} 1".encode()
+
+
+def test_a_film_of_a_thousand_frames_a_second_over_five_hours(library):
+    numbers = [3, 2**24 - 1, 2**24, 2**24 + 3, 2**31 - 1]
+    rows = [replace(row, frame_no=n) for row, n in zip(made("aaaa", 5, seed=1).frame_rows(), numbers, strict=True)]
+    library.writer.add_frames({"aaaa": rows})
+    assert library.writer.complete([made("aaaa", 5, seed=1).video_row()]) == ()
+    for number in numbers:
+        assert library.frames("aaaa", [number])[0].frame_no == number
+    assert audit(library).problems == ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,3 +100,24 @@ def test_a_run_that_lost_its_lease_appends_nothing(library: Library, assignment:
     with pytest.raises(LeaseLost):
         writer.append()
     assert rows_in(library, 0) == []
+
+
+@pytest.mark.parametrize("change", [{"frame_no": 2**31}, {"vector": np.full(32, np.nan, np.float16)}])
+@pytest.mark.parametrize("ends_first", [False, True])
+def test_a_video_that_cannot_be_kept_fails_alone(
+    library: Library, assignment: Assignment, summary: ChunkSummary, change: dict[str, Any], ends_first: bool
+) -> None:
+    writer = ChunkWriter(library, assignment, CHUNKS)
+    writer.add({0: FRAMES[0][:3], 1: FRAMES[1][:3]})
+    writer.append()
+    rest = {0: [replace(FRAMES[0][3], **change), *FRAMES[0][4:]], 1: FRAMES[1][3:]}
+    if not ends_first:
+        writer.add(rest)
+    writer.end(0, summary)
+    writer.end(1, summary)
+    if ends_first:
+        writer.add(rest)
+    failed, read = writer.results()
+    assert isinstance(failed, ChunkFailed) and (failed.stage, failed.error_class) == ("write", "NotKept")
+    assert isinstance(read, ChunkRead)
+    assert (rows_in(library, 0), rows_in(library, 1)) == ([], list(range(6)))

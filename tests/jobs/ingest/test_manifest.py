@@ -103,6 +103,7 @@ def test_wrong_rows_are_named_by_number_and_only_the_first_few(tmp_path: Path) -
         ("m.jsonl", '{"uri": "a.mp4"}\n{"uri": \n', "row 2 is not JSON"),
         ("m.jsonl", '"a.mp4"\n', "row 1: is no object"),
         ("m.jsonl", '{"uri": "a.mp4"}\n{"uri": "b.mp4", "titel": "b"}\n', "did you mean title?"),
+        ("m.jsonl", '{"uri": "a.mp4", "title": "\\ud800"}\n', "row 1: 'utf-8' codec can't encode"),
         ("m.parquet", "PAR1", "cannot be read"),
     ],
 )

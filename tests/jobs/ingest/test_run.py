@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from jobs.synthetic.world.render import render_film
 from jobs.synthetic.world.script import write_script
 from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source
+from tests.support.command import Kinodex, bad
 from tests.support.libraries.corpus import assert_same, counts, ingest
+from tests.support.libraries.random_library import WHEN
 from tests.support.models.stage_models import tiny_film
 from tests.support.playlists import ffconcat, m3u8, make_films
 from tests.support.servers.files.folder_server import serve_folder
@@ -65,6 +68,48 @@ def test_a_run_without_anything_new_loads_no_model(tiny_model: Callable[[str], P
     with pytest.raises(SpaceError, match="model"):
         ingest(films, Path(place), **settings)
     assert len(Library.open(place).videos()) == 1
+
+
+def test_a_library_without_its_videos_is_left_as_it_is_until_it_is_repaired(
+    kinodex: Kinodex, corpus: Path, whole: Library, tmp_path: Path
+) -> None:
+    place = shutil.copytree(whole.uri, tmp_path / "library")
+    shutil.rmtree(place / "videos.lance")
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    texts = tmp_path / "texts.json"
+    texts.write_text('{"film": ["a boat"]}')
+    for command in (
+        ("search", place, "a dog"),
+        ("ingest", corpus, "--library", place),
+        ("info", place),
+        ("import", "captions", texts, place, "--model", "m"),
+        ("add", "vectors", place, "--space", "builtin"),
+        ("maintain", place),
+    ):
+        bad(kinodex, *command, code=4, says=f"kinodex maintain {place} --repair")
+    bad(kinodex, "maintain", place, "--repair", "--purge", code=2, says="got --repair, which deletes nothing")
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    ran = kinodex("maintain", place, "--repair")
+    assert (ran.code, "made again: videos; 4 rows of videos" in ran.out) == (3, True), ran
+    assert "lost: of all these videos: titles that were no file names" in ran.out
+    mended = Library.open(str(place))
+    assert [replace(row, ingested_at=WHEN) for row in mended.videos()] == [
+        replace(row, ingested_at=WHEN) for row in whole.videos()
+    ]
+    assert counts(ingest(corpus, place)) == (0, 0, 0)
+    assert audit(mended).problems == ()
+
+
+def test_a_video_that_cannot_be_kept_is_a_failure_and_the_others_are_there(tmp_path: Path) -> None:
+    films = [tiny_film(tmp_path / f"{name}.mp4", 2, number) for number, name in enumerate(("boat", "kite"))]
+    sources = [Source(str(films[0]), "half a letter: \ud800"), Source(str(films[1]), "kite")]
+    report = run_ingest(IngestConfig(**SMALL), sources, str(tmp_path / "library"))
+    assert counts(report) == (1, 0, 1)
+    library = Library.open(str(tmp_path / "library"))
+    (failure,) = library.ingest_log.failures()
+    assert (failure.stage, failure.error_class, failure.uri) == ("write", "NotKept", str(films[0]))
+    assert [row.title for row in library.videos()] == ["kite"]
+    assert audit(library).problems == ()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
 from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
-from agent.prompts.times import beside_range, seconds, zero_of
+from agent.prompts.times import beside_range, seconds
 
 IN_FULL = 6
 """Candidates with clock times, frames at the borders and the reason of their score."""
@@ -47,7 +47,7 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     """
     if found := _borders(segment, frames, videos):
         return f"{_short_line(segment, videos)}, {found}"
-    return f"{_short_line(segment, videos)}{beside_range(segment, zero_of(segment.video_id, videos))}"
+    return f"{_short_line(segment, videos)}{beside_range(segment)}"
 
 
 def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:

@@ -93,7 +93,7 @@ async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request
         raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
     library = libraries[number]
     moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
-    name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].player_start_s)}"
+    name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].start_s)}"
     if kind == "clip":
         async with turn:
             return await _clip(library, moments, f"{name}.mp4")

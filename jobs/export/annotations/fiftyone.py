@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from index.clock import player_s
 from index.redact import redact_uri
 from index.rows import VideoRow
 from jobs.export.moments.moment import Moment, by_video
@@ -40,8 +39,8 @@ def export_fiftyone(moments: Sequence[Moment], folder: Path) -> int:
 
 def _detection(moment: Moment) -> dict[str, Any]:
     fps = moment.video.fps or USUAL_FPS
-    first = max(round(moment.player_start_s * fps), 0) + 1
-    last = min(max(round(moment.player_end_s * fps), first), _frames(moment.video, fps))
+    first = max(round(moment.start_s * fps), 0) + 1
+    last = min(max(round(moment.end_s * fps), first), _frames(moment.video, fps))
     row: dict[str, Any] = {"label": (moment.label or moment.source)[:LONGEST], "support": [first, max(last, first)]}
     if moment.score is not None:
         row["confidence"] = moment.score
@@ -49,4 +48,4 @@ def _detection(moment: Moment) -> dict[str, Any]:
 
 
 def _frames(video: VideoRow, fps: float) -> int:
-    return max(round(player_s(video, video.end_s) * fps), 1)
+    return max(round(video.end_s * fps), 1)

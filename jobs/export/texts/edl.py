@@ -27,8 +27,8 @@ def edl_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex")
     lines = [f"TITLE: {_line(title)}", f"FCM: {counting}", ""]
     record = _first_hour(rate)
     for number, each in enumerate(moments, start=1):
-        start = rate.frame(each.player_start_s)
-        length = max(rate.frame(each.player_end_s) - start, 1)
+        start = rate.frame(each.start_s)
+        length = max(rate.frame(each.end_s) - start, 1)
         frames = (start, start + length, record, record + length)
         times = " ".join(rate.timecode(frame) for frame in frames)
         lines.append(f"{number:03}  {reels[each.video.video_id]:<8} B     C        {times}")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from index.clock import player_s
 from index.redact import redact_uri
 from jobs.export.moments.moment import Moment
 from jobs.export.texts.timecode import FrameRate
@@ -31,13 +30,13 @@ def otio_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex"
 
 def _clip(moment: Moment, rate: FrameRate) -> dict[str, Any]:
     video = moment.video
-    source = _range(moment.player_start_s, moment.player_end_s, rate)
+    source = _range(moment.start_s, moment.end_s, rate)
     about = {"video_id": video.video_id, "label": moment.label, "score": moment.score, "source": moment.source}
     reference = {
         "OTIO_SCHEMA": "ExternalReference.1",
         "metadata": {},
         "name": video.title,
-        "available_range": _range(player_s(video, video.start_s), player_s(video, video.end_s), rate),
+        "available_range": _range(video.start_s, video.end_s, rate),
         "available_image_bounds": None,
         "target_url": _url(video.uri),
     }

@@ -30,6 +30,8 @@ REFINE_FACTOR = 5
 MIN_CANDIDATES = 600
 """Candidates that a walk through a graph of `PART_ROWS` keeps at least: in ten such graphs it finds 98 of the 100 best
 frames, and with 200 some 90."""
+MOST_TIED = 1000
+"""Rows from which on no more are fetched to find the earliest of equal ones."""
 MIN_WALK = 100
 """However small a graph is: of 30,000 frames 50 candidates miss some of the best."""
 
@@ -89,14 +91,23 @@ def both_forms(text: str) -> str:
 
 
 def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
-    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them."""
+    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them.
+
+    Of rows that tie with the last hit a table gives any: more are fetched, so that the earliest are taken.
+    """
     limit = first
     while True:
-        rows = fetch(limit)
+        rows = fetch(limit + 1)
         hits = to_hits(rows)
-        if len(hits) >= k or len(rows) < limit:
+        is_all = len(rows) <= limit
+        if is_all or (len(hits) >= k and (limit >= MOST_TIED or _score(rows[k - 1]) != _score(rows[-1]))):
             return hits[:k]
         limit *= 4
+
+
+def _score(row: Mapping[str, Any]) -> Any:
+    """The value by which rows are ordered."""
+    return next(row[name] for name in ("_distance", "_score", "score") if name in row)
 
 
 def in_scope(tables: Tables, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]) -> list[Filter]:

@@ -47,15 +47,12 @@ Text = Callable[[Sequence[Moment]], str]
 
 
 def _edl(moments: Sequence[Moment]) -> str:
-    return edl_text(moments, _rate(moments), moments[0].video.title)
+    rate = frame_rate([moments[0].video], None, None, standard=True)
+    return edl_text(moments, rate, moments[0].video.title)
 
 
 def _otio(moments: Sequence[Moment]) -> str:
-    return otio_text(moments, _rate(moments), moments[0].video.title)
-
-
-def _rate(moments: Sequence[Moment]) -> Any:
-    return frame_rate([moments[0].video], None, None)
+    return otio_text(moments, frame_rate([moments[0].video], None, None), moments[0].video.title)
 
 
 TEXTS: dict[str, tuple[str, Text]] = {

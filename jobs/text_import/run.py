@@ -70,6 +70,9 @@ def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[di
         if isinstance(each, ReadFailure):
             unread.append(each)
             continue
+        if each.whole_name in names:
+            lines = tuple(replace(line, language=None) for line in each.lines)
+            each = replace(each, name=each.whole_name, lines=lines)
         ids = sorted(names.get(each.name, {text_id(each.name)}))
         if len(ids) > 1:
             message = f"{each.name}: got a text for {len(ids)} videos of that name ({', '.join(ids)}); name it by id"

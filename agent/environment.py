@@ -52,7 +52,7 @@ An empty label is everything that the detector knows."""
 
 @dataclass(eq=False)
 class Environment:
-    """A library's videos as an agent sees them. Times are the library's presentation times, in seconds."""
+    """A library's videos as an agent sees them. Times are those that a player shows, in seconds."""
 
     source: VideoSource
     detect: Detect | None = None

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from agent.core.question import CAPTION, SCREEN_TEXT, SUBTITLE, Note, Video
 from agent.errors import NeedsPictures
 from agent.retrieval.calibration import Floats
-from index.clock import zero_s
 from index.rows import TranscriptRow
 
 if TYPE_CHECKING:
@@ -66,9 +65,7 @@ class LibraryVideos:
         """
         self.uri = library.uri
         self.space = library.space(space)
-        self.videos = tuple(
-            Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0, zero_s(row)) for row in rows
-        )
+        self.videos = tuple(Video(row.video_id, row.title, row.start_s, row.duration_s, row.frames > 0) for row in rows)
         self.index_frames = sum(row.frames for row in rows)
         self._library, self._rows, self._embed_text = library, tuple(rows), embed_text
         self._subtitles, self._screen_text = subtitles, screen_text

@@ -20,6 +20,7 @@ from index.annotations.scenes import Scenes
 from index.annotations.screen_text import ScreenText
 from index.annotations.sentences import Sentences
 from index.annotations.speakers import Speakers
+from index.clock import moved, moved_s, stored_range
 from index.embedding.embedders import ImageEmbedder, TextEmbedder
 from index.embedding.space import Fingerprint, Space
 from index.load_space import load_tower_of
@@ -186,7 +187,7 @@ class LibraryReader:
         column = rows["vector"].combine_chunks()
         vectors = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
         frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
-        return FrameVectors(frame_no, rows["time_s"].to_numpy()[first], vectors[first])
+        return FrameVectors(frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s), vectors[first])
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
@@ -220,7 +221,8 @@ class LibraryReader:
         captions = {(each.start_s, each.end_s): each for each in self.captions(video.video_id)}
         rows = self.tables.rows("segments", equal("video_id", video.video_id)).sort_by("segment_no")
         segments = []
-        for row in rows.to_pylist():
+        for stored in rows.to_pylist():
+            row = moved(stored, -video.zero_s)
             caption = captions.get((row["start_s"], row["end_s"]))
             described = () if caption is None else (caption.text, caption.confidence, caption.model)
             segments.append(SegmentRow(*row.values(), *described))
@@ -270,9 +272,11 @@ class LibraryReader:
         """Read the lines that share some time with `[start_s, end_s)`: subtitles and the newest model's speech."""
         video = self.video(video_id)
         shown = (None, *self._models("speech", video)[-1:])
-        where = all_of([equal("video_id", video.video_id), *overlapping(start_s, end_s)])
+        limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
+        where = all_of([equal("video_id", video.video_id), *limits])
         rows = self.tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
-        return self.speakers.lines(row for row in rows.to_pylist() if row["model"] in shown)
+        seen = (row for row in rows.to_pylist() if row["model"] in shown)
+        return self.speakers.lines(moved(row, -video.zero_s) for row in seen)
 
     def info(self) -> LibraryFacts:
         """Summarise the library in numbers."""

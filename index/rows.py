@@ -1,4 +1,4 @@
-"""Rows of a library as plain dataclasses. Times are presentation times in seconds, float64."""
+"""Rows of a library as plain dataclasses. Times are those that a player shows (`index.clock`), in seconds, float64."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class VideoRow:
     space: str
     state: str
     ingested_at: datetime
+    zero_s: float = 0.0
+    """Presentation time, in the file, of what a player shows as 0:00; `index.clock` finds it."""
 
     @property
     def end_s(self) -> float:

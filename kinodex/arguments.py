@@ -107,7 +107,9 @@ def _whole(least: int, most: float = math.inf) -> Callable[[object], bool]:
 
 def _number(least: float = -math.inf) -> Callable[[object], bool]:
     def fits(value: object) -> bool:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and value >= least
+        return (
+            isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and float(value) >= least
+        )
 
     return fits
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cue_text import ass_text, split_voices, srt_voices
 from pipeline.decoding.video_stream import VideoMetadata, open_options
 from pipeline.errors import SourceError, SubtitleError
 from pipeline.playlists import PLAYLIST_DEMUXERS
-from pipeline.sources.discover import sidecar_language
+from pipeline.sources.discover import sidecar_tags
 from pipeline.sources.fetch import SILENCE_S, Source, local_copy
 from pipeline.subtitle_formats import parse_cues
 from pipeline.text_encoding import decode_text
@@ -31,7 +31,10 @@ TEXT_CODECS = frozenset({"ass", "ssa", "srt", "subrip", "webvtt", "mov_text", "t
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text, spoken or shown in `[start_s, end_s)`, in the video's own presentation time."""
+    """A line of text, spoken or shown in `[start_s, end_s)`.
+
+    Of a text track inside a video these are presentation times; those of a sidecar count from where a player starts.
+    """
 
     start_s: float
     end_s: float
@@ -50,7 +53,7 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     errors: list[str] = []
     for uri in source.sidecars:
         try:
-            lines.update(sidecar_lines(uri, metadata.zero_s, source.timeout_s))
+            lines.update(sidecar_lines(uri, source.timeout_s, PurePosixPath(source.uri).stem))
         except (SubtitleError, SourceError) as error:
             errors.append(str(error))
     try:
@@ -61,8 +64,8 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
     return sorted(lines, key=lambda line: (line.start_s, line.end_s, line.language or "", line.text)), errors
 
 
-def sidecar_lines(uri: str, zero_s: float = 0.0, timeout_s: float = SILENCE_S) -> list[Line]:
-    """Read the lines of an SRT, VTT, ASS or SSA file in any common encoding; its times count from `zero_s`.
+def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "") -> list[Line]:
+    """Read the lines of an SRT, VTT, ASS or SSA file in any common encoding; `video` is the stem of its video.
 
     Raises:
         SubtitleError: the text is in none of these formats, or too long.
@@ -70,23 +73,20 @@ def sidecar_lines(uri: str, zero_s: float = 0.0, timeout_s: float = SILENCE_S) -
     """
     with local_copy(Source(uri, uri, timeout_s=timeout_s)) as path:
         _require_short(path.stat().st_size, uri)
-        return subtitle_lines(path.read_bytes(), uri, zero_s)
+        return subtitle_lines(path.read_bytes(), uri, video)
 
 
-def subtitle_lines(data: bytes, uri: str, zero_s: float = 0.0) -> list[Line]:
+def subtitle_lines(data: bytes, uri: str, video: str = "") -> list[Line]:
     """Parse the lines of a file's bytes; raises SubtitleError, which calls it `uri`."""
     _require_short(len(data), uri)
-    language = sidecar_language(uri)
+    _, language = sidecar_tags(uri, video)
     try:
         cues = list(parse_cues(decode_text(data)))
     except ValueError as error:
         raise SubtitleError(
             f"{uri}: not readable as subtitles ({error}); SRT, VTT, ASS and SSA are; repair the file or remove it"
         ) from error
-    return [
-        Line(zero_s + cue.start_s, zero_s + max(cue.start_s, cue.end_s), cue.text, "sidecar", language, cue.speaker)
-        for cue in cues
-    ]
+    return [Line(cue.start_s, max(cue.start_s, cue.end_s), cue.text, "sidecar", language, cue.speaker) for cue in cues]
 
 
 def embedded_lines(path: Path, name: str) -> list[Line]:

@@ -91,7 +91,7 @@ Detail = Literal["auto", "low", "high"]
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """One frame handed to a model. `time_s` is the library's presentation time within `video_id`."""
+    """One frame handed to a model. `time_s` is the time within `video_id` that a player shows."""
 
     video_id: str
     frame_no: int

@@ -79,8 +79,7 @@ def _check_whole(text: str) -> None:
 class Video:
     """A video as an agent sees it: it covers [start_s, start_s + duration_s).
 
-    Without pictures the library holds only words of it: captions or a transcript. `zero_s` is the time that a player
-    shows as 0:00: a time in a question, "at 01:23", counts from there.
+    Times are those that a player shows. Without pictures the library holds only words of it: captions or a transcript.
     """
 
     video_id: str
@@ -88,7 +87,6 @@ class Video:
     start_s: float
     duration_s: float
     has_pictures: bool = field(default=True, metadata=LATER)
-    zero_s: float = field(default=0.0, metadata=LATER)
 
     @property
     def end_s(self) -> float:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.protocol import Detail, R, Request, ShownFrame, Turn, citation_numbers
-from agent.core.question import VIDEO_ID_LENGTH, Note, Segment, Video
+from agent.core.question import VIDEO_ID_LENGTH, Video
 from agent.prompts.reply_line import reply_line
 from agent.prompts.segments import candidate_lines, history_lines, newness, parent_score, segment_line
-from agent.prompts.times import beside, beside_range, zero_of
+from agent.prompts.times import beside, beside_range
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -74,11 +74,6 @@ def _labels(request: Request[R]) -> list[str]:
     return frame_labels(request.frames, getattr(request, "videos", ()))
 
 
-def _clock_range(request: Request[R], part: Segment | Note) -> str:
-    """The clock times of a range of one of the request's videos, to write after its seconds."""
-    return beside_range(part, zero_of(part.video_id, getattr(request, "videos", ())))
-
-
 @cache
 def _template(name_or_text: str) -> Template:
     """Load a template of the folder by its name, or one given as text, which may include those of the folder."""
@@ -101,7 +96,7 @@ def _templates() -> Environment:
     templates.filters["one_line"] = lambda text: " ".join(text.split())
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.globals["reply_line"] = reply_line
-    templates.globals["clock_range"] = _clock_range
+    templates.globals["clock_range"] = beside_range
     for function in (candidate_lines, history_lines, newness, parent_score, segment_line):
         templates.globals[function.__name__] = function
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
@@ -142,7 +137,7 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
     """
     numbers, _ = citation_numbers(frames)
     labels = [
-        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s, zero_of(frame.video_id, videos))}"
+        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s)}"
         for number, frame in zip(numbers, frames, strict=True)
     ]
     if len({each.video_id for each in videos} | {each.video_id for each in frames}) <= 1:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.protocol import ShownFrame, citation_numbers
 from agent.core.question import VIDEO_ID_LENGTH, ScoredSegment, Segment, Video, listed_candidates
-from agent.prompts.times import beside_range, seconds, zero_of
+from agent.prompts.times import beside_range, seconds
 from index.search.text_units import beginning
 
 IN_FULL = 6
@@ -48,7 +48,7 @@ def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequenc
     """
     if found := _borders(segment, frames, videos):
         return f"{_short_line(segment, videos)}, {found}"
-    return f"{_short_line(segment, videos)}{beside_range(segment, zero_of(segment.video_id, videos))}"
+    return f"{_short_line(segment, videos)}{beside_range(segment)}"
 
 
 def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:

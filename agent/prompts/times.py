@@ -1,14 +1,11 @@
-"""Times as prompts write them: seconds of presentation time, and from a minute on the time that a player shows.
+"""Times as prompts write them: in seconds, and from a minute on as a clock too.
 
 Models read "1:23" in a picture, a question or a subtitle, and seconds in a prompt: both stand side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
-
-from agent.core.question import Video
 
 CLOCK_FROM_S = 60.0
 """Times from here on are shown as clock time too."""
@@ -23,11 +20,6 @@ class Ranged(Protocol):
     def end_s(self) -> float: ...
 
 
-def zero_of(video_id: str, videos: Iterable[Video]) -> float:
-    """The `Video.zero_s` of one of some videos; 0 for a video that is not among them."""
-    return next((video.zero_s for video in videos if video.video_id == video_id), 0.0)
-
-
 def clock(time_s: float) -> str:
     """A time as a player shows it, "1:23" or "1:02:05": whole seconds, cut, not rounded."""
     sign, seconds = "-" if time_s < 0 else "", int(abs(time_s))
@@ -35,9 +27,9 @@ def clock(time_s: float) -> str:
     return f"{sign}{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{sign}{minutes}:{seconds % 60:02}"
 
 
-def beside(time_s: float, zero_s: float = 0.0) -> str:
+def beside(time_s: float) -> str:
     """The clock time to write after a time in seconds, " (1:23)"; "" within the first minute."""
-    return f" ({clock(time_s - zero_s)})" if time_s - zero_s >= CLOCK_FROM_S else ""
+    return f" ({clock(time_s)})" if time_s >= CLOCK_FROM_S else ""
 
 
 def seconds(time_s: float) -> str:
@@ -45,8 +37,6 @@ def seconds(time_s: float) -> str:
     return f"{time_s:.1f}".removesuffix(".0") + " s"
 
 
-def beside_range(part: Ranged, zero_s: float = 0.0) -> str:
+def beside_range(part: Ranged) -> str:
     """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
-    if part.end_s - zero_s < CLOCK_FROM_S:
-        return ""
-    return f" ({clock(part.start_s - zero_s)} to {clock(part.end_s - zero_s)})"
+    return f" ({clock(part.start_s)} to {clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from agent.core.protocol import plain, request_fields, request_key
 from agent.errors import NotATrace
 from agent.prompts.render import render
 from agent.trace.events import Event, Exchanged, RunStarted
+from index.clock import moved
 
 VERSION = 2
 
@@ -72,7 +73,24 @@ def read_trace(path: Path) -> list[Record]:
             f"{path} is a trace of version {header.get('version')}, this kinodex reads version {VERSION}; "
             "record it again"
         )
-    return records
+    return _as_players_show(records)
+
+
+def _as_players_show(records: list[Record]) -> list[Record]:
+    """Turn the presentation times of older traces into those that a player shows; their videos say what is 0:00."""
+    videos = records[0].get("videos", ())
+    zeros_s = {video["video_id"]: video["zero_s"] for video in videos if video.get("zero_s")}
+    only_s = next(iter(zeros_s.values()), 0.0) if len(videos) == 1 else 0.0
+    return [_moved(each, zeros_s, only_s) for each in records] if zeros_s else records
+
+
+def _moved(value: Any, zeros_s: Mapping[str, float], zero_s: float) -> Any:
+    if isinstance(value, list):
+        return [_moved(each, zeros_s, zero_s) for each in value]
+    if not isinstance(value, dict):
+        return value
+    zero_s = zeros_s.get(value["video_id"], 0.0) if "video_id" in value else zero_s
+    return moved({name: _moved(each, zeros_s, zero_s) for name, each in value.items() if name != "zero_s"}, -zero_s)
 
 
 def _exchange(event: Exchanged) -> Record:

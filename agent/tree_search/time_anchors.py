@@ -1,9 +1,8 @@
 """Anchors that need nothing to match: the times that the question names.
 
-"What happens at 01:23?" says where to look, and no likeness of pictures finds it. Times are those that a player shows
-(`index.clock`). A clock time of the question is certain; one of an option is one of several possibilities. A number
-with a unit counts only after a word that makes it a point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes"
-is a length.
+"What happens at 01:23?" says where to look, and no likeness of pictures finds it. A clock time of the question is
+certain; one of an option is one of several possibilities. A number with a unit counts only after a word that makes it a
+point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes" is a length, and "at 100 m" a distance.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import numpy as np
 
 from agent.core.question import Anchor, Question
 from agent.environment import Environment
-from index.clock import presentation_s
 
 IN_QUESTION, IN_OPTION = 1.0, 0.5
 """Similarities of the frame at a time that the question, or an option of it, names."""
@@ -23,7 +21,10 @@ _CLOCK = re.compile(
 )
 _POINT = re.compile(
     r"\b(?:at|after|around|about|before|from|between|and|until|by|near)\s+(?:about\s+|around\s+|the\s+)?"
-    r"(?:(\d+)\s*(?:hours?|hrs?|h)\b[\s,]*(?:and\s+)?)?(?:(\d+)[\s-]*(?:minutes?|mins?|m)\b[\s,]*(?:and\s+)?)?"
+    r"(?:(\d+)\s*(?:hours?|hrs?|h)(?![a-z])[\s,]*(?:and\s+)?)?"
+    # a bare m is metres, unless hours stand before it or seconds after it
+    r"(?:(\d+)[\s-]*(?:minutes?|mins?|(?(1)m|m(?=[\s,]*(?:and\s+)?\d+(?:\.\d+)?[\s-]*s(?:ec|\b))))(?![a-z])"
+    r"[\s,]*(?:and\s+)?)?"
     r"(?:(\d+(?:\.\d+)?)[\s-]*(?:seconds?|secs?|s)\b)?(?!\s*(?:of|later|long|earlier|before|after)\b)",
     re.I,
 )
@@ -31,7 +32,7 @@ _MARK = re.compile(r"\b(?:minute|min)\s+(\d+)\b|\b(\d+)[\s-]minute\s+mark\b|\b(\
 
 
 def named_times_s(text: str) -> list[float]:
-    """The points in time that a text names, in seconds of a player's clock, each once, in order."""
+    """The points in time that a text names, in seconds, each once, in order."""
     found = [_seconds(*each.groups()) for each in _CLOCK.finditer(text)]
     found += [_seconds(*each.groups()) for each in _POINT.finditer(text) if any(each.groups())]
     found += [60.0 * float(next(filter(None, each.groups()))) for each in _MARK.finditer(text)]
@@ -47,10 +48,10 @@ def question_anchors(environment: Environment, question: Question) -> list[Ancho
     named = dict.fromkeys((time_s for text in question.options for time_s in named_times_s(text)), IN_OPTION)
     named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
     return [
-        _anchor(environment, video.video_id, time_s, similarity, f"at {player_s:g} s")
+        _anchor(environment, video.video_id, time_s, similarity, f"at {time_s:g} s")
         for video in environment.videos
-        for player_s, similarity in named.items()
-        if video.start_s <= (time_s := presentation_s(video, player_s)) < video.end_s
+        for time_s, similarity in named.items()
+        if video.start_s <= time_s < video.end_s
     ]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from index.clock import moved, moved_s
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError
 from index.redact import redact_values
@@ -102,7 +103,7 @@ class Additions:
             for video_id, captions in videos.items()
             for caption in captions
         ]
-        self._tables.append("captions", rows)
+        self._append("captions", rows)
 
     def add_detections(self, videos: Mapping[str, Sequence[DetectionLike]], model: str) -> None:
         """Append detections by video id."""
@@ -120,7 +121,7 @@ class Additions:
             for video_id, detections in videos.items()
             for each in detections
         ]
-        self._tables.append("detections", rows)
+        self._append("detections", rows)
 
     def add_speech(self, videos: Mapping[str, Sequence[SpokenText]], model: str, source: AddedSource = "asr") -> None:
         """Append transcript lines by video id, recognised by a model or imported."""
@@ -139,7 +140,12 @@ class Additions:
             for video_id, lines in videos.items()
             for line in lines
         ]
-        self._tables.append("transcript", rows)
+        self._append("transcript", rows)
+
+    def _append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append rows whose times are those that a player shows."""
+        zeros_s = self._visible.zeros_s({row["video_id"] for row in rows})
+        self._tables.append(table, [moved(row, zeros_s[row["video_id"]]) for row in rows])
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Create the table of another space, if it is missing; raises LibraryError for the library's own space."""
@@ -153,7 +159,8 @@ class Additions:
         """
         self._check_not_own("vectors", fingerprint.digest)
         schema = vectors_schema(fingerprint)
-        parts = [_vector_rows(video_id, rows, fingerprint.dim, schema) for video_id, rows in videos.items()]
+        zeros_s, dim = self._visible.zeros_s(videos), fingerprint.dim
+        parts = [_vector_rows(id_, rows, zeros_s[id_], dim, schema) for id_, rows in videos.items()]
         if parts:
             self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
 
@@ -330,14 +337,14 @@ def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16
     return rounded
 
 
-def _vector_rows(video_id: str, rows: FrameVectors, dim: int, schema: pa.Schema) -> pa.Table:
+def _vector_rows(video_id: str, rows: FrameVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
     vectors = np.asarray(rows.vectors, np.float16)
     if vectors.shape != (len(rows.frame_no), dim):
         raise ValueError(f"vectors have shape {vectors.shape}, not [{len(rows.frame_no)}, {dim}]")
     columns = [
         pa.array([video_id] * len(vectors), pa.string()),
         pa.array(rows.frame_no, pa.int32()),
-        pa.array(rows.time_s, pa.float64()),
+        pa.array(moved_s(rows.time_s, zero_s), pa.float64()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
     ]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from index.clock import moved, moved_s
 from index.rows import CaptionRow, FrameVectors, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal, one_of
@@ -17,7 +18,7 @@ def read_captions(tables: Tables, video: VideoRow, model: str) -> list[CaptionRo
     """Read the captions by a model, in order."""
     of_model = equal("video_id", video.video_id) & equal("model", model)
     rows = tables.rows(TABLE, of_model, COLUMNS).sort_by("segment_no")
-    return [CaptionRow(**row) for row in rows.to_pylist()]
+    return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
 
 
 def caption_vectors(tables: Tables, video: VideoRow, models: Sequence[str]) -> FrameVectors:
@@ -31,4 +32,5 @@ def caption_vectors(tables: Tables, video: VideoRow, models: Sequence[str]) -> F
     rows = rows.filter(rows["vector"].is_valid())
     check_vectors(rows, tables.uri)
     vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, dim)
-    return FrameVectors(rows["segment_no"].to_numpy(), rows["start_s"].to_numpy(), vectors)
+    starts_s = moved_s(rows["start_s"].to_numpy(), -video.zero_s)
+    return FrameVectors(rows["segment_no"].to_numpy(), starts_s, vectors)

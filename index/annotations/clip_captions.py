@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from index.clock import moved
 from index.errors import LibraryBusy
 from index.rows import AddedFacts, ClipRow
 from index.store.database import Tables, storage_errors
@@ -40,7 +41,9 @@ class ClipCaptions:
         if not self._tables.has(CLIPS_TABLE):
             return []
         rows = self._tables.rows(CLIPS_TABLE, equal("video_id", video_id) & equal("model", model), COLUMNS)
-        return [ClipRow(**row) for row in rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()]
+        in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
+        zero_s = self._visible.zeros_s([video_id])[video_id]
+        return [ClipRow(**moved(row, -zero_s)) for row in in_order]
 
     def add(self, rows: Sequence[ClipRow]) -> None:
         """Store captions, visible at once; of each part and model the first one stays.
@@ -48,7 +51,9 @@ class ClipCaptions:
         Rows of videos that the library does not hold are left out. Several processes may write, beside anything else.
         """
         held = self._visible.videos({row.video_id for row in rows})
-        parts = {(row.video_id, row.model, row.part): row for row in rows if row.video_id in held}
+        zeros_s = self._visible.zeros_s(held)
+        stored = [ClipRow(**moved(asdict(row), zeros_s[row.video_id])) for row in rows if row.video_id in held]
+        parts = {(row.video_id, row.model, row.part): row for row in stored}
         if parts:
             ensure_table(self._tables, CLIPS_TABLE)
             self._tables.insert(CLIPS_TABLE, KEYS, [asdict(row) | {"part": row.part} for row in parts.values()])

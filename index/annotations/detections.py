@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.annotations.additions import plain_label
+from index.clock import moved, stored_range
 from index.rows import DetectionRow, VideoRow
 from index.store.database import Tables
 from index.store.filters import Filter, all_of, at_least, equal, one_of, within
@@ -28,10 +29,11 @@ def read_detections(
     if not models:
         return []
     of_label = [] if label is None else [equal("label", plain_label(label))]
-    where = [_of_video(video, models), at_least("score", min_score), *of_label, *within(start_s, end_s)]
+    limits = within(*stored_range(video.zero_s, start_s, end_s))
+    where = [_of_video(video, models), at_least("score", min_score), *of_label, *limits]
     rows = tables.rows(TABLE, all_of(where))
     rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
-    return [DetectionRow(**row | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
+    return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
 
 def detection_labels(tables: Tables, video: VideoRow, models: Sequence[str]) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from index.clock import moved, stored_range
 from index.store.database import Tables
-from index.store.filters import Filter, all_of, equal
+from index.store.filters import Filter, all_of, equal, overlapping
 from index.store.late_tables import present
 from index.videos.visibility import VisibilityCache
 
@@ -19,15 +20,19 @@ def newest_rows(
     name: str,
     filters: Sequence[Filter],
     columns: Sequence[str],
+    start_s: float | None = None,
+    end_s: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Read the rows of one video, by id or name, that match all filters; none where no model completed the stage.
+    """Read the rows of one video, by id or name, that match all filters and share some time with `[start_s, end_s)`.
 
-    Raises UnknownVideo.
+    None where no model completed the stage. Raises UnknownVideo.
     """
-    video_id = visible.video(name).video_id
+    video = visible.video(name)
+    video_id = video.video_id
     models = visible.models(stage, [video_id]).get(video_id, ())
     if not models or not present(tables, [table]):
         return []
     of_model = [equal("video_id", video_id), equal("model", models[-1])]
-    rows: list[dict[str, Any]] = tables.rows(table, all_of([*of_model, *filters]), columns).to_pylist()
-    return rows
+    limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
+    rows = tables.rows(table, all_of([*of_model, *filters, *limits]), columns).to_pylist()
+    return [moved(row, -video.zero_s) for row in rows]

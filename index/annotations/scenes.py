@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Literal
 
 from index.annotations.newest_rows import newest_rows
+from index.clock import moved
 from index.rows import SceneRow, VideoRow
 from index.store.database import Tables
 from index.store.filters import equal, one_of
@@ -40,7 +41,10 @@ class Scenes:
 
     def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
         """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
-        self._tables.append(TABLE, [asdict(row) for rows in videos.values() for row in rows])
+        zeros_s = self._visible.zeros_s(videos)
+        self._tables.append(
+            TABLE, [moved(asdict(row), zeros_s[video_id]) for video_id, rows in videos.items() for row in rows]
+        )
 
     def outdated(self, model: str) -> list[str]:
         """List the ids of videos that got captions, speech or text on screen after this model's summaries."""

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from index.annotations.newest_rows import newest_rows
+from index.clock import moved
 from index.rows import ScreenTextRow
 from index.store.database import Tables
-from index.store.filters import overlapping
 from index.time_protocols import TimedText
 from index.videos.visibility import VisibilityCache
 
@@ -44,13 +44,14 @@ class ScreenText:
 
         Raises UnknownVideo.
         """
-        found = newest_rows(self._tables, self._visible, TABLE, "text", video_id, overlapping(start_s, end_s), COLUMNS)
+        found = newest_rows(self._tables, self._visible, TABLE, "text", video_id, [], COLUMNS, start_s, end_s)
         rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found]
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
 
     def add(self, videos: Mapping[str, Sequence[ScreenLineLike]], model: str) -> None:
         """Append lines by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
-        rows = [
+        zeros_s = self._visible.zeros_s(videos)
+        rows: list[dict[str, Any]] = [
             {
                 "video_id": video_id,
                 "start_s": line.start_s,
@@ -65,4 +66,4 @@ class ScreenText:
             for video_id, lines in videos.items()
             for line in lines
         ]
-        self._tables.append(TABLE, rows)
+        self._tables.append(TABLE, [moved(row, zeros_s[row["video_id"]]) for row in rows])

@@ -87,13 +87,13 @@ class Sentences:
         ensure_table(self._tables, vectors_table(fingerprint, SENTENCES_PREFIX), schema)
 
     def lines(self, video_id: str) -> list[TextLine]:
-        """Read the lines of a complete video that readers see: what there is to embed."""
+        """Read the lines of a complete video that readers see: what there is to embed, in presentation times."""
         return lines_of(self._tables, self._visible, video_id)
 
     def add(
         self, videos: Mapping[str, tuple[Sequence[TextLine], NDArray[np.floating[Any]]]], fingerprint: Fingerprint
     ) -> None:
-        """Append lines and their vectors `[n, dim]` by video id; `Additions.complete` makes them visible."""
+        """Append `lines` and their vectors `[n, dim]` by video id; `Additions.complete` makes them visible."""
         table = vectors_table(fingerprint, SENTENCES_PREFIX)
         schema = self._tables.schema(table)
         parts = [_rows(video_id, *rows, fingerprint.dim, schema) for video_id, rows in videos.items()]

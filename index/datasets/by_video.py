@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from index.datasets.columns import KEY, Choice, choose
+from index.datasets.columns import KEY, Choice, choose, on_player_clock
 from index.datasets.row_keys import row_keys, vectors_of
 from index.errors import LibraryError
 from index.library_reader import LibraryReader
@@ -92,7 +92,7 @@ def _read(reader: LibraryReader, choice: Choice, group: Group) -> pa.Table:
     keys, first = np.unique(row_keys(table, ids), return_index=True)
     if len(keys) != count:
         raise _incomplete(reader, videos, len(keys))
-    table = table.take(first)
+    table = on_player_clock(table.take(first), {video.video_id: video.zero_s for video in videos if video.zero_s})
     if choice.joins_vectors and choice.vectors is not None:
         vectors = reader.tables.rows(choice.vectors, where, [*KEY, "vector"])
         in_order = vectors_of(keys, vectors, ids, reader.uri)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
+from index.clock import DECIMALS
 from index.errors import QueryError
 
 FRAMES = "frames"
@@ -17,6 +21,21 @@ KEY = ("video_id", "frame_no")
 
 PICTURE = "image"
 """The name of what is decoded of `jpeg`; no column of a table."""
+
+
+def on_player_clock(table: pa.Table, zeros_s: Mapping[str, float]) -> pa.Table:
+    """Turn stored times into those that a player shows; `zeros_s` has the presentation time of 0:00 where it is not 0.
+
+    The table has the columns `video_id` and, if it is to be turned, `time_s`.
+    """
+    if not zeros_s or "time_s" not in table.column_names:
+        return table
+    names = table["video_id"].combine_chunks().dictionary_encode()
+    by_s = np.array([zeros_s.get(name, 0.0) for name in names.dictionary.to_pylist()])[names.indices.to_numpy()]
+    stored_s = table["time_s"].to_numpy()
+    shown_s = np.where(by_s == 0.0, stored_s, np.round(stored_s - by_s, DECIMALS))
+    at = table.column_names.index("time_s")
+    return table.set_column(at, table.schema.field(at), pa.array(shown_s))
 
 
 def stored_names(columns: Sequence[str]) -> list[str]:

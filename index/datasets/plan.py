@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from index.clock import first_zero_s
 from index.datasets.columns import KEY, Choice, choose
 from index.datasets.state import TablesAt, Versions, checked_versions, read_versions
 from index.errors import QueryError
 from index.store.database import ROWS_PER_BATCH, storage_errors
-from index.store.filters import Filter, all_of, chunked, equal, one_of
+from index.store.filters import Filter, all_of, chunked, equal, one_of, other_than
 from index.videos.visibility import SpaceScope, space_scope
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class FramePlan:
     pieces: Pieces
     schema: pa.Schema
     """Columns and types of what is read."""
+    zeros_s: Mapping[str, float]
+    """Presentation times of 0:00, of the videos where that is not 0."""
 
     @property
     def rows(self) -> int:
@@ -81,7 +84,13 @@ def plan_frames(
     tables = TablesAt(reader.uri, state)
     with storage_errors(reader.uri):
         pieces = _pieces(tables[choice.base], _frames_promised(tables, scope, ids), ids, piece_rows)
-        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice))
+        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), _zeros_s(tables))
+
+
+def _zeros_s(tables: TablesAt) -> dict[str, float]:
+    rows = tables.rows("videos", other_than("start_s", 0), ["video_id", "uri", "start_s"]).to_pylist()
+    zeros_s = {row["video_id"]: first_zero_s(row["uri"], row["start_s"]) for row in rows}
+    return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
 
 
 def _tables_read(choice: Choice, scope: SpaceScope) -> list[str]:

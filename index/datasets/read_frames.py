@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from index.datasets.columns import on_player_clock
 from index.datasets.plan import FramePlan, Pieces
 from index.datasets.row_keys import row_keys, vectors_of
 from index.datasets.state import TablesAt
@@ -49,8 +50,9 @@ class FrameReader:
         if fragment is None:
             raise LibraryError(f"{self._plan.uri} has no fragment {fragment_id} any more; open the library again")
         columns = with_checksum(choice.stored, base.schema)
-        table = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
-        check_pictures(table, self._plan.uri)
+        stored = fragment.scanner(columns=columns, offset=first, limit=rows).to_table()
+        check_pictures(stored, self._plan.uri)
+        table = on_player_clock(stored, self._plan.zeros_s)
         if choice.joins_vectors:
             table = table.append_column(self._plan.schema.field("vector"), self._vectors_of(table))
         if choice.vectors is not None:

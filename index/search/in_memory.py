@@ -60,9 +60,10 @@ def top_positions(
     Of equal scores the earlier comes first.
     """
     if min_gap_s <= 0:
-        top = np.argpartition(-scores, k)[:k] if k < len(scores) else np.arange(len(scores))
-        top.sort()
-        return top[np.argsort(-scores[top], kind="stable")]
+        top = np.arange(len(scores))
+        if 0 < k < len(scores):  # all that tie with the last one stay, so that the earliest of them is taken
+            top = np.flatnonzero(~(-scores > np.partition(-scores, k - 1)[k - 1]))
+        return top[np.argsort(-scores[top], kind="stable")][:k]
     is_free = np.ones(len(scores), dtype=bool)
     chosen: list[int] = []
     for at in np.argsort(-scores, kind="stable").tolist():

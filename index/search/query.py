@@ -7,18 +7,19 @@ are hits too near to a better one; where too few are left, the query is repeated
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, isnan, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from index.clock import first_zero_s, moved, stored_range
 from index.errors import QueryError, UnknownVideo
-from index.rows import Hit, Scope
+from index.rows import Hit, Scope, VideoRow
 from index.search.finite_vectors import check_searched
 from index.store.database import Tables, storage_errors
-from index.store.filters import Filter
+from index.store.filters import Filter, all_of, any_of, none_of, of_videos, one_of, other_than
 from index.store.vector_index import COLUMN, PART_ROWS, count_parts
 from index.utf8 import checked_text
 from index.videos.visibility import VisibilityCache
@@ -30,6 +31,8 @@ REFINE_FACTOR = 5
 MIN_CANDIDATES = 600
 """Candidates that a walk through a graph of `PART_ROWS` keeps at least: in ten such graphs it finds 98 of the 100 best
 frames, and with 200 some 90."""
+MOST_TIED = 1000
+"""Rows from which on no more are fetched to find the earliest of equal ones."""
 MIN_WALK = 100
 """However small a graph is: of 30,000 frames 50 candidates miss some of the best."""
 
@@ -94,14 +97,53 @@ def both_forms(text: str) -> str:
 
 
 def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
-    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them."""
+    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them.
+
+    Of rows that tie with the last hit a table gives any: more are fetched, so that the earliest are taken.
+    """
     limit = first
     while True:
-        rows = fetch(limit)
+        rows = fetch(limit + 1)
         hits = to_hits(rows)
-        if len(hits) >= k or len(rows) < limit:
+        is_all = len(rows) <= limit
+        if is_all or (len(hits) >= k and (limit >= MOST_TIED or _score(rows[k - 1]) != _score(rows[-1]))):
             return hits[:k]
         limit *= 4
+
+
+def _score(row: Mapping[str, Any]) -> Any:
+    """The value by which rows are ordered."""
+    return next(row[name] for name in ("_distance", "_score", "score") if name in row)
+
+
+def in_scope(tables: Tables, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]) -> list[Filter]:
+    """Match rows of the videos and times of a scope; `limit` is `within` or `overlapping`.
+
+    The scope's times are those that a player shows, and the stored ones of some videos count from elsewhere.
+    """
+    chosen = of_videos(scope)
+    limits = limit(scope.start_s, scope.end_s)
+    if not limits:
+        return chosen
+    late_ids: dict[float, list[str]] = {}
+    late = all_of([*chosen, other_than("start_s", 0)])
+    for row in tables.rows("videos", late, ["video_id", "uri", "start_s"]).to_pylist():
+        if zero_s := first_zero_s(row["uri"], row["start_s"]):
+            late_ids.setdefault(zero_s, []).append(row["video_id"])
+    if not late_ids:
+        return [*chosen, *limits]
+    others = all_of([none_of("video_id", [id_ for ids in late_ids.values() for id_ in ids]), *limits])
+    parts = [all_of([one_of("video_id", ids), *limit(*_stored(zero_s, scope))]) for zero_s, ids in late_ids.items()]
+    return [*chosen, any_of([each for each in (others, *parts) if each is not None])]
+
+
+def _stored(zero_s: float, scope: Scope) -> tuple[float | None, float | None]:
+    return stored_range(zero_s, scope.start_s, scope.end_s)
+
+
+def on_player_clock(rows: Rows, videos: Mapping[str, VideoRow]) -> Rows:
+    """Keep the rows of these videos, with times as a player shows them."""
+    return [moved(row, -videos[row["video_id"]].zero_s) for row in rows if row["video_id"] in videos]
 
 
 def is_few(scope: Scope) -> bool:

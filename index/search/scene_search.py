@@ -6,9 +6,9 @@ from typing import Any
 
 from index.annotations.scenes import STAGE, TABLE
 from index.rows import Hit, Scope
-from index.search.query import Rows, check_scope, check_words, search_until_k
+from index.search.query import Rows, check_scope, check_words, in_scope, on_player_clock, search_until_k
 from index.store.database import Tables
-from index.store.filters import all_of, equal, of_videos, overlapping
+from index.store.filters import all_of, equal, overlapping
 from index.store.late_tables import present
 from index.store.quiet_lance import MultiMatchQuery
 from index.videos.visibility import VisibilityCache
@@ -28,7 +28,7 @@ def search_scenes(
     check_words(text)
     if not present(tables, [TABLE]):
         return []
-    where = all_of([equal("level", level), *of_videos(scope), *overlapping(scope.start_s, scope.end_s)])
+    where = all_of([equal("level", level), *in_scope(tables, scope, overlapping)])
     words = MultiMatchQuery(text, ["title", "text"])
 
     def fetch(limit: int) -> Rows:
@@ -41,7 +41,8 @@ def search_scenes(
         ids = {row["video_id"] for row in rows}
         videos, models = visible.videos(ids), visible.models(STAGE, ids)
         newest = {video_id: models[video_id][-1] for video_id in videos if video_id in models}
-        return [_hit(row) for row in rows if newest.get(row["video_id"]) == row["model"]]
+        shown = on_player_clock(rows, videos)
+        return [_hit(row) for row in shown if newest.get(row["video_id"]) == row["model"]]
 
     return search_until_k(fetch, to_hits, k, first=k)
 

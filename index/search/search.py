@@ -25,16 +25,18 @@ from index.search.query import (
     Rows,
     check_scope,
     check_words,
+    in_scope,
     is_few,
     matching_rows,
     nearest_rows,
+    on_player_clock,
     search_until_k,
 )
 from index.search.scene_search import search_scenes
 from index.search.typos import forgiving_rows
 from index.search.words import by_words_and_meaning, lines_like, with_meaning
 from index.store.database import Tables
-from index.store.filters import all_of, at_least, equal, of_videos, overlapping, within
+from index.store.filters import all_of, at_least, equal, overlapping, within
 from index.store.late_tables import present
 from index.store.quiet_lance import ColumnOrdering
 from index.videos.visibility import VisibilityCache, space_scope
@@ -71,7 +73,7 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         in_space.check(scope.video_ids or ())
         query = unit_query(vector, self._tables[in_space.table].schema.field("vector").type.list_size)
-        where = all_of(of_videos(scope) + within(scope.start_s, scope.end_s))
+        where = all_of(in_scope(self._tables, scope, within))
         columns = ["video_id", "frame_no", "time_s"]
 
         def fetch(limit: int) -> Rows:
@@ -80,7 +82,8 @@ class Search:
 
         def to_hits(rows: Rows) -> list[Hit]:
             videos = in_space.videos({row["video_id"] for row in rows})
-            complete = {(row["video_id"], row["frame_no"]): row for row in rows if row["video_id"] in videos}
+            shown = on_player_clock(rows, videos)
+            complete = {(row["video_id"], row["frame_no"]): row for row in shown}
             return suppress_neighbours([_frame_hit(row, videos) for row in complete.values()], min_gap_s)
 
         return search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else k)
@@ -92,7 +95,7 @@ class Search:
         """
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
-        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+        where = all_of(in_scope(self._tables, scope, overlapping))
 
         def by_words(limit: int) -> Rows:
             return _best_first(matching_rows(self._tables, "transcript", text, SPOKEN_COLUMNS, where, limit))
@@ -123,7 +126,7 @@ class Search:
         check_words(text)
         if not present(self._tables, ["screen_text"]):
             return []
-        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+        where = all_of(in_scope(self._tables, scope, overlapping))
         first = 4 * k if min_gap_s else k
 
         def by_words(limit: int) -> Rows:
@@ -157,7 +160,7 @@ class Search:
         """
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
-        where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s))
+        where = all_of(in_scope(self._tables, scope, overlapping))
 
         def by_words(limit: int) -> Rows:
             return _best_first(matching_rows(self._tables, "captions", text, CAPTION_COLUMNS, where, limit))
@@ -213,7 +216,7 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(label)
         of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
-        where = all_of(of_label + of_videos(scope) + within(scope.start_s, scope.end_s))
+        where = all_of(of_label + in_scope(self._tables, scope, within))
         best_first = [ColumnOrdering("score", ascending=False), ColumnOrdering("video_id"), ColumnOrdering("time_s")]
 
         def fetch(limit: int) -> Rows:
@@ -290,9 +293,8 @@ class Search:
         ids = {row["video_id"] for row in rows}
         videos, models = self._visible.videos(ids), self._visible.models(stage, ids)
         shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
-        return [
-            row for row in rows if row["video_id"] in videos and row["model"] in (None, *shown.get(row["video_id"], ()))
-        ]
+        seen = [row for row in rows if row["model"] in (None, *shown.get(row["video_id"], ()))]
+        return on_player_clock(seen, videos)
 
 
 def _with_shared_words(text: str, hits: list[Hit]) -> list[Hit]:

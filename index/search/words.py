@@ -8,17 +8,19 @@ chance has it (`index.embedding.sentences.likeness`): a nearest line always exis
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from index.annotations.sentences import STAGE, Meaning
 from index.annotations.text_lines import SOURCES, Source, shown_models
+from index.clock import moved_s
 from index.rows import Hit, Scope
 from index.search.fusion import distinct, fuse_same, suppress_neighbours
 from index.search.in_memory import unit_query
-from index.search.query import Rows, check_scope, is_few, nearest_rows, search_until_k
+from index.search.query import Rows, check_scope, in_scope, is_few, nearest_rows, search_until_k
 from index.search.spoken import with_speakers
 from index.store.database import Tables
-from index.store.filters import all_of, of_videos, one_of, overlapping
+from index.store.filters import all_of, one_of, overlapping
 from index.store.schema import SENTENCES_PREFIX, vectors_table
 from index.videos.visibility import VisibilityCache
 
@@ -43,7 +45,7 @@ def lines_like(
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
     of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(SOURCES) else []
-    where = all_of(of_videos(scope) + overlapping(scope.start_s, scope.end_s) + of_kinds)
+    where = all_of(in_scope(tables, scope, overlapping) + of_kinds)
 
     def fetch(limit: int) -> Rows:
         rows = nearest_rows(tables, table, query, COLUMNS, where, is_few(scope), limit)
@@ -54,7 +56,12 @@ def lines_like(
         return suppress_neighbours(distinct([_hit(row) for row in _shown(visible, meaning, rows)]), min_gap_s)
 
     hits = search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
-    return with_speakers(tables, visible, hits)
+    zeros_s = visible.zeros_s({hit.video_id for hit in hits})
+    return [_moved(hit, -zeros_s[hit.video_id]) for hit in with_speakers(tables, visible, hits)]
+
+
+def _moved(hit: Hit, by_s: float) -> Hit:
+    return replace(hit, time_s=moved_s(hit.time_s, by_s), end_s=moved_s(hit.end_s, by_s))
 
 
 def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> list[Hit]:

@@ -54,9 +54,14 @@ def equal(column: str, value: str | int) -> Filter:
     return Filter(f"{column} = {sql_value(value)}")
 
 
-def other_than(column: str, value: str) -> Filter:
+def other_than(column: str, value: str | int) -> Filter:
     """Match rows with another value than this; none is no other."""
     return Filter(f"{column} != {sql_value(value)}")
+
+
+def none_of(column: str, values: Sequence[str]) -> Filter:
+    """Match rows with none of these values, of which there is one at least."""
+    return Filter(f"{column} NOT IN ({', '.join(map(sql_value, values))})")
 
 
 def at_least(column: str, value: float) -> Filter:
@@ -104,6 +109,12 @@ def of_videos(scope: Scope) -> list[Filter]:
 def all_of(filters: Sequence[Filter]) -> Filter | None:
     """Combine filters; None, which matches everything, if there are none."""
     return reduce(and_, filters) if filters else None
+
+
+def any_of(filters: Sequence[Filter]) -> Filter:
+    """Match what one of these filters does; in halves, so that thousands do not stand in each other's brackets."""
+    middle = len(filters) // 2
+    return any_of(filters[:middle]) | any_of(filters[middle:]) if middle else filters[0]
 
 
 def chunked(values: Sequence[T]) -> Iterator[Sequence[T]]:

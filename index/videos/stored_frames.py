@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from index.clock import moved, moved_s
 from index.errors import DamagedRows, QueryError, TimeOutside
 from index.rows import StoredFrame, VideoRow
 from index.store.database import Tables
@@ -28,7 +29,7 @@ def frame_times(tables: Tables, video: VideoRow) -> tuple[NDArray[np.int32], NDA
     """Read the numbers and times of a video's frames in time order, each once; empty where it has none."""
     rows = tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"])
     frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
-    return frame_no, rows["time_s"].to_numpy()[first]
+    return frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
 
 
 def read_frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> list[StoredFrame]:
@@ -40,7 +41,7 @@ def read_frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> li
     columns = with_checksum(COLUMNS, tables.schema("frames"))
     table = tables.rows("frames", of_frames(video.video_id, possible), columns)
     check_pictures(table, tables.uri)
-    stored = {row["frame_no"]: StoredFrame(**row) for row in table.select(COLUMNS).to_pylist()}
+    stored = {row["frame_no"]: StoredFrame(**moved(row, -video.zero_s)) for row in table.select(COLUMNS).to_pylist()}
     for number in numbers:
         if number not in stored:
             raise TimeOutside(f"got frame {number} of {video.title}, which has no such frame; ask for it by time")
@@ -56,7 +57,7 @@ def read_frames_at(tables: Tables, video: VideoRow, times_s: Sequence[float], mo
     if times_s and not video.frames:
         raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
     rows = tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"]).sort_by("time_s")
-    numbers, stored_s = rows["frame_no"].to_numpy(), rows["time_s"].to_numpy()
+    numbers, stored_s = rows["frame_no"].to_numpy(), moved_s(rows["time_s"].to_numpy(), -video.zero_s)
     return read_frames(tables, video, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
 
 

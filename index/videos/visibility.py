@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
 
+from index.clock import first_zero_s, moved
 from index.embedding.space import Fingerprint
 from index.errors import LibraryError, SpaceMismatch, UnknownVideo
 from index.redact import redact_uri
@@ -35,9 +36,14 @@ Models = dict[str, tuple[str, ...]]
 def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
     """Read the rows of the complete videos among these, or of all, by id."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
-    columns = [*VideoRow.__slots__]
+    columns = [name for name in VideoRow.__slots__ if name != "zero_s"]
     rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
-    return {row["video_id"]: VideoRow(**row) for row in rows}
+    return {row["video_id"]: _shown_row(row) for row in rows}
+
+
+def _shown_row(stored: dict[str, Any]) -> VideoRow:
+    zero_s = first_zero_s(stored["uri"], stored["start_s"])
+    return VideoRow(**moved(stored, -zero_s), zero_s=zero_s)
 
 
 def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:
@@ -76,6 +82,11 @@ class VisibilityCache:
     def videos(self, ids: Collection[str] | None = None) -> dict[str, VideoRow]:
         """Look up the complete videos among `ids`."""
         return self._look_up("videos", "videos", ids, lambda missing: complete_videos(self._tables, missing))
+
+    def zeros_s(self, ids: Collection[str]) -> dict[str, float]:
+        """Look up the presentation time of 0:00 of each video: 0 for one that is not there."""
+        held = self.videos(ids)
+        return {id_: held[id_].zero_s if id_ in held else 0.0 for id_ in ids}
 
     def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
         """Find a complete video by its id, without reading the others, or as `find_video` does."""

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from index.clock import moved
 from index.redact import redact_uri
 from index.rows import TranscriptRow, VideoRow
 from index.store.database import Tables, is_local, space_tables
@@ -65,7 +66,10 @@ class LineLike(SpokenText, Protocol):
 
 
 class VideoWriter:
-    """Everything that an ingest writes of videos. Rows come first, `complete` last; until then nobody sees them."""
+    """Everything that an ingest writes of videos. Rows come first, `complete` last; until then nobody sees them.
+
+    Times of frames, segments and lines are presentation times, as an ingest reads them from the file.
+    """
 
     def __init__(self, tables: Tables, vectors_table: str) -> None:
         self._tables = tables
@@ -183,7 +187,7 @@ class VideoWriter:
             return ()
         rejected = self._incomplete(rows)
         self.discard(*rejected)
-        accepted = [asdict(row) | {"uri": redact_uri(row.uri)} for row in rows if row.video_id not in rejected]
+        accepted = [_stored(row) for row in rows if row.video_id not in rejected]
         self._add_digests(accepted, digests)
         if accepted and is_local(self._tables.uri):
             os.sync()  # Lance never does: after a power cut a row could else outlive the rows that it promises
@@ -249,6 +253,12 @@ class VideoWriter:
         where = where if until_no is None else where & below("frame_no", until_no)
         for name in ("frames", self._vectors_table):
             self._tables.delete(name, where)
+
+
+def _stored(row: VideoRow) -> dict[str, Any]:
+    values = moved(asdict(row) | {"uri": redact_uri(row.uri)}, row.zero_s)
+    del values["zero_s"]
+    return values
 
 
 def _matrix(rows: Sequence[FrameLike], dim: int) -> pa.FixedSizeListArray:

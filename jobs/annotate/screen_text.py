@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from index.clock import player_s
 from index.library import Library
 from index.rows import StoredFrame, VideoRow
 from jobs.annotate.stage import StageRows, check_settings
@@ -115,7 +116,7 @@ def _source_pictures(library: Library, video: VideoRow) -> Generator[tuple[float
     with source_of(library, video) as found, closing(sampler):
         for part in sampler.sample(Chunk(found), settings):
             for frame in part if isinstance(part, list) else ():
-                yield frame.time_s, picture_of(_stored(video, frame))
+                yield player_s(video, frame.time_s), picture_of(_stored(video, frame))
         check_unchanged(found)
 
 

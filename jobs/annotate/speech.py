@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from index.clock import player_s
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.stage import StageRows, check_settings, hub_for
@@ -63,6 +64,7 @@ class Speech:
             spoken = recogniser.transcribe_windows(self._windows(found, video.uri))
             rows = self._with_voices(spoken) if self.speakers else SpokenVideo(_all_lines(spoken), ())
             check_unchanged(found)
+        rows = replace(rows, lines=[_as_shown(video, line) for line in rows.lines])
         return StageRows(rows, len(rows.lines))
 
     def write(self, library: Library, rows: Mapping[str, SpokenVideo]) -> None:
@@ -88,6 +90,15 @@ class Speech:
         voices, numbers = group_voices(vectors, [line.end_s - line.start_s for line in lines])
         named = zip(lines, numbers, strict=True)
         return SpokenVideo([replace(line, speaker=None if at is None else str(at)) for line, at in named], voices)
+
+
+def _as_shown(video: VideoRow, line: SpeechLine) -> SpeechLine:
+    """A line heard in the file, at the times that a player shows."""
+    start_s, end_s = player_s(video, line.start_s), player_s(video, line.end_s)
+    words = tuple(
+        each._replace(start_s=player_s(video, each.start_s), end_s=player_s(video, each.end_s)) for each in line.words
+    )
+    return replace(line, start_s=start_s, end_s=end_s, words=words)
 
 
 def _all_lines(spoken: Iterable[tuple[Sound, list[SpeechLine]]]) -> list[SpeechLine]:

@@ -109,9 +109,7 @@ def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | N
     return result if repaired is None else result | {"repaired": asdict(repaired)}
 
 
-def _show(
-    uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None, deep: bool, out: Console
-) -> None:
+def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None, deep: bool, out: Console) -> None:
     from rich.markup import escape
 
     if repaired is not None:

@@ -38,7 +38,7 @@ SPEED_LIMITS = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class SharedRange:
-    """A stretch in both videos, presentation times in seconds."""
+    """A stretch in both videos, in seconds."""
 
     start_a_s: float
     end_a_s: float

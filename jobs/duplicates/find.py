@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from index.clock import zero_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
 from jobs.duplicates.alignment import Alignment, covered_s, shared_parts
@@ -126,8 +125,8 @@ def _candidates(
 
 
 def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Duplicate:
-    """The pair in the order of titles, in the times of players."""
-    ranges = [each for part in parts for each in _ranges(one, other, part)]
+    """The pair in the order of titles."""
+    ranges = [each for part in parts for each in _ranges(part)]
     main = ranges[0]
     if (other.title, other.video_id) < (one.title, one.video_id):
         one, other = other, one
@@ -148,18 +147,9 @@ def _duplicate(one: VideoRow, other: VideoRow, parts: Sequence[Alignment]) -> Du
     )
 
 
-def _ranges(one: VideoRow, other: VideoRow, part: Alignment) -> list[DuplicateRange]:
-    zero_a, zero_b = zero_s(one), zero_s(other)
-    offset_s = part.offset_s + part.speed * zero_a - zero_b
+def _ranges(part: Alignment) -> list[DuplicateRange]:
     return [
-        DuplicateRange(
-            each.start_a_s - zero_a,
-            each.end_a_s - zero_a,
-            each.start_b_s - zero_b,
-            each.end_b_s - zero_b,
-            offset_s,
-            part.speed,
-        )
+        DuplicateRange(each.start_a_s, each.end_a_s, each.start_b_s, each.end_b_s, part.offset_s, part.speed)
         for each in part.ranges
     ]
 

@@ -17,7 +17,7 @@ MEAN_VIDEOS = 500
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Frames of one video in time order: `times_s` `[n]`, presentation times, and `units` `[n, dim]`, float32.
+    """Frames of one video in time order: `times_s` `[n]` and `units` `[n, dim]`, float32.
 
     `units` are of unit length after the library's mean was taken away; a frame that equals the mean is zero.
     """

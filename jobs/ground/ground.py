@@ -102,15 +102,15 @@ def ground(
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:
-    """A grounding as JSON has it: times of the library, and those that a player shows."""
+    """A grounding as JSON has it: times that a player shows, and those of the file's timestamps."""
     shown = [
         {
             "video_id": each.video.video_id,
             "title": each.video.title,
             "start_s": each.start_s,
             "end_s": each.end_s,
-            "player_start_s": each.player_start_s,
-            "player_end_s": each.player_end_s,
+            "presentation_start_s": each.presentation_start_s,
+            "presentation_end_s": each.presentation_end_s,
             "score": each.score,
             "found_in": each.source,
         }

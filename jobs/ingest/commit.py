@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
+from index.clock import first_zero_s
 from index.library import Library
 from index.rows import FailureRow, SourceRow, VideoRow
 from jobs.ingest.messages import ChunkRead
 from jobs.ingest.outcomes import SourceOutcome, State, Tally
-from pipeline.sampling.sample import IngestSettings
+from pipeline.sampling.sample import ChunkSummary, IngestSettings
 from pipeline.shot_detection import Segment, find_segments
 from pipeline.sources.fetch import FetchedVideo, Source
 from pipeline.subtitles import Line
@@ -50,6 +51,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     distances = _distances(with_frames)
     segments = tuple(find_segments(times_s, distances, last.end_s, settings.window_s))
     source, metadata = fetched.source, first.metadata
+    transcript = _lines(first, source.uri)
     row = VideoRow(
         video_id=fetched.video_id,
         uri=source.uri,
@@ -62,7 +64,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
         codec=metadata.codec,
         frames=len(times_s),
         segments=len(segments),
-        transcript_lines=len(first.transcript),
+        transcript_lines=len(transcript),
         decode_errors=sum(chunk.summary.decode_errors for chunk in chunks),
         sample_fps=settings.fps,
         space=space,
@@ -73,7 +75,17 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, tuple(first.transcript), problem, digests)
+    return ReadVideo(fetched, row, segments, transcript, problem, digests)
+
+
+def _lines(summary: ChunkSummary, uri: str) -> tuple[Line, ...]:
+    """Lines of a video in presentation times, in order; those of sidecars count from where a player starts."""
+    zero_s = first_zero_s(uri, summary.start_s)
+    lines = (
+        replace(line, start_s=line.start_s + zero_s, end_s=line.end_s + zero_s) if line.source == "sidecar" else line
+        for line in summary.transcript
+    )
+    return tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s)))
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:

@@ -53,15 +53,12 @@ Text = Callable[[Sequence[Moment]], str]
 
 
 def _edl(moments: Sequence[Moment]) -> str:
-    return edl_text(moments, _rate(moments), moments[0].video.title)
+    rate = frame_rate([moments[0].video], None, None, standard=True)
+    return edl_text(moments, rate, moments[0].video.title)
 
 
 def _otio(moments: Sequence[Moment]) -> str:
-    return otio_text(moments, _rate(moments), moments[0].video.title)
-
-
-def _rate(moments: Sequence[Moment]) -> Any:
-    return frame_rate([moments[0].video], None, None)
+    return otio_text(moments, frame_rate([moments[0].video], None, None), moments[0].video.title)
 
 
 TEXTS: dict[str, tuple[str, Text]] = {
@@ -97,7 +94,7 @@ async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request
         raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
     library = libraries[number]
     moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
-    name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].player_start_s)}"
+    name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].start_s)}"
     if kind == "clip":
         return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
     media_type, text = TEXTS[kind]

@@ -71,6 +71,10 @@ def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[di
         if isinstance(each, ReadFailure):
             unread.append(each)
             continue
+        whole_name = composed(each.whole_name)
+        if whole_name in names:
+            lines = tuple(replace(line, language=None) for line in each.lines)
+            each = replace(each, name=whole_name, lines=lines)
         each = replace(each, name=composed(each.name))
         ids = sorted(names.get(each.name, {text_id(each.name)}))
         if len(ids) > 1:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from index.clock import player_s, presentation_s
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.captions import Caption, text_tower, text_vectors
@@ -40,7 +39,7 @@ class ImportedText:
         text = self.texts[video.video_id]
         lines = _within(text.lines, video)
         left_out = len(text.lines) - len(lines)
-        ends_s = f"{player_s(video, video.start_s):g} s to {player_s(video, video.end_s):g} s"
+        ends_s = f"{video.start_s:g} s to {video.end_s:g} s"
         outside = f"{left_out} of {len(text.lines)} lines lie outside it, {ends_s}" if left_out else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
         rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
@@ -62,13 +61,9 @@ def _captions(library: Library, lines: Sequence[TextLine]) -> list[Caption]:
 
 
 def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
-    """Shift lines from a player's time to presentation time, and cut them to the video, without those outside it."""
-    shifted = [
-        replace(line, start_s=presentation_s(video, line.start_s), end_s=presentation_s(video, line.end_s))
-        for line in lines
-    ]
+    """Cut lines to the video, without those outside it."""
     return [
         replace(each, start_s=max(each.start_s, video.start_s), end_s=min(each.end_s, video.end_s))
-        for each in shifted
+        for each in lines
         if each.start_s < video.end_s and (video.start_s < each.end_s or video.start_s <= each.start_s)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from jobs.errors import UnreadableText
@@ -10,8 +11,8 @@ from jobs.text_import.files import json_of, read_files, stem
 from jobs.text_import.jsonl import is_rows, read_rows
 from jobs.text_import.longtvqa import read_clips
 from jobs.text_import.longvideobench import Cut, read_lines
-from jobs.text_import.types import ReadResult, TextLine, one_line, video_text
-from pipeline.sources.discover import SUBTITLE_SUFFIXES, sidecar_language
+from jobs.text_import.types import ReadResult, TextLine, VideoText, one_line, video_text
+from pipeline.sources.discover import SUBTITLE_SUFFIXES, sidecar_tags
 from pipeline.subtitles import subtitle_lines
 
 SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
@@ -47,10 +48,10 @@ def _texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Sequence[Cu
 
 def _subtitles(name: str, data: bytes) -> ReadResult:
     """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
-    language = sidecar_language(name)
-    video = stem(name) if language is None else PurePosixPath(name).name.partition(f".{language}.")[0]
+    video, language = sidecar_tags(name)
     lines = [
         TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
         for line in subtitle_lines(data, name)
     ]
-    return video_text(name, video, lines, ())
+    text = video_text(name, video, lines, ())
+    return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text

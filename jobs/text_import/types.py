@@ -35,6 +35,8 @@ class VideoText:
     """None if the text does not hold it: the video ends with its last line."""
     window_s: float = WINDOW_S
     problem: str | None = None
+    whole_name: str = ""
+    """The name with what was read as a language: it is the video's if the library has one of that name."""
 
 
 @dataclass(frozen=True, slots=True)

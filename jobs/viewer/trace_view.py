@@ -16,7 +16,7 @@ CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame shown to a model; `time_s` is the library's presentation time, `jpeg` the trace's hash of the picture."""
+    """A frame shown to a model; `time_s` is the time that a player shows, `jpeg` the trace's hash of the picture."""
 
     video_id: str
     frame_no: int

@@ -54,8 +54,7 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `pipeline.sampling.sample.ChunkSummary`. `rotation_deg` is counterclockwise. `zero_s` is the presentation time that
-    a player shows as 0:00, the time that sidecar subtitles count from.
+    `pipeline.sampling.sample.ChunkSummary`. `rotation_deg` is counterclockwise.
     """
 
     container: str
@@ -68,7 +67,6 @@ class VideoMetadata:
     rotation_deg: int
     fps: float | None
     claimed_duration_s: float | None
-    zero_s: float
     interlaced: bool
     has_audio: bool
     hdr: bool = False
@@ -164,7 +162,6 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
     claimed_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
-    arbitrary_clock = container.format.name in ("mpegts", "mpeg")
     return VideoMetadata(
         container=container.format.name,
         stream_index=stream.index,
@@ -176,7 +173,6 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         rotation_deg=rotation_deg(frame),
         fps=float(stream.average_rate) if stream.average_rate else None,
         claimed_duration_s=claimed_s or None,
-        zero_s=(container.start_time or 0) / 1_000_000 if arbitrary_clock else 0.0,
         interlaced=frame.interlaced_frame,
         has_audio=bool(container.streams.audio),
         hdr=is_hdr(frame),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.decoding.video_stream import choose_stream, read_metadata
+from pipeline.decoding.video_stream import choose_stream, open_container, read_metadata, time_base
 from pipeline.errors import NothingDecodes
 from pipeline.media.clip import choose_sound
 
@@ -62,6 +63,30 @@ def read_facts(container: InputContainer, name: str) -> MediaFacts:
         is_first_video=container.streams.video[0].index == stream.index,
         has_times=times,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EditFacts:
+    """Facts for programs that count frames: a file's own start time code, if it has one, and when its frames are shown.
+
+    `times_s` are presentation times in order; empty where the packets tell none.
+    """
+
+    timecode: str | None
+    times_s: tuple[float, ...]
+
+
+def read_edit_facts(path: Path, name: str) -> EditFacts:
+    """Read them from a local file, of which nothing is decoded; raises as `open_container` and `choose_stream`."""
+    with open_container(path, name) as container:
+        stream = choose_stream(container, name)
+        tags = [container.metadata, *(each.metadata for each in container.streams)]
+        timecode = next((each["timecode"] for each in tags if each.get("timecode")), None)
+        packets = [each for each in container.demux(stream) if each.size and not each.is_discard]
+    base = time_base(stream)
+    shown = [each.pts for each in packets if each.pts is not None]
+    is_timed = len(shown) == len(packets)
+    return EditFacts(timecode, tuple(sorted({float(pts * base) for pts in shown})) if is_timed else ())
 
 
 def _first_frame(container: InputContainer, stream: VideoStream, name: str) -> tuple[VideoFrame, bool]:

@@ -24,6 +24,22 @@ VIDEO_SUFFIXES = frozenset([
 ])
 # fmt: on
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
+SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "full"])
+"""Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
+_CODES = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
+en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
+ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na
+nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
+sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+afr alb amh ara arm asm aze baq bel ben bod bos bul bur cat ces chi cmn cym cze dan deu dut ell eng est eus
+fas fil fin fra fre geo ger gla gle glg gre guj hat hau heb hin hrv hun hye ibo ice ind isl ita jav jpn kan
+kat kaz khm kir kor kur lao lat lav lit ltz mac mal mao mar may mkd mlt mon mri msa mul mya nep nld nno nob
+nor ori pan per pol por pus ron rum rus sin slk slo slv smo snd som spa sqi srp sun swa swe tam tat tel tgk
+tgl tha tib tuk tur uig ukr und urd uzb vie wel xho yor yue zho zul
+"""
+LANGUAGE_CODES = frozenset(_CODES.split())
+"""Codes of ISO 639-1, and those of ISO 639-2 for the same languages."""
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
@@ -61,12 +77,37 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
     return sources
 
 
-def sidecar_language(uri: str) -> str | None:
-    """Return the language in a sidecar's name: `film.en.vtt` and `film.pt-BR.sdh.srt` have one, `film.srt` not."""
-    for part in PurePosixPath(uri).name.split(".")[1:-1]:
-        if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", part):
-            return part
-    return None
+def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
+    """Split a sidecar's name into its video's and the language: `film.pt-BR.sdh.srt` is "film" and "pt-BR".
+
+    What follows the name of the `video`, its stem, are tags. Without one they are known by being codes at the end:
+    those of "Up.in.the.Air.srt" are none.
+    """
+    name = PurePosixPath(uri).stem
+    if video and name.startswith(f"{video}."):
+        title, tags = video, name[len(video) + 1 :].split(".")
+    elif name == video:
+        return name, None
+    else:
+        title, *rest = name.split(".")
+        at = len(rest)
+        while at and (rest[at - 1].lower() in SIDECAR_FLAGS or _is_language(rest[at - 1])):
+            at -= 1
+        languages = [number for number in range(at, len(rest)) if _is_language(rest[number])]
+        if not languages:
+            return name, None
+        sure = [number for number in languages if rest[number].lower() not in SIDECAR_FLAGS] or languages
+        at, tags = sure[-1], rest[sure[-1] :]
+        while at and rest[at - 1].lower() in SIDECAR_FLAGS:
+            at -= 1
+        title = ".".join([title, *rest[:at]])
+    return title, next((tag for tag in tags if _is_language(tag)), None)
+
+
+def _is_language(tag: str) -> bool:
+    code = tag.partition("-")[0]
+    is_plain = bool(re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", tag)) and code in (code.lower(), code.upper())
+    return is_plain and code.lower() in LANGUAGE_CODES
 
 
 def _look_up(argument: str) -> list[Source]:

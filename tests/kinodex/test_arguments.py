@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +81,6 @@ def test_arguments_that_make_no_sense_are_refused_in_a_sentence_before_any_work(
 
 
 def test_numbers_of_numpy_are_numbers(library: Path) -> None:
-    opened = kinodex.open(library)
+    opened: Any = kinodex.open(library)
     assert opened.search("a boat", k=np.int64(2), start_s=np.float32(0.0)) == opened.search("a boat", k=2, start_s=0.0)
     assert [each.time_s for each in opened.frames("film-01", np.array([2.0]))] == [2.0]

@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.decoding.open import probe
 from pipeline.errors import SubtitleError
-from pipeline.sources.discover import list_sources
 from pipeline.sources.fetch import Source
 from pipeline.subtitles import Line, embedded_lines, read_subtitles, sidecar_lines
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
@@ -107,20 +106,6 @@ def test_random_damage_to_sidecars_is_a_subtitle_error_or_lines(media: Path, tmp
         except SubtitleError:
             continue
     assert readable > 100
-
-
-@needs_ffmpeg
-def test_sidecar_times_count_from_where_a_player_starts(media: Path, tmp_path: Path) -> None:
-    """A transport stream's clock starts anywhere; its subtitles' clock starts at 0."""
-    video = tmp_path / "late.ts"
-    ffmpeg("-i", media / "clips" / "moviepy__chaplin.mp4", "-an", "-t", "2", "-c:v", "libx264", "-output_ts_offset",
-           "100", video)  # fmt: skip
-    (tmp_path / "late.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
-    (source,) = list_sources([str(video)])
-    metadata = probe(video)
-    lines, _ = read_subtitles(video, source, metadata)
-    assert metadata.zero_s > 100
-    assert lines[0].start_s == pytest.approx(metadata.zero_s + 1)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,6 @@ _METADATA = VideoMetadata(
     rotation_deg=0,
     fps=25.0,
     claimed_duration_s=None,
-    zero_s=0.0,
     interlaced=False,
     has_audio=False,
 )

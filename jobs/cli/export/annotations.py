@@ -69,10 +69,12 @@ def fiftyone(
     from index.library import Library
     from jobs.console.output import counted
     from jobs.export.annotations.fiftyone import export_fiftyone
+    from jobs.export.media.video_file import edit_facts_of
 
     opened = Library.open(library)
     chosen = moments.choose(opened, "shots")
-    videos = export_fiftyone(chosen, folder)
+    facts = edit_facts_of(opened, (each.video for each in chosen))
+    videos = export_fiftyone(chosen, folder, {video_id: each.times_s for video_id, each in facts.items()})
     text = f"{counted(len(chosen), 'range')} of {counted(videos, 'video')}"
     _show({"videos": videos, "moments": len(chosen)}, text, str(folder), as_json=json)
 

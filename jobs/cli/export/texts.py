@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,8 +61,10 @@ def edl(
     from jobs.export.texts.timecode import frame_rate
 
     chosen = _chosen(library, moments, "shots")
-    rate = frame_rate((each.video for each in chosen), fps, drop_frame)
-    write_text(out, edl_text(chosen, rate, title), overwrite)
+    rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
+    if rate.in_place_of is not None:
+        print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
+    write_text(out, edl_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
 
 @with_moments
@@ -80,7 +83,7 @@ def otio(
 
     chosen = _chosen(library, moments, "shots")
     rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)
-    write_text(out, otio_text(chosen, rate, title), overwrite)
+    write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
 
 @with_moments
@@ -109,6 +112,15 @@ def _chosen(library: str, moments: MomentOptions, usual_rows: str) -> list[Momen
     from index.library import Library
 
     return moments.choose(Library.open(library), usual_rows)
+
+
+def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
+    """Start time codes of the files that have one, by video id."""
+    from index.library import Library
+    from jobs.export.media.video_file import edit_facts_of
+
+    facts = edit_facts_of(Library.open(library), (each.video for each in moments))
+    return {video_id: each.timecode for video_id, each in facts.items() if each.timecode is not None}
 
 
 def _write_by_video(

@@ -153,7 +153,7 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     table = plain_table("from", "to", "score", "video", "found in", "")
     for at, each in enumerate(found.candidates):
         score = "" if each.score is None else f"{each.score:.3f}"
-        times = clock(each.player_start_s), clock(each.player_end_s)
+        times = clock(each.start_s), clock(each.end_s)
         weaker = "" if at < len(found.ranges) else "too weak"
         table.add_row(*times, score, escape(visible(each.video.title)), each.source, weaker)
     if found.candidates:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from agent.core.side_by_side import run_now
 from agent.environment import Environment
 from agent.retrieval.line_matches import AnchorsFrom
-from index.clock import player_s
 from index.library import Library
 from index.rows import Hit, Scope, VideoRow
 from jobs.errors import UsageError
@@ -115,5 +114,4 @@ def _of_moment(moment: Moment) -> Found:
 
 
 def _found(video: VideoRow, start_s: float, end_s: float) -> Found:
-    """A moment in the seconds that a player shows, in which benchmarks have theirs."""
-    return video.video_id, player_s(video, start_s), player_s(video, end_s)
+    return video.video_id, start_s, end_s

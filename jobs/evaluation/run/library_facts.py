@@ -1,15 +1,10 @@
-"""Samples completed with what a library knows of their videos: durations, ids of clips, the time of evidence.
-
-A benchmark gives evidence in the time that a player shows; agents and their answers are in presentation time. The
-samples of a run are in presentation time from here on, so that scores, distances and pages need no other clock.
-"""
+"""Samples completed with what a library knows of their videos: durations and ids of clips."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from index.clock import player_s, presentation_s
 from index.rows import VideoRow
 from jobs.benchmarks.samples import Problem, Sample, Target
 from jobs.benchmarks.select_samples import match_videos
@@ -24,8 +19,7 @@ def complete_samples(
     """Complete samples, and note the evidence that lies outside of its video.
 
     `video_ids` are the library's videos of each sample, `rows` all of its videos by id. A sample gets the library's
-    `duration_s` in seconds where the benchmark publishes none, its clip goes by the id of the library's video, and its
-    evidence is turned into presentation time.
+    `duration_s` in seconds where the benchmark publishes none, and its clip goes by the id of the library's video.
     """
     clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
     found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
@@ -38,7 +32,6 @@ def complete_samples(
         shown = _evidence_video(truth, videos)
         if shown is not None:
             problems += _outside(sample, shown)
-            truth = _in_presentation_time(truth, shown)
         duration_s = sample.duration_s or sum(each.duration_s for each in videos)
         completed.append(replace(sample, duration_s=duration_s, truth=truth))
     return tuple(completed), tuple(problems)
@@ -51,13 +44,8 @@ def _evidence_video(truth: Target, videos: Sequence[VideoRow]) -> VideoRow | Non
     return videos[0] if len(videos) == 1 else None
 
 
-def _in_presentation_time(truth: Target, video: VideoRow) -> Target:
-    evidence = tuple((presentation_s(video, start), presentation_s(video, end)) for start, end in truth.evidence)
-    return replace(truth, evidence=evidence)
-
-
 def _outside(sample: Sample, video: VideoRow) -> list[Problem]:
-    first_s, last_s = player_s(video, video.start_s), player_s(video, video.end_s)
+    first_s, last_s = video.start_s, video.end_s
     return [
         Problem(
             f"question {sample.item_id}",

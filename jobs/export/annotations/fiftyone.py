@@ -7,30 +7,34 @@ the ranges in frames from 1, both ends included. Detections go to it by `kinodex
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from index.clock import player_s
 from index.redact import redact_uri
-from index.rows import VideoRow
 from jobs.export.moments.moment import Moment, by_video
 from jobs.export.target_folder import target_folder
 
 DATA, LABELS = "data.json", "labels.json"
 USUAL_FPS = 25.0
+EXACT_S = 1e-6
 LONGEST = 1000
 """Characters of a label."""
 
 
-def export_fiftyone(moments: Sequence[Moment], folder: Path) -> int:
+def export_fiftyone(
+    moments: Sequence[Moment], folder: Path, times_s: Mapping[str, Sequence[float]] | None = None
+) -> int:
     """Write the moments into a folder that is new or empty; returns the number of videos. Raises as `target_folder`.
 
-    FiftyOne opens the videos where they were when they were indexed.
+    FiftyOne opens the videos where they were when they were indexed. `times_s` are the presentation times of all frames
+    of the videos whose files are known, by video id; in the others frames are counted by their rate.
     """
     groups = by_video(moments)
     data = {video_id: redact_uri(group[0].video.uri) for video_id, group in groups.items()}
-    labels = {video_id: [_detection(each) for each in group] for video_id, group in groups.items()}
+    known = times_s or {}
+    labels = {id_: [_detection(each, known.get(id_, ())) for each in group] for id_, group in groups.items()}
     with target_folder(folder, {"moments": len(moments)}, dict) as target:
         for name, value in ((DATA, data), (LABELS, {"labels": labels})):
             target.write_bytes(name, json.dumps(value, ensure_ascii=False, indent=2))
@@ -38,15 +42,22 @@ def export_fiftyone(moments: Sequence[Moment], folder: Path) -> int:
     return len(groups)
 
 
-def _detection(moment: Moment) -> dict[str, Any]:
-    fps = moment.video.fps or USUAL_FPS
-    first = max(round(moment.player_start_s * fps), 0) + 1
-    last = min(max(round(moment.player_end_s * fps), first), _frames(moment.video, fps))
-    row: dict[str, Any] = {"label": (moment.label or moment.source)[:LONGEST], "support": [first, max(last, first)]}
+def _detection(moment: Moment, times_s: Sequence[float]) -> dict[str, Any]:
+    support = _shown_frames(moment, times_s) if times_s else _frames_by_rate(moment)
+    row: dict[str, Any] = {"label": (moment.label or moment.source)[:LONGEST], "support": support}
     if moment.score is not None:
         row["confidence"] = moment.score
     return row | {"attributes": {"source": moment.source, "start_s": moment.start_s, "end_s": moment.end_s}}
 
 
-def _frames(video: VideoRow, fps: float) -> int:
-    return max(round(player_s(video, video.end_s) * fps), 1)
+def _shown_frames(moment: Moment, times_s: Sequence[float]) -> list[int]:
+    """Numbers of the first and the last frame that is shown within a moment."""
+    first = max(bisect_right(times_s, moment.presentation_start_s + EXACT_S), 1)
+    return [first, max(bisect_left(times_s, moment.presentation_end_s - EXACT_S), first)]
+
+
+def _frames_by_rate(moment: Moment) -> list[int]:
+    fps = moment.video.fps or USUAL_FPS
+    count = max(round(moment.video.duration_s * fps), 1)
+    first = min(max(round((moment.start_s - moment.video.start_s) * fps), 0) + 1, count)
+    return [first, min(max(round((moment.end_s - moment.video.start_s) * fps), first), count)]

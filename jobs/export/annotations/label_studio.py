@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import quoteattr
 
-from index.clock import player_s
 from index.library_reader import LibraryReader
 from index.redact import redact_uri
 from index.rows import DetectionRow, ScreenTextRow, VideoRow
@@ -96,8 +95,8 @@ def _url(video: VideoRow, prefix: str | None) -> str:
 
 
 def _frame(video: VideoRow, time_s: float) -> int:
-    """Number of the frame that is shown at a time of the library, from 1."""
-    return max(round(player_s(video, time_s) * (video.fps or USUAL_FPS)), 0) + 1
+    """Number of the frame that is shown at a time, from 1."""
+    return max(round(time_s * (video.fps or USUAL_FPS)), 0) + 1
 
 
 def _timeline(moment: Moment, number: int) -> dict[str, Any]:

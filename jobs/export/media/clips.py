@@ -93,7 +93,7 @@ class _Piece(NamedTuple):
 
 def clip_stems(moments: Sequence[Moment]) -> list[str]:
     """Name the clips by title and the time that a player shows, each once."""
-    return distinct(f"{file_stem(each.video.title)}_{time_stem(each.player_start_s)}" for each in moments)
+    return distinct(f"{file_stem(each.video.title)}_{time_stem(each.start_s)}" for each in moments)
 
 
 def _ranges(moments: Sequence[Moment]) -> list[list[Any]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from index.clock import player_s, presentation_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
 from pipeline.media.add_subtitles import add_subtitles
@@ -41,7 +42,9 @@ Range = tuple[float, float]
 def cut_copied(library: LibraryReader, video: VideoRow, path: Path, stem: Path, piece: Range, subtitles: bool) -> Cut:
     """Copy a range of the file `path` to `stem` with the suffix that its codecs need; raises as `copy_clip`."""
     out = stem.with_name(stem.name + copy_suffix(path, video.title))
-    clip = copy_clip(path, video.title, out, piece[0], max(piece[1], piece[0] + LEAST_S))
+    until_s = max(piece[1], piece[0] + LEAST_S)
+    copied = copy_clip(path, video.title, out, presentation_s(video, piece[0]), presentation_s(video, until_s))
+    clip = _as_shown(video, copied)
     return Cut(out, (clip,), _subtitle(library, video, out, [clip]) if subtitles else 0)
 
 
@@ -51,8 +54,14 @@ def cut_exactly(
     """Encode ranges of the file `path` one after another to `stem`.mp4; raises as `encode_ranges`."""
     out = stem.with_name(stem.name + ".mp4")
     ranges = [(start_s, max(min(end_s, video.end_s), start_s + LEAST_S)) for start_s, end_s in pieces]
-    clips = encode_ranges(path, video.title, out, ranges)
+    in_file = [(presentation_s(video, start_s), presentation_s(video, end_s)) for start_s, end_s in ranges]
+    clips = [_as_shown(video, clip) for clip in encode_ranges(path, video.title, out, in_file)]
     return Cut(out, tuple(clips), _subtitle(library, video, out, clips) if subtitles else 0)
+
+
+def _as_shown(video: VideoRow, clip: ClipFile) -> ClipFile:
+    """A clip with its times as a player of the whole video shows them."""
+    return replace(clip, start_s=player_s(video, clip.start_s), end_s=player_s(video, clip.end_s))
 
 
 def _subtitle(library: LibraryReader, video: VideoRow, out: Path, clips: Sequence[ClipFile]) -> int:

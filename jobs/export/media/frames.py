@@ -81,7 +81,7 @@ def _numbers(frame_no: Any, time_s: Any, moment: Moment, most: int | None) -> li
         return [int(frame_no[max(int(np.searchsorted(time_s, moment.start_s, side="right")) - 1, 0)])]
     found = frame_no[first:last]
     if most is not None and len(found) > most:
-        found = found[np.linspace(0, len(found) - 1, most + 2).round().astype(int)[1:-1]]
+        found = found[((np.arange(most) + 0.5) * len(found) / most).astype(int)]
     return [int(number) for number in found]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from index.library_reader import LibraryReader
 from index.redact import redact_uri
 from index.rows import SourceRow, VideoRow
 from index.store.filters import one_of
-from pipeline.errors import SourceChanged, SourceMissing
-from pipeline.sources.fetch import Source, content_id, local_copy, stamp
+from pipeline.errors import PipelineError, SourceChanged, SourceMissing
+from pipeline.media.facts import EditFacts, read_edit_facts
+from pipeline.sources.fetch import Source, content_id, is_remote, local_copy, stamp
 
 
 @contextmanager
@@ -34,6 +35,20 @@ def video_file(library: LibraryReader, video: VideoRow) -> Iterator[Path]:
                 f"{redact_uri(video.uri)}: holds other bytes than those that were indexed; ingest it again first"
             )
         yield path
+
+
+def edit_facts_of(library: LibraryReader, videos: Iterable[VideoRow]) -> dict[str, EditFacts]:
+    """Read start time codes and times of frames, by video id, of those whose file is on this machine and unchanged."""
+    found = {}
+    for video in {each.video_id: each for each in videos}.values():
+        if is_remote(video.uri):
+            continue  # a whole film would be fetched for a few bytes
+        try:
+            with video_file(library, video) as path:
+                found[video.video_id] = read_edit_facts(path, video.title)
+        except PipelineError:  # without its file a video is counted by its rate, as remote ones are
+            continue
+    return found
 
 
 def _is_unchanged(library: LibraryReader, video: VideoRow, source: Source) -> bool:

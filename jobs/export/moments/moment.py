@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from index.clock import player_s
+from index.clock import presentation_s
 from index.rows import VideoRow
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The range `[start_s, end_s)` of a video, in its presentation times, as the library has them."""
+    """The range `[start_s, end_s)` of a video, in the times that a player shows."""
 
     video: VideoRow
     start_s: float
@@ -23,20 +24,20 @@ class Moment:
     speaker: str | None = None
 
     @property
-    def player_start_s(self) -> float:
-        """Beginning in the time that a player shows."""
-        return player_s(self.video, self.start_s)
+    def presentation_start_s(self) -> float:
+        """Beginning by the timestamps of the file."""
+        return presentation_s(self.video, self.start_s)
 
     @property
-    def player_end_s(self) -> float:
-        """End in the time that a player shows."""
-        return player_s(self.video, self.end_s)
+    def presentation_end_s(self) -> float:
+        """End by the timestamps of the file."""
+        return presentation_s(self.video, self.end_s)
 
     def within(self, start_s: float | None, end_s: float | None) -> Moment | None:
         """Cut to `[start_s, end_s)` (None: no bound) and to the video; None if nothing is left."""
         video = self.video
-        first_s = max(self.start_s, video.start_s if start_s is None else start_s)
-        last_s = min(self.end_s, video.end_s if end_s is None else end_s)
+        first_s = max(self.start_s, video.start_s, -math.inf if start_s is None else start_s)
+        last_s = min(self.end_s, video.end_s, math.inf if end_s is None else end_s)
         if first_s > last_s or (first_s == last_s and self.start_s < self.end_s):
             return None
         return replace(self, start_s=first_s, end_s=last_s)

@@ -31,7 +31,7 @@ CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
     """Read the ranges of a .csv, or else of JSON lines, in the order of the file.
 
-    Times are seconds in the library's presentation time, or clocks such as 1:02:03.5. Raises UsageError, with its line,
+    Times are those that a player shows: seconds, or clocks such as 1:02:03.5. Raises UsageError, with its line,
     for one that cannot be read, lacks a column, ends before it begins, or names no video of the library.
     """
     find = lru_cache(maxsize=None)(partial(library.video, whole_name=True))

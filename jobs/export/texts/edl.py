@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from index.rows import VideoRow
 from jobs.errors import UsageError
@@ -14,11 +14,14 @@ MOST_EVENTS = 999
 REEL_CHARACTERS = 8
 
 
-def edl_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex") -> str:
+def edl_text(
+    moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex", timecodes: Mapping[str, str] | None = None
+) -> str:
     """Write an event a moment, in the order given, recorded from 01:00:00:00 on.
 
     Reels are names of 8 letters and digits made of titles; the whole title is in FROM CLIP NAME, the label a comment.
-    Source times are those that a player shows. Raises UsageError for more than 999 events or times over 24 hours.
+    Source times are those that a player shows, or count from the file's own start time code where `timecodes` has one,
+    by video id. Raises UsageError for more than 999 events or times over 24 hours.
     """
     if len(moments) > MOST_EVENTS:
         raise UsageError(f"got {len(moments):,} moments; CMX 3600 numbers {MOST_EVENTS} events: choose fewer, or otio")
@@ -27,8 +30,8 @@ def edl_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex")
     lines = [f"TITLE: {_line(title)}", f"FCM: {counting}", ""]
     record = _first_hour(rate)
     for number, each in enumerate(moments, start=1):
-        start = rate.frame(each.player_start_s)
-        length = max(rate.frame(each.player_end_s) - start, 1)
+        start, end = source_frames(each, rate, timecodes or {})
+        length = max(end - start, 1)
         frames = (start, start + length, record, record + length)
         times = " ".join(rate.timecode(frame) for frame in frames)
         lines.append(f"{number:03}  {reels[each.video.video_id]:<8} B     C        {times}")
@@ -37,6 +40,15 @@ def edl_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex")
             lines.append(f"* COMMENT: {_line(each.label)}")
         record += length
     return "\n".join(lines) + "\n"
+
+
+def source_frames(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str]) -> tuple[int, int]:
+    """Numbers of the frames at which a moment begins and ends in its file, counted from its start time code."""
+    timecode = timecodes.get(moment.video.video_id)
+    if timecode is None:
+        return rate.frame(moment.start_s), rate.frame(moment.end_s)
+    first, zero_s = rate.number(timecode), moment.video.start_s
+    return first + rate.frame(moment.start_s - zero_s), first + rate.frame(moment.end_s - zero_s)
 
 
 def reel_names(videos: Sequence[VideoRow]) -> dict[str, str]:

@@ -18,10 +18,10 @@ def file_stem(title: str) -> str:
 
 
 def time_stem(time_s: float) -> str:
-    """Write a time so that names sort by it: 0h01m02.500s."""
+    """Write a time so that names sort by it: 00h01m02.500s."""
     minutes, seconds = divmod(round(max(time_s, 0.0) * 1000), 60_000)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m{seconds / 1000:06.3f}s"
+    return f"{hours:02}h{minutes:02}m{seconds / 1000:06.3f}s"
 
 
 def distinct(names: Iterable[str]) -> list[str]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from index.clock import player_s
 from index.redact import redact_uri
 from jobs.export.moments.moment import Moment
+from jobs.export.texts.edl import source_frames
 from jobs.export.texts.timecode import FrameRate
 
 MEDIA = "DEFAULT_MEDIA"
 
 
-def otio_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex") -> str:
-    """Write a time line with a track of pictures; a clip's source range is in times that a player shows."""
-    track = _item("Track.1", "moments", kind="Video", children=[_clip(each, rate) for each in moments])
+def otio_text(
+    moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex", timecodes: Mapping[str, str] | None = None
+) -> str:
+    """Write a time line with a track of pictures; source ranges are counted as `edl_text` does."""
+    track = _item("Track.1", "moments", kind="Video", children=[_clip(each, rate, timecodes or {}) for each in moments])
     stack = _item("Stack.1", "tracks", children=[track])
     timeline = {
         "OTIO_SCHEMA": "Timeline.1",
@@ -29,15 +32,16 @@ def otio_text(moments: Sequence[Moment], rate: FrameRate, title: str = "kinodex"
     return json.dumps(timeline, ensure_ascii=False, indent=2) + "\n"
 
 
-def _clip(moment: Moment, rate: FrameRate) -> dict[str, Any]:
+def _clip(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str]) -> dict[str, Any]:
     video = moment.video
-    source = _range(moment.player_start_s, moment.player_end_s, rate)
+    source = _range(moment, rate, timecodes)
+    whole = replace(moment, start_s=video.start_s, end_s=video.end_s)
     about = {"video_id": video.video_id, "label": moment.label, "score": moment.score, "source": moment.source}
     reference = {
         "OTIO_SCHEMA": "ExternalReference.1",
         "metadata": {},
         "name": video.title,
-        "available_range": _range(player_s(video, video.start_s), player_s(video, video.end_s), rate),
+        "available_range": _range(whole, rate, timecodes),
         "available_image_bounds": None,
         "target_url": _url(video.uri),
     }
@@ -62,10 +66,10 @@ def _item(schema: str, name: str, **fields: Any) -> dict[str, Any]:
     return {"OTIO_SCHEMA": schema, "name": name} | usual | fields
 
 
-def _range(start_s: float, end_s: float, rate: FrameRate) -> dict[str, Any]:
+def _range(moment: Moment, rate: FrameRate, timecodes: Mapping[str, str]) -> dict[str, Any]:
     """A range of frames: at least one."""
-    start = rate.frame(start_s)
-    length = max(rate.frame(end_s) - start, 1)
+    start, end = source_frames(moment, rate, timecodes)
+    length = max(end - start, 1)
     return {"OTIO_SCHEMA": "TimeRange.1", "start_time": _time(start, rate), "duration": _time(length, rate)}
 
 

@@ -43,7 +43,7 @@ def srt_text(moments: Iterable[Moment]) -> str:
 def _cues(moments: Sequence[Moment]) -> Iterator[_Cue]:
     """Yield the cues that a player shows; before its 0:00 it shows none, and a cue takes a millisecond at least."""
     for each in moments:
-        start_ms, end_ms = max(round(1000 * each.player_start_s), 0), round(1000 * each.player_end_s)
+        start_ms, end_ms = max(round(1000 * each.start_s), 0), round(1000 * each.end_s)
         if end_ms >= 0:
             text = re.sub(r"\s*\n\s*", "\n", each.label.replace("\r", "\n")).strip()  # an empty line would end the cue
             yield _Cue(start_ms, max(end_ms, start_ms + LEAST_MS), text or f"{each.source}", each.speaker)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,8 +13,11 @@ from jobs.errors import UsageError
 NTSC = (24, 30, 48, 60)
 """Nominal rates whose true rate is often 1000/1001 of it."""
 DAY_S = 24 * 3600
+TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})[:;.](\d{2,3})")
 USUAL_FPS = 25.0
 MOST_FPS = 120
+STANDARD = (24000 / 1001, 24.0, 25.0, 30000 / 1001, 30.0, 48000 / 1001, 48.0, 50.0, 60000 / 1001, 60.0)
+"""Rates of SMPTE's timecode, all that readers of edit decision lists know."""
 SAME = 3e-4
 """Frame rates that differ by less, as a part, are one: files give 29.97 in several ways."""
 
@@ -24,6 +28,8 @@ class FrameRate:
 
     fps: float
     drop_frame: bool = False
+    in_place_of: float | None = None
+    """The rate of the videos, where that is none that timecode can count."""
 
     @property
     def nominal(self) -> int:
@@ -43,6 +49,16 @@ class FrameRate:
         sign = ";" if self.drop_frame else ":"
         return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{sign}{frames:02}"
 
+    def number(self, timecode: str) -> int:
+        """Number of the frame that a timecode stands for; 0 for what is no timecode."""
+        found = TIMECODE.fullmatch(timecode.strip())
+        if found is None:
+            return 0
+        hours, minutes, seconds, frames = (int(part) for part in found.groups())
+        all_minutes = 60 * hours + minutes
+        dropped = (self.nominal // 15) * (all_minutes - all_minutes // 10) if self.drop_frame else 0
+        return (60 * all_minutes + seconds) * self.nominal + min(frames, self.nominal - 1) - dropped
+
     def _counted(self, frame: int) -> int:
         """Skip the first numbers of every minute but each tenth: 2 at 29.97, 4 at 59.94."""
         dropped = self.nominal // 15
@@ -52,8 +68,12 @@ class FrameRate:
         return frame + 9 * dropped * tens + dropped * minutes
 
 
-def frame_rate(videos: Iterable[VideoRow], fps: float | None, drop_frame: bool | None) -> FrameRate:
+def frame_rate(
+    videos: Iterable[VideoRow], fps: float | None, drop_frame: bool | None, standard: bool = False
+) -> FrameRate:
     """Choose the rate of an edit: the given one, else that of all its videos (25 where they tell none).
+
+    A `standard` one is the least of timecode's that is a multiple of it, else the nearest of timecode's.
 
     Drop-frame is usual for 29.97 and 59.94, and possible for those alone. Raises UsageError for videos of several rates
     and for a rate that cannot be one.
@@ -63,10 +83,15 @@ def frame_rate(videos: Iterable[VideoRow], fps: float | None, drop_frame: bool |
         raise UsageError(f"got {claimed:g} frames a second; give --fps from 1 to {MOST_FPS}")
     ntsc = [each * 1000 / 1001 for each in NTSC if abs(claimed * 1001 / (each * 1000) - 1) < SAME]
     rate = ntsc[0] if ntsc else claimed
+    if standard and rate not in STANDARD:
+        multiples = [each for each in STANDARD if abs(each / rate / max(round(each / rate), 1) - 1) < SAME]
+        rate = next(iter(multiples), min(STANDARD, key=lambda each: abs(each - rate)))
+        ntsc = [rate] if rate != round(rate) else []
     can_drop = bool(ntsc) and round(rate) in (30, 60)
     if drop_frame and not can_drop:
         raise UsageError(f"got --drop-frame with {rate:g} frames a second; it is for 29.97 and 59.94")
-    return FrameRate(rate, can_drop if drop_frame is None else drop_frame)
+    in_place_of = claimed if abs(claimed / rate - 1) >= SAME else None
+    return FrameRate(rate, can_drop if drop_frame is None else drop_frame, in_place_of)
 
 
 def _common_fps(videos: Iterable[VideoRow]) -> float:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from index.clock import zero_s
 from index.library import Library
 from index.rows import Hit, Scope
 from jobs.errors import UsageError
@@ -38,12 +37,11 @@ DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment of a video that a picture is like; `score` is the cosine, `shown_s` the time that a player shows."""
+    """A moment of a video that a picture is like; `score` is the cosine."""
 
     video_id: str
     title: str
     time_s: float
-    shown_s: float
     score: float
 
 
@@ -113,7 +111,7 @@ def read_picture(url: str) -> NDArray[np.uint8]:
 
 def in_words(moments: Sequence[Moment], pictures: int) -> str:
     """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
-    named = "; ".join(f"{each.title!r} at {clock(each.shown_s)}" for each in moments)
+    named = "; ".join(f"{each.title!r} at {clock(each.time_s)}" for each in moments)
     what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
     return f"With the question came {what} most like these moments: {named}."
 
@@ -139,4 +137,4 @@ def _best(hits: Sequence[Hit]) -> list[Hit]:
 
 def _moment(library: Library, hit: Hit) -> Moment:
     row = library.video(hit.video_id)
-    return Moment(hit.video_id, row.title, hit.time_s, hit.time_s - zero_s(row), hit.score)
+    return Moment(hit.video_id, row.title, hit.time_s, hit.score)

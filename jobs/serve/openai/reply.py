@@ -8,7 +8,6 @@ from typing import Any
 
 from agent.answer import Answer
 from agent.core.budget import Ledger
-from index.clock import zero_s
 from index.library import Library
 from jobs.serve.openai.pictures import Moment, clock
 from jobs.serve.running import Running
@@ -80,9 +79,7 @@ def content(asked: Asked, answer: Answer) -> str:
 def cited(asked: Asked, answer: Answer) -> str:
     """The first ranges of evidence in words: `film-01` 0:21 to 0:25."""
     rows = [(asked.library.video(each.video_id), each) for each in answer.evidence[:CITED]]
-    named = [
-        f"{row.title} {clock(each.start_s - zero_s(row))} to {clock(each.end_s - zero_s(row))}" for row, each in rows
-    ]
+    named = [f"{row.title} {clock(each.start_s)} to {clock(each.end_s)}" for row, each in rows]
     more = len(answer.evidence) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from index.clock import presentation_s
 from index.errors import KinodexError, LibraryError
 from index.library import Library
 from index.redact import redact
@@ -110,12 +111,13 @@ async def _stream(videos: PlayedVideos, children: Children, request: Request) ->
     way, from_s = request.query_params.get("way"), _time(request)
     if way not in STREAM_WAYS or from_s is None:
         raise UsageError(f"got way {way!r} from {from_s}; give way={' or '.join(STREAM_WAYS)} and from=SECONDS")
-    file = await videos.file(*_video(request))
+    number, video_id = _video(request)
+    file, row = await videos.file(number, video_id), videos.library(number).video(video_id)
     await videos.facts(file)  # it is a video: nothing else is ever opened for a stream
     headers = HEADERS | {"content-type": "video/mp4", "accept-ranges": "none"}
     if request.method == "HEAD":
         return Response(headers=headers)
-    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": from_s})
+    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": presentation_s(row, from_s)})
     return _streamed(pieces, headers, 200, first=await anext(pieces, b""))
 
 

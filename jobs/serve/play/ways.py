@@ -40,7 +40,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """A way to play a video. A time of the library is the player's time plus `offset_s`.
+    """A way to play a video. A time of the library is that of the browser's clock plus `offset_s`.
 
     `url` is null for a slideshow. `why` is one sentence; `warning` another, if the file is no longer what was indexed.
     """
@@ -100,7 +100,7 @@ class PlayedVideos:
         except PipelineError as error:
             return replace(slides, why=f"its file cannot be read: {redact(str(error))}")
         whole = replace(slides, way="file", url=f"/media/{number}/{video_id}", mime=file.mime)
-        whole = replace(whole, warning=CHANGED if file.is_changed else None)
+        whole = replace(whole, offset_s=-row.zero_s, warning=CHANGED if file.is_changed else None)
         if find_spec("av") is None:
             return _by_name(row, whole, slides, wish)
         try:

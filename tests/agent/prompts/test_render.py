@@ -267,14 +267,6 @@ def test_notes_are_numbered_on_from_the_labels_of_frames():
     assert "\n3. 1.0 s to 2.0 s (caption): a kite" in render(replace(request_, frames=FRAMES))
 
 
-def test_clock_times_are_those_that_a_player_shows():
-    stream = Video(FILM.video_id, "Film", 1000.0, 100.0, zero_s=1000.0)
-    shown = (replace(FRAMES[0], time_s=1075.0),)
-    assert frame_labels(shown, (stream,)) == ["frame 1 at 1075.00 s (1:15)"]
-    segment = ScoredSegment(Segment(3, FILM.video_id, 1000.0, 1090.0), 0.2)
-    assert "1000 s to 1090 s (0:00 to 1:30), score 0.20" in render(deciding(videos=(stream,), candidates=(segment,)))
-
-
 class Bare(Decide):
     """A request from elsewhere: its template does not say where frames stand."""
 

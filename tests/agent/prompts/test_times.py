@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Segment, Video
-from agent.prompts.times import beside, beside_range, clock, seconds, zero_of
+from agent.core.question import Segment
+from agent.prompts.times import beside, beside_range, clock, seconds
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,5 @@ def test_seconds_are_short() -> None:
 
 def test_clock_time_stands_beside_seconds_from_a_minute_on() -> None:
     assert [beside(each) for each in (59.0, 83.0)] == ["", " (1:23)"]
-    assert beside(1083.0, zero_s=1000.0) == " (1:23)"
     assert beside_range(Segment(1, "v", 0.0, 59.0)) == ""
     assert beside_range(Segment(1, "v", 50.0, 3725.0)) == " (0:50 to 1:02:05)"
-
-
-def test_each_video_has_its_own_zero() -> None:
-    videos = (Video("a", "film", 0.0, 60.0), Video("b", "stream", 1000.0, 60.0, zero_s=1000.0))
-    assert [zero_of(each, videos) for each in "abc"] == [0.0, 1000.0, 0.0]

@@ -224,6 +224,7 @@ def test_a_score_is_on_one_scale_or_is_asked_for_again(scores, read):
     text = json.dumps(
         {"segments": [{"segment": 3 - len(scores) + at, "score": each} for at, each in enumerate(scores)]}
     )
+    assert request is not None
     reply, problem = parse_reply(text, request)
     assert (reply and tuple(each.score for each in reply.segments)) == read
     assert (problem is None) == (read is not None)

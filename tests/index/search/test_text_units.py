@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Literal
 
 import pytest
 import regex
@@ -26,7 +27,7 @@ def test_words_are_those_between_spaces(script: Script) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_a_word_is_shared_with_its_own_line_alone(script: Script, form: str) -> None:
+def test_a_word_is_shared_with_its_own_line_alone(script: Script, form: Literal["NFC", "NFD"]) -> None:
     first, *others = script.lines
     word = plain_words(unicodedata.normalize(form, script.word))
     if script.name != "Japanese":  # 象 is one character, and no pair

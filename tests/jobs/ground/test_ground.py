@@ -69,7 +69,7 @@ def test_json_has_both_clocks_and_keeps_weaker_ranges_apart(opened: Library, env
     found = ground(opened, environment, "a boat", least=1e9)
     made = json.loads(json.dumps(as_json(found)))
     assert (made["present"], made["ranges"], len(made["weaker"])) == (False, [], len(found.candidates))
-    assert {"video_id", "title", "start_s", "end_s", "player_start_s", "player_end_s", "score"} <= set(
+    assert {"video_id", "title", "start_s", "end_s", "presentation_start_s", "presentation_end_s", "score"} <= set(
         made["weaker"][0]
     )
 

@@ -35,6 +35,7 @@ SEEN = "a walrus plays chess"
 
 def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
+        stage: str | None
         overview = await call(client, "overview", video="harbour")
         assert (overview["detected"], overview["transcript_lines"]) == ({"boat": 10}, 3)
         found = await call(client, "detections", video="harbour", label="Boat", start_s=2, end_s=4)

@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from pipeline.errors import SourceMissing
-from pipeline.sources.discover import _sidecars, list_sources, named_sources, sidecar_language
+from pipeline.sources.discover import _sidecars, list_sources, named_sources, sidecar_tags
 from pipeline.sources.fetch import Source, local_copy, stamp
 
 
@@ -66,11 +66,30 @@ def test_sidecars_lie_beside_the_video_that_they_are_named_after(folder: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),
-    [("f.srt", None), ("f.en.srt", "en"), ("f.pt-BR.sdh.srt", "pt-BR"), ("f.forced.deu.ass", "deu")],
+    ("name", "video", "tags"),
+    [
+        ("f.srt", "f", ("f", None)),
+        ("f.en.srt", "f", ("f", "en")),
+        ("f.EN.srt", "f", ("f", "EN")),
+        ("f.pt-BR.sdh.srt", "f", ("f", "pt-BR")),
+        ("f.forced.deu.ass", "f", ("f", "deu")),
+        ("f.director.srt", "f", ("f", None)),
+        ("Up.in.the.Air.2009.srt", "Up.in.the.Air.2009", ("Up.in.the.Air.2009", None)),
+        ("Up.in.the.Air.2009.de.srt", "Up.in.the.Air.2009", ("Up.in.the.Air.2009", "de")),
+        ("What.is.it.srt", "What.is.it", ("What.is.it", None)),
+        ("f.en.srt", "", ("f", "en")),
+        ("f.hi.srt", "", ("f", "hi")),
+        ("f.en.hi.srt", "", ("f", "en")),
+        ("f.forced.deu.ass", "", ("f", "deu")),
+        ("Up.in.the.Air.2009.srt", "", ("Up.in.the.Air.2009", None)),
+        ("Up.in.the.Air.2009.pt-BR.sdh.srt", "", ("Up.in.the.Air.2009", "pt-BR")),
+        ("The.Big.Sky.srt", "", ("The.Big.Sky", None)),
+        ("the.big.sky.srt", "", ("the.big.sky", None)),
+        ("It.srt", "", ("It", None)),
+    ],
 )
-def test_language_of_a_sidecar(name: str, language: str | None) -> None:
-    assert sidecar_language(f"s3://bucket/{name}") == language
+def test_language_of_a_sidecar(name: str, video: str, tags: tuple[str, str | None]) -> None:
+    assert sidecar_tags(f"s3://bucket/{name}", video) == tags
 
 
 @pytest.mark.parametrize("argument", ["nothing.mp4", "*.mp4", "b", "b/c.mkv/inside"])

@@ -32,7 +32,7 @@ export function film(playback, captions, at, on) {
   function settle(first) {
     if (settled || closed) return;
     settled = true;
-    if (!streams && start > 0.02 && first !== null && first < 0.001) {
+    if (!streams && start - offset > 0.02 && first !== null && first < 0.001) {
       offset = start; // some browsers let every file begin at 0
       track.src = `${captions}?from=${offset}`;
     }

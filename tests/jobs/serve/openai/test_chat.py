@@ -150,7 +150,8 @@ def test_clients_who_say_the_same_of_other_videos_are_kept_apart(
             said = [system(name), *said] if how == "system" else said
             own |= {"videos": [name]} if how == "field" else {}
             reply = ask(chat, said, kinodex=own, stream=stream)
-            return (list(reply)[-1] if stream else reply).kinodex
+            facts: dict[str, Any] = (list(reply)[-1] if stream else reply).kinodex
+            return facts
 
         films = ("film-01", "film-02", "film-03")
         first = {name: turn(name, []) for name in films}

@@ -59,7 +59,7 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
 
 
 def _expected(path: Path, name: str, begin_s: float, end_s: float) -> tuple[Expected, ...]:
-    """What the video shows when the clip begins, and just before the end that was asked for."""
+    """Decode what the video shows when the clip begins, and just before the end that was asked for."""
     shown = [shown_at(path, name, time_s) for time_s in (begin_s, end_s - INSIDE_S)]
     return tuple(expected_first(each[0] - begin_s, each[1] - begin_s, each[2]) for each in shown if each is not None)
 

@@ -25,6 +25,7 @@ from agent.models.response_cache import ResponseCache
 from index.library import Library
 from index.rows import VideoRow
 from jobs.annotate.batch_jobs import UNCHANGED, BatchFailed, JobFolder, Limits, NotInBatch, Replies
+from jobs.annotate.captions import Captions, uncaptioned
 from jobs.annotate.endpoint_captions import describe_all
 from jobs.errors import UsageError
 from jobs.model_choice import cache_file
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from agent.models.openai_compatible import OpenAIModel
     from agent.models.role_config import Role
-    from jobs.annotate.captions import Captions
-
 
 ROUNDS = 3
 """Jobs after jobs: the requests, those for replies that could not be used, and those that expired."""
@@ -132,19 +131,24 @@ def work_off(
 def _missing(
     sender: BatchSender, role: Role, library: Library, videos: Iterable[VideoRow], frames_a_segment: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The requests of these videos that no job has answered, some at a time: pictures of a library fill no memory."""
+    """The requests of these videos that no job has answered, some at a time: pictures of a library fill no memory.
+
+    Each is there once: copies of a film in other containers have the same, and a job takes an id once alone.
+    """
+    given: set[str] = set()
     with asyncio.Runner() as runner:
         cache = runner.run(_open_cache())
         model = runner.run(_open(role, sender, cache))
         try:
             for video in videos:
-                segments = library.segments(video.video_id)
+                segments = uncaptioned(library, video, role.model)
                 for first in range(0, len(segments), role.at_once):
                     some = segments[first : first + role.at_once]
                     spans_s = [(each.start_s, each.end_s) for each in some]
                     shown = frames_between(library, video, spans_s, frames_a_segment)
                     runner.run(describe_all(model, some, shown))
-                    yield from sender.missing.items()
+                    yield from ((each, sender.missing[each]) for each in sender.missing if each not in given)
+                    given.update(sender.missing)
                     sender.missing.clear()
         finally:
             runner.run(model.close())

@@ -67,8 +67,6 @@ class Captions:
     device: str = "auto"
     input_price: float = 0.0
     output_price: float = 0.0
-    again: bool = False
-    """Replace the captions that a video has."""
     send: Send | None = None
     """The way of requests to the endpoint, if it is not HTTP."""
     name: str = "captions"
@@ -88,8 +86,8 @@ class Captions:
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.base_url is not None:
             return rows_at(self, _by_endpoint, library, video)
-        segments = library.segments(video.video_id)
-        return _stage_rows(library, segments, CaptionBatch(_texts(self, library, video, segments)))
+        segments = uncaptioned(library, video, self.model)
+        return _stage_rows(library, video, segments, CaptionBatch(_texts(self, library, video, segments)))
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
         return each_video(self, _by_endpoint, work, videos)
@@ -103,8 +101,6 @@ class Captions:
         return role_of(self)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
-        if self.again:
-            library.additions.discard(self.name, self.model, *rows)
         library.additions.add_captions(rows, self.model)
 
     def incomplete_videos(self, library: Library) -> list[str]:
@@ -114,12 +110,21 @@ class Captions:
 
 
 def _by_endpoint(stage: Captions, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
-    segments = library.segments(video.video_id)
-    return _stage_rows(library, segments, describe_segments(thread, library, video, segments, stage.frames_a_segment))
+    segments = uncaptioned(library, video, stage.model)
+    batch = describe_segments(thread, library, video, segments, stage.frames_a_segment)
+    return _stage_rows(library, video, segments, batch)
 
 
-def _stage_rows(library: Library, segments: Sequence[SegmentRow], batch: CaptionBatch) -> StageRows:
+def uncaptioned(library: Library, video: VideoRow, model: str) -> list[SegmentRow]:
+    """List the segments of a video that this model has not captioned."""
+    held = {each.segment_no for each in library.captions(video.video_id, model)}
+    return [each for each in library.segments(video.video_id) if each.segment_no not in held]
+
+
+def _stage_rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow], batch: CaptionBatch) -> StageRows:
     """Rows of the segments that a model described, and the problem of the others."""
+    if batch.is_refused:
+        return StageRows((), 0, usage=batch.usage, failed=batch.refused[-1])
     pairs = zip(segments, batch.texts, strict=True)
     described = [(segment, text) for segment, text in pairs if text and text.caption.strip()]
     vectors = text_vectors(library, [text.caption for _, text in described])
@@ -128,10 +133,10 @@ def _stage_rows(library: Library, segments: Sequence[SegmentRow], batch: Caption
         for (segment, text), vector in zip(described, vectors, strict=True)
     ]
     missing = len(segments) - len(rows)
-    problem = f"{missing} of {len(segments)} segments got no caption that could be used" if missing else None
+    problem = f"{missing} of {video.segments} segments got no caption that could be used" if missing else None
     if problem and batch.refused:
         problem += f"; requests refused: {len(batch.refused)}, the last because {batch.refused[-1]}"
-    return StageRows(rows, len(rows), problem, batch.usage)
+    return StageRows(rows, video.segments - missing, problem, batch.usage)
 
 
 def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[Text | None]:

@@ -42,13 +42,18 @@ class CaptionBatch:
     usage: Usage = field(default_factory=Usage)
     refused: list[ModelRejected] = field(default_factory=list)
 
+    @property
+    def is_refused(self) -> bool:
+        """True if requests were rejected, and nothing is described."""
+        return bool(self.refused) and not any(self.texts)
+
 
 def describe_segments(
     thread: ModelThread, library: Library, video: VideoRow, segments: Sequence[SegmentRow], frames_a_segment: int
 ) -> CaptionBatch:
     """Describe a video's segments with an endpoint.
 
-    Raises `ModelRejected` once it has rejected a request before it described anything.
+    No more are asked for once it has rejected a request and described none of those that were.
     """
     captions = CaptionBatch()
     waiting: deque[Future[list[CaptionReply]]] = deque()
@@ -58,13 +63,16 @@ def describe_segments(
             batch = segments[first : first + size]
             shown = frames_between(library, video, [(each.start_s, each.end_s) for each in batch], frames_a_segment)
             waiting.append(thread.submit(describe_all(thread.model, batch, shown)))
-            if len(waiting) == BATCHES_AHEAD:
+            while len(waiting) == BATCHES_AHEAD or (waiting and captions.is_refused):
                 _collect(captions, waiting.popleft().result())
+            if captions.is_refused:
+                break
         while waiting:
             _collect(captions, waiting.popleft().result())
     finally:
         for future in waiting:
             future.cancel()
+    captions.texts += [None] * (len(segments) - len(captions.texts))
     return captions
 
 
@@ -73,8 +81,6 @@ def _collect(captions: CaptionBatch, replies: Sequence[CaptionReply]) -> None:
         captions.texts.append(reply.text)
         captions.usage += reply.usage
         captions.refused += filter(None, [reply.refused])
-    if captions.refused and not any(captions.texts):
-        raise captions.refused[-1]
 
 
 async def describe_all(

@@ -97,7 +97,9 @@ def _outcomes(reference: Any) -> list[VideoOutcome] | None:
 
 def _retries(library: Library, stage: Stage, bundle: Bundle) -> list[Bundle]:
     """Delete what a lost actor wrote and split its videos, so that one that kills actors stops no other."""
-    library.additions.discard(stage.name, stage.model, *(video.video_id for video in bundle.videos))
+    complete = library.visible.models(stage.name)
+    begun = [each.video_id for each in bundle.videos if stage.model not in complete.get(each.video_id, ())]
+    library.additions.discard(stage.name, stage.model, *begun)  # what an earlier run completed stays
     if bundle.losses + 1 >= TRIES:
         return []
     return [Bundle((video,), bundle.losses + 1) for video in bundle.videos]

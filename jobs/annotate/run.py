@@ -47,7 +47,8 @@ def add(
 ) -> AddReport:
     """Add a stage to every complete video, or to these, where its model has not added it yet.
 
-    `again` are ids of videos that have it and get it again: the stage has to replace the rows that are there.
+    `again` are ids of videos that have it and are worked on again: the stage replaces or fills up the rows that are
+    there.
     Raises LibraryBusy if another run adds this stage now, ModelUnusable or a KinodexError if nothing can be added.
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
@@ -117,6 +118,8 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Vi
         gone = "it was removed from the library while this ran"
         return VideoOutcome(video.video_id, video.uri, video.title, 0, gone, "UnknownVideo"), None
     name = video.video_id, video.uri, video.title
+    if made.failed is not None:
+        return VideoOutcome(*name, 0, str(made.failed), type(made.failed).__name__, made.usage), None
     return VideoOutcome(*name, made.count, made.problem, None, made.usage, made.arithmetic), made
 
 
@@ -132,7 +135,7 @@ def commit_outcomes(library: Library, stage: Stage, outcomes: Sequence[VideoOutc
         return list(outcomes)
     changed = "its rows were not as many as were written, or the video is gone; run the same command again"
     lost = [
-        VideoOutcome(each.video_id, each.uri, each.title, 0, changed, "Rejected")
+        VideoOutcome(each.video_id, each.uri, each.title, 0, changed, "Rejected", each.usage)
         for each in good
         if each.video_id in rejected
     ]

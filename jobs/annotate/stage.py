@@ -22,7 +22,9 @@ NO_COST = Usage()
 class StageRows:
     """Rows of one video from a stage, before they are written; `problem` says which of them are missing.
 
-    `arithmetic` says which one made vectors, as an embedder of pictures says it.
+    `count` is the number of rows that the video then has: these, and those that stay of an earlier run. `failed` says
+    why there are none, although `usage` was spent. `arithmetic` says which one made vectors, as an embedder of pictures
+    says it.
     """
 
     rows: Any
@@ -30,6 +32,7 @@ class StageRows:
     problem: str | None = None
     usage: Usage = NO_COST
     arithmetic: str = ""
+    failed: Exception | None = None
 
 
 RowsOf = Callable[[Library, VideoRow], StageRows]

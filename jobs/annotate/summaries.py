@@ -100,10 +100,13 @@ def _by_endpoint(stage: Summaries, thread: ModelThread, library: Library, video:
 
 def _rows(stage: Summaries, write: Write, library: Library, video: VideoRow) -> StageRows:
     contents = write_contents(library, read_film(library, video), write, stage.frames_a_scene, stage.batch)
+    held = library.scenes.rows(video.video_id) if stage.again else []
+    rows = stage_rows(contents, stage.model, (row for row in held if row.model == stage.model))
     if (
         stage.again
         and not any(each.title for each in contents.written)
         and library.scenes.has_titles(video, stage.model)
     ):
-        raise NoUsableReply("no scene or chapter got a title that could be used; those that were there before stay")
-    return stage_rows(contents, stage.model)
+        why = "no scene or chapter got a title that could be used; those that were there before stay"
+        return replace(rows, failed=rows.failed or NoUsableReply(why))
+    return rows

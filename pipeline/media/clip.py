@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.errors import VideoError
 
@@ -20,12 +23,20 @@ COPIED_TO_MP4 = frozenset({"h264", "hevc", "av1", "vp9", "mpeg4", "aac", "mp3", 
 """Codecs that players expect in MP4; FFmpeg would write some others there, which few of them read."""
 
 
+class Expected(NamedTuple):
+    """A picture, reduced to a few grey values, that a clip has to show at a time of its clock."""
+
+    time_s: float
+    picture: NDArray[np.float32]
+
+
 @dataclass(frozen=True, slots=True)
 class ClipFile:
     """A clip that was written.
 
     `start_s` and `end_s` are times of the video, as its frames in the library have them, from the clip's first picture
-    to the end of its last. A copied clip begins with the key frame at or before the time that was given.
+    to the end of its last. A copied clip begins with the key frame at or before the time that was given. `expected` are
+    its first and last picture as the video shows them: `check_clip` looks for them in the file.
     """
 
     path: Path
@@ -33,6 +44,7 @@ class ClipFile:
     end_s: float
     way: ClipWay
     has_sound: bool
+    expected: tuple[Expected, ...] = field(default=(), compare=False, repr=False)
 
 
 def container_suffix(codecs: Iterable[str]) -> str:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.decoding.video_stream import choose_stream, duration_s, open_container, time_base
-from pipeline.errors import NothingDecodes, VideoError
-from pipeline.media.clip import ClipFile, choose_sound, container_suffix, nothing_there, removed_on_error
+from pipeline.errors import VideoError
+from pipeline.media.check_clip import INSIDE_S, expected_first, shown_at
+from pipeline.media.clip import ClipFile, Expected, choose_sound, container_suffix, nothing_there, removed_on_error
+from pipeline.media.timed_frames import seek_key_frame
 
 if TYPE_CHECKING:
     from av import Packet
     from av.container import InputContainer, OutputContainer
     from av.stream import Stream
     from av.video.stream import VideoStream
+
+
+REORDERED_S = 1
+"""After a search in Matroska the first packets have no decoding time: pictures shown this much earlier may follow."""
 
 
 def copy_suffix(path: Path, name: str) -> str:
@@ -42,54 +47,31 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
         try:
             first = seek_key_frame(source, video, name, start_s)
             with av.open(str(out), "w") as target:
-                copies = {each.index: _copy_stream(target, each, name) for each in (video, sound) if each is not None}
+                copies = {each.index: copy_stream(target, each, name) for each in (video, sound) if each is not None}
                 until_s = _copy_packets(source, target, copies, video, first, end_s)
         except av.FFmpegError as error:
             raise VideoError(f"{name}: its packets cannot be copied ({error.strerror}); cut exactly instead") from error
         if until_s <= start_s:
             raise nothing_there(name, start_s, until_s)
-    return ClipFile(out, float(first * time_base(video)), until_s, "copied", sound is not None)
+        begin_s = float(first * time_base(video))
+    expected = _expected(path, name, begin_s, min(end_s, until_s))
+    return ClipFile(out, begin_s, until_s, "copied", sound is not None, expected)
 
 
-def seek_key_frame(source: InputContainer, video: VideoStream, name: str, start_s: float) -> int:
-    """Go to the last key frame shown at or before `start_s`, or to the first of all; returns its time in ticks.
-
-    Some demuxers find a later one: then it is looked for from further back. Raises NothingDecodes if there is none, and
-    av.FFmpegError where the file cannot be searched.
-    """
-    base = time_base(video)
-    aim = round(Fraction(start_s) / base)
-    for back_s in (0, 10, 60, 600):
-        source.seek(aim - round(back_s / base), stream=video, backward=True)
-        found = _last_key_frame(source.demux(video), aim)
-        if found is not None:
-            break
-    else:
-        source.seek(video.start_time or 0, stream=video, backward=True)
-        found = next((each.pts for each in source.demux(video) if each.is_keyframe and each.pts is not None), None)
-    if found is None:
-        raise NothingDecodes(f"{name}: holds no key frame that a clip could begin with; cut exactly")
-    source.seek(found, stream=video, backward=True)
-    return found
+def _expected(path: Path, name: str, begin_s: float, end_s: float) -> tuple[Expected, ...]:
+    """Decode what the video shows when the clip begins, and just before the end that was asked for."""
+    shown = [shown_at(path, name, time_s) for time_s in (begin_s, end_s - INSIDE_S)]
+    return tuple(expected_first(each[0] - begin_s, each[1] - begin_s, each[2]) for each in shown if each is not None)
 
 
-def _last_key_frame(packets: Iterator[Packet[VideoStream]], aim: int) -> int | None:
-    found = None
-    for packet in packets:
-        if packet.pts is None or not packet.is_keyframe:
-            continue
-        if packet.pts > aim:
-            break
-        found = packet.pts
-    return found
-
-
-def _copy_stream(target: OutputContainer, stream: Any, name: str) -> Stream:
+def copy_stream(target: OutputContainer, stream: Any, name: str) -> Stream:
+    """Add a stream of the same kind; raises VideoError where the container cannot hold it."""
     try:
         copy: Stream = target.add_stream_from_template(stream, opaque=True)  # also of codecs without an encoder here
     except ValueError as error:
         codec, kind = stream.codec_context.codec.canonical_name, target.format.name
-        raise VideoError(f"{name}: {kind} cannot hold {codec}; write the clip as .mkv, or cut exactly") from error
+        other = "write the clip as .mkv, or " if kind == "mp4" else ""
+        raise VideoError(f"{name}: {kind} cannot hold {codec}; {other}cut exactly") from error
     return copy
 
 
@@ -110,6 +92,8 @@ def _copy_packets(
         if packet.pts is None or index not in open_ones:
             continue
         time, order = packet.pts * base, (packet.dts if packet.dts is not None else packet.pts) * base
+        if index == video.index and packet.dts is None:
+            order -= REORDERED_S
         if order >= end_s:
             open_ones.discard(index)
             if not open_ones:

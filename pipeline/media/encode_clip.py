@@ -11,28 +11,37 @@ from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decoding.video_stream import choose_stream, open_container
-from pipeline.errors import NothingDecodes
+from pipeline.decoding.video_stream import open_container
+from pipeline.errors import VideoError
 from pipeline.images.convert import rgb_scaler
-from pipeline.media.clip import ClipFile, choose_sound, nothing_there, removed_on_error
-from pipeline.media.copy_clip import seek_key_frame
-from pipeline.media.player_form import SOUND_HZ, TICK_S, add_pictures, encoded_sound, order_s, player_frame
-from pipeline.media.timed_frames import timed_frames, trimmed_sound
+from pipeline.media.check_clip import expected_first, expected_last, small_picture
+from pipeline.media.clip import ClipFile, Expected, choose_sound, nothing_there, removed_on_error
+from pipeline.media.player_form import (
+    SOUND_HZ,
+    TICK_S,
+    add_pictures,
+    encoded_frames,
+    encoded_sound,
+    order_s,
+    player_frame,
+)
+from pipeline.media.timed_frames import Shown, frames_from, trimmed_sound
 
 if TYPE_CHECKING:
-    from av import AudioFrame, Packet
+    from av import AudioFrame
     from av.audio.stream import AudioStream
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
 WHOLE_PX = 1 << 16
 """Larger than any picture: it keeps its size."""
-OPTIONS = {"preset": "veryfast", "crf": "18", "threads": "1"}
+OPTIONS = {"preset": "veryfast", "crf": "18", "threads": "1", "bf": "0"}
+"""Without B-frames the last picture sent is the last one shown, and is held as long as it says."""
 
 Picture = tuple[float, float, NDArray[np.uint8]]
 """Start and end on the clip's clock in seconds, and the image [height, width, 3]."""
@@ -47,34 +56,45 @@ class _Place(NamedTuple):
     at_s: float
 
 
-def encode_ranges(path: Path, name: str, out: Path, ranges: Sequence[tuple[float, float]]) -> list[ClipFile]:
+class _Made(NamedTuple):
+    """When the last picture of a range ends, from the range's start, and its first and last picture in the clip."""
+
+    end_s: float
+    expected: tuple[Expected, ...]
+
+
+def encode_ranges(
+    path: Path, name: str, out: Path, ranges: Sequence[tuple[float, float]], search: bool = True
+) -> list[ClipFile]:
     """Encode ranges `[start_s, end_s)` of a video, picture and sound, one after another into `out` (.mp4).
 
     Pictures are upright and have square pixels. The clip's clock begins at 0 with the first range; the first picture of
     each is the one that the video shows at its start. Each takes the time that it was given: one that reaches over the
-    end of the video stands still there. Returns an entry a range, in this order. Raises VideoError for a range without
-    a picture, and as `open_container`.
+    end of the video stands still there. Without `search` the video is decoded from its beginning. Returns an entry a
+    range, in this order. Raises VideoError for a range without a picture or that cannot be encoded, and as
+    `open_container`.
     """
     import av
 
     places = _places(ranges)
-    ends_s = [0.0] * len(ranges)
-    with removed_on_error(out):
-        pictures = chain.from_iterable(_placed_pictures(path, name, place, ends_s) for place in places)
+    made: list[_Made] = []
+    with removed_on_error(out), _explained(name):
+        pictures = chain.from_iterable(_placed_pictures(path, name, place, search, made) for place in places)
         first = next(pictures)
         with av.open(str(out), "w", format="mp4") as target, open_container(path, name) as source:
             sound = choose_sound(source)
             height_px, width_px, _ = first[2].shape
             video = add_pictures(target, "libx264", OPTIONS, width_px, height_px)
-            parts = [_encoded_pictures(video, chain([first], pictures))]
+            frames = (player_frame(rgb, video, start_s, until_s) for start_s, until_s, rgb in chain([first], pictures))
+            parts = [encoded_frames(video, frames)]
             if sound is not None:
                 samples = chain.from_iterable(_sound(source, sound, place) for place in places)
                 parts.append(encoded_sound(target.add_stream("aac", rate=SOUND_HZ, layout="stereo"), samples))
             for packet in heapq.merge(*parts, key=order_s):
                 target.mux(packet)
     return [
-        ClipFile(out, place.start_s, place.start_s + end_s, "encoded", sound is not None)
-        for place, end_s in zip(places, ends_s, strict=True)
+        ClipFile(out, place.start_s, place.start_s + each.end_s, "encoded", sound is not None, each.expected)
+        for place, each in zip(places, made, strict=True)
     ]
 
 
@@ -87,45 +107,40 @@ def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
     ]
 
 
-def _placed_pictures(path: Path, name: str, place: _Place, ends_s: list[float]) -> Iterator[Picture]:
-    """Yield the pictures of one range on the clip's clock; `ends_s` keeps when the range's last one ends, from 0."""
-    with _pictures(path, name, place.start_s, place.end_s) as pictures:
-        for start_s, until_s, rgb in pictures:
-            ends_s[place.number] = until_s
-            yield place.at_s + start_s, place.at_s + until_s, rgb
-    if not ends_s[place.number]:
+def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: list[_Made]) -> Iterator[Picture]:
+    """Yield the pictures of one range on the clip's clock; `made` gets what there is to know of the range."""
+    first: Picture | None = None
+    with ExitStack() as opened:
+        stream, frames = frames_from(opened, lambda: open_container(path, name), name, place.start_s, search)
+        for picture in _pictures(stream, frames, place):
+            yield picture
+            first, last = first or picture, picture
+    if first is None:
         raise nothing_there(name, place.start_s)
+    ends = expected_first(*first[:2], small_picture(first[2])), expected_last(*last[:2], small_picture(last[2]))
+    made.append(_Made(last[1] - place.at_s, ends))
+
+
+def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
+    """Yield what is shown within the range."""
+    to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
+    shift_s = place.at_s - place.start_s
+    for begin, until, frame in frames:
+        if place.end_s - begin < TICK_S:
+            return
+        yield max(float(begin) + shift_s, place.at_s), min(float(until), place.end_s) + shift_s, to_rgb(frame)
 
 
 @contextmanager
-def _pictures(path: Path, name: str, start_s: float, end_s: float) -> Iterator[Iterator[Picture]]:
+def _explained(name: str) -> Iterator[None]:
     from av import FFmpegError
 
-    with ExitStack() as opened:
-        source = opened.enter_context(open_container(path, name))
-        stream = choose_stream(source, name)
-        try:
-            seek_key_frame(source, stream, name, start_s)
-        except (FFmpegError, NothingDecodes):  # all of it is decoded, from its beginning
-            source = opened.enter_context(open_container(path, name))
-            stream = choose_stream(source, name)
-        yield _shown(source, stream, start_s, end_s)
-
-
-def _shown(source: InputContainer, stream: VideoStream, start_s: float, end_s: float) -> Iterator[Picture]:
-    """Yield what is shown within `[start_s, end_s)`."""
-    to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
-    for begin, until, frame in timed_frames(source, stream):
-        if end_s - begin < TICK_S:
-            return
-        if until - start_s > TICK_S:  # times are fractions, and a range is two floats
-            yield max(float(begin) - start_s, 0.0), min(float(until), end_s) - start_s, to_rgb(frame)
-
-
-def _encoded_pictures(stream: VideoStream, pictures: Iterable[Picture]) -> Iterator[Packet[Any]]:
-    for start_s, until_s, rgb in pictures:
-        yield from stream.encode(player_frame(rgb, stream, start_s, until_s))
-    yield from stream.encode()
+    try:
+        yield
+    except FFmpegError as error:
+        if isinstance(error, MemoryError):  # says nothing about the video
+            raise
+        raise VideoError(f"{name}: it cannot be encoded ({error.strerror}); choose another range") from error
 
 
 def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,17 @@ def player_frame(
     frame.pts, frame.time_base = round(start_s / TICK_S), TICK_S
     frame.duration = round((end_s - start_s) / TICK_S)
     return frame
+
+
+def encoded_frames(stream: VideoStream, frames: Iterable[VideoFrame]) -> Iterator[Packet[Any]]:
+    """Encode pictures to the last; each packet says how long it is shown, for nothing follows the last one."""
+    lasting: dict[int | None, int] = {}
+    for frame in chain(frames, [None]):
+        if frame is not None:
+            lasting[frame.pts] = frame.duration
+        for packet in stream.encode(frame):
+            packet.duration = lasting.pop(packet.pts, 0)
+            yield packet
 
 
 def encoded_sound(stream: AudioStream, frames: Iterable[AudioFrame]) -> Iterator[Packet[Any]]:

@@ -12,21 +12,19 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pipeline.decoding.video_stream import choose_stream, time_base
-from pipeline.errors import NothingDecodes, VideoError
+from pipeline.decoding.video_stream import choose_stream
+from pipeline.errors import VideoError
 from pipeline.media.clip import choose_sound
-from pipeline.media.copy_clip import seek_key_frame
+from pipeline.media.copy_clip import copy_stream
 from pipeline.media.playable import SOUND_IN_MP4
 from pipeline.media.player_form import SOUND_HZ, encoded_sound, order_s
 from pipeline.media.source import open_source
-from pipeline.media.stream_parts import copied_packets, encoded_pictures, shown_pictures
-from pipeline.media.timed_frames import trimmed_sound
+from pipeline.media.stream_parts import copied_packets, encoded_pictures
+from pipeline.media.timed_frames import frames_from, seek_key_frame, trimmed_sound
 
 if TYPE_CHECKING:
     from av import Packet
-    from av.container import InputContainer, OutputContainer
-    from av.video.stream import VideoStream
-
+    from av.container import OutputContainer
 StreamWay = Literal["remuxed", "transcoded"]
 FRAGMENTED = {
     "movflags": "frag_keyframe+delay_moov+default_base_moof",
@@ -35,8 +33,6 @@ FRAGMENTED = {
 }
 
 
-BACK_S = (0, 5, 60)
-"""So much earlier a file is searched, one after another, where a search lands behind the time that is sought."""
 BROADCAST = frozenset({"mpegts", "mpeg", "aac"})
 """Containers whose sound has a header in each packet (ADTS), which MP4 does not take: it is encoded again."""
 
@@ -71,39 +67,16 @@ def _copied(uri: str, opened: ExitStack, target: OutputContainer, from_s: float)
     source = opened.enter_context(open_source(uri))
     video = choose_stream(source, uri)
     first_pts = seek_key_frame(source, video, uri, from_s)
-    copy = target.add_stream_from_template(video, opaque=True)
-    for back_s in BACK_S:  # some demuxers land behind the time that they are sent to
-        source.seek(first_pts - round(back_s / time_base(video)), stream=video, backward=True)
-        packets = copied_packets(source, video, copy, from_s, first_pts)
-        first = next(packets, None)
-        if first is not None:
-            return chain([first], packets)
-    raise NothingDecodes(f"{uri}: the key frame at {first_pts * time_base(video)} s cannot be found again")
+    return copied_packets(source, video, copy_stream(target, video, uri), from_s, first_pts)
 
 
 def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
-    """Encode from a time on: after a search in the file, or where that lands behind it, by decoding all before it."""
-    for back_s in (*BACK_S, None):
-        source = opened.enter_context(open_source(uri))
-        video = choose_stream(source, uri)
-        if back_s is not None and not _is_sought(source, video, uri, from_s - back_s):
-            continue
-        pictures = shown_pictures(source, video, from_s)
-        first = next(pictures, None)
-        if first is not None and (first[0] <= from_s or back_s is None):
-            return encoded_pictures(chain([first], pictures), video, target, from_s)
-    raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
-
-
-def _is_sought(source: InputContainer, video: VideoStream, uri: str, from_s: float) -> bool:
-    """Go to the key frame at or before a time; False where the file cannot be searched."""
-    from av import FFmpegError
-
-    try:
-        seek_key_frame(source, video, uri, from_s)
-    except (FFmpegError, NothingDecodes):
-        return False
-    return True
+    """Encode from a time on. Of files whose packets have no times of their own it may be a little off it."""
+    video, pictures = frames_from(opened, lambda: open_source(uri), uri, from_s, all_timed=False)
+    first = next(pictures, None)
+    if first is None:
+        raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
+    return encoded_pictures(chain([first], pictures), video, target, from_s)
 
 
 def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import VideoError
 from pipeline.images.convert import rgb_scaler
-from pipeline.media.player_form import TICK_S, add_pictures, player_frame
-from pipeline.media.timed_frames import Shown, timed_frames
+from pipeline.media.player_form import add_pictures, encoded_frames, player_frame
+from pipeline.media.timed_frames import Shown
 
 if TYPE_CHECKING:
     from av import Packet
@@ -50,27 +51,22 @@ def copied_packets(
         yield packet
 
 
-def shown_pictures(source: InputContainer, stream: VideoStream, from_s: float) -> Iterator[Shown]:
-    """Yield what a video shows from `from_s` on, if `source` stands there or before."""
-    for begin, until, frame in timed_frames(source, stream):
-        if until - from_s > TICK_S:
-            yield begin, until, frame
-
-
 def encoded_pictures(
     pictures: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
 ) -> Iterator[Packet[Any]]:
     """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
-    out: VideoStream | None = None
     zero = Fraction(from_s)
-    for begin, until, frame in pictures:
-        rgb = to_rgb(frame)
-        if out is None:
-            out = _encoder(target, rgb.shape[1], rgb.shape[0])
-        yield from out.encode(player_frame(rgb, out, max(begin, zero) - zero, until - zero))
-    if out is not None:
-        yield from out.encode()
+    pictures = iter(pictures)
+    first = next(pictures, None)
+    if first is None:
+        return
+    height_px, width_px, _ = to_rgb(first[2]).shape
+    out = _encoder(target, width_px, height_px)
+    shown = chain([first], pictures)
+    yield from encoded_frames(
+        out, (player_frame(to_rgb(each), out, max(begin, zero) - zero, until - zero) for begin, until, each in shown)
+    )
 
 
 def encoder_name() -> str:

@@ -77,6 +77,18 @@ def ffmpeg(*arguments: str | Path) -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
+LEVELS = 12
+"""Greys of `grey_film`, one a picture, in a cycle."""
+
+
+def grey_film(path: Path, *codec: str, options: tuple[str, ...] = (), sound: bool = True) -> Path:
+    """Write twelve seconds of 25 pictures a second, each of one grey of `LEVELS`, in these codecs."""
+    grey = f"color=black:s=96x64:r=25:d=12,geq=lum='20+16*mod(N,{LEVELS})':cb=128:cr=128,format=yuv420p"
+    tone = ("-f", "lavfi", "-i", "sine=440:d=12") if sound else ()
+    ffmpeg("-f", "lavfi", "-i", grey, *tone, *options, *codec, path)
+    return path
+
+
 @lru_cache(maxsize=64)
 def shown_times(path: Path, stream: int) -> tuple[str | None, ...]:
     """Best-effort presentation time of each frame of a stream, as ffprobe prints it, in order."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from agent.core.protocol import ShownFrame, Usage
 from agent.core.question import Note, Segment
@@ -43,6 +43,8 @@ class Contents:
     film: Film
     scenes: list[Written] = field(default_factory=list)
     chapters: list[Written] = field(default_factory=list)
+    failed: ModelRejected | None = None
+    """The last refusal, where all requests of a batch were refused before anything was written."""
 
     @property
     def written(self) -> list[Written]:
@@ -52,15 +54,19 @@ class Contents:
 def write_contents(library: Library, film: Film, write: Write, frames_a_scene: int, at_once: int) -> Contents:
     """Have every part of a film written, some at once; a chapter of one scene has that scene's text.
 
-    Raises `ModelRejected` once all requests of a batch were refused before anything was written.
+    Nothing more is asked for once a batch has `failed`.
     """
     contents = Contents(film)
     for some in _batches(range(len(film.scenes)), at_once):
-        contents.scenes += _checked(contents, write(_scene_requests(library, film, some, frames_a_scene)))
+        contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))
+        refused = [each.refused for each in contents.scenes if each.refused is not None]
+        if refused and len(refused) == len(contents.scenes):
+            contents.failed = refused[-1]
+            return contents
     several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
     replies: dict[int, Written] = {}
     for chapters in _batches(several, at_once):
-        written = _checked(contents, write([_chapter_request(contents, chapter) for chapter in chapters]))
+        written = write([_chapter_request(contents, chapter) for chapter in chapters])
         replies |= {chapter.number: text for chapter, text in zip(chapters, written, strict=True)}
     for chapter in film.chapters:
         alone = contents.scenes[chapter.children[0]]
@@ -74,20 +80,23 @@ def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
         yield items[first : first + size]
 
 
-def _checked(contents: Contents, written: list[Written]) -> list[Written]:
-    refused = [each.refused for each in written if each.refused is not None]
-    if refused and len(refused) == len(written) and not any(each.title for each in contents.written):
-        raise refused[-1]
-    return written
+def stage_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> StageRows:
+    """Rows of what was written, and the problem of the parts without a title.
 
-
-def stage_rows(contents: Contents, model: str) -> StageRows:
-    """Rows of what was written, and the problem of the parts without a title."""
-    film = contents.film
+    A part that got no title keeps the row that it has among those `held`.
+    """
+    film, usage = contents.film, sum((text.usage for text in contents.written), NO_COST)
+    if contents.failed is not None:
+        return StageRows((), 0, usage=usage, failed=contents.failed)
     pairs = [*zip(film.scenes, contents.scenes, strict=True), *zip(film.chapters, contents.chapters, strict=True)]
+    before = {_place(row): row for row in held}
     rows = [_row(film, part, text, model) for part, text in pairs]
-    usage = sum((text.usage for text in contents.written), NO_COST)
+    rows = [row if row.title else before.get(_place(row), row) for row in rows]
     return StageRows(rows, len(rows), _problem(contents.written), usage)
+
+
+def _place(row: SceneRow) -> tuple[Any, ...]:
+    return row.level, row.number, row.start_s, row.end_s
 
 
 def _problem(written: Sequence[Written]) -> str | None:

@@ -35,7 +35,7 @@ def captions(
     ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also caption again the videos of which segments got no caption.")
+        bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
     ] = False,
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
@@ -63,7 +63,7 @@ def captions(
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or default_batch(base_url)
     prices = input_price, output_price
-    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices, again=retry_failed)
+    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices)
     if base_url:
         announce(ModelChoice(model, base_url))
     again = stage.incomplete_videos if retry_failed else None

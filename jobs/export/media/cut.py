@@ -1,16 +1,25 @@
-"""Cut one moment out of a video's file, with the lines that are said in it as its subtitles."""
+"""Cut one moment out of a video's file, with the lines that are said in it as its subtitles.
+
+Every clip is opened again when it is written. It has to show its first and last picture as the file does, and the
+pictures that the library keeps of its time as they are stored; else it is deleted, and no success.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from index.clock import player_s, presentation_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
+from pipeline.errors import VideoError
 from pipeline.media.add_subtitles import add_subtitles
-from pipeline.media.clip import ClipFile
+from pipeline.media.check_clip import INSIDE_S, check_clip, small_jpeg
+from pipeline.media.clip import ClipFile, Expected, removed_on_error
 from pipeline.media.copy_clip import copy_clip, copy_suffix
 from pipeline.media.encode_clip import encode_ranges
 from pipeline.subtitle_formats import Cue
@@ -40,23 +49,54 @@ Range = tuple[float, float]
 
 
 def cut_copied(library: LibraryReader, video: VideoRow, path: Path, stem: Path, piece: Range, subtitles: bool) -> Cut:
-    """Copy a range of the file `path` to `stem` with the suffix that its codecs need; raises as `copy_clip`."""
+    """Copy a range of the file `path` to `stem` with the suffix that its codecs need.
+
+    Raises WrongClip, or as `copy_clip`.
+    """
     out = stem.with_name(stem.name + copy_suffix(path, video.title))
     until_s = max(piece[1], piece[0] + LEAST_S)
-    copied = copy_clip(path, video.title, out, presentation_s(video, piece[0]), presentation_s(video, until_s))
-    clip = _as_shown(video, copied)
-    return Cut(out, (clip,), _subtitle(library, video, out, [clip]) if subtitles else 0)
+    clip = copy_clip(path, video.title, out, presentation_s(video, piece[0]), presentation_s(video, until_s))
+    return _checked(library, video, out, [clip], subtitles)
 
 
 def cut_exactly(
     library: LibraryReader, video: VideoRow, path: Path, stem: Path, pieces: Sequence[Range], subtitles: bool
 ) -> Cut:
-    """Encode ranges of the file `path` one after another to `stem`.mp4; raises as `encode_ranges`."""
+    """Encode ranges of the file `path` one after another to `stem`.mp4; raises WrongClip, or as `encode_ranges`.
+
+    A file in which a search leads to other pictures, such as one whose clock is reset, is decoded from its beginning.
+    """
     out = stem.with_name(stem.name + ".mp4")
     ranges = [(start_s, max(min(end_s, video.end_s), start_s + LEAST_S)) for start_s, end_s in pieces]
     in_file = [(presentation_s(video, start_s), presentation_s(video, end_s)) for start_s, end_s in ranges]
-    clips = [_as_shown(video, clip) for clip in encode_ranges(path, video.title, out, in_file)]
-    return Cut(out, tuple(clips), _subtitle(library, video, out, clips) if subtitles else 0)
+    try:
+        return _checked(library, video, out, encode_ranges(path, video.title, out, in_file), subtitles)
+    except VideoError:
+        clips = encode_ranges(path, video.title, out, in_file, search=False)
+        return _checked(library, video, out, clips, subtitles)
+
+
+def _checked(library: LibraryReader, video: VideoRow, out: Path, clips: Sequence[ClipFile], subtitles: bool) -> Cut:
+    """Add the subtitles to a clip, and check what it shows."""
+    clips = [_as_shown(video, clip) for clip in clips]
+    with removed_on_error(out):
+        lines = _subtitle(library, video, out, clips) if subtitles else 0
+        check_clip(out, video.title, [*chain.from_iterable(clip.expected for clip in clips)])
+        check_clip(out, video.title, _stored_pictures(library, video, clips))
+    return Cut(out, tuple(clips), lines)
+
+
+def _stored_pictures(library: LibraryReader, video: VideoRow, clips: Sequence[ClipFile]) -> Iterator[Expected]:
+    """Read the first and the last picture that the library keeps of the time of each range."""
+    frame_no, time_s = library.frame_times(video.video_id)
+    zero_s = 0.0
+    for clip in clips:
+        first, after = np.searchsorted(time_s, [clip.start_s, clip.end_s - INSIDE_S])
+        numbers = [int(number) for number in dict.fromkeys(frame_no[first:after][[0, -1]])] if after > first else []
+        for frame in library.frames(video.video_id, numbers):
+            shown_s = zero_s + frame.time_s - clip.start_s + INSIDE_S
+            yield Expected(shown_s, small_jpeg(frame.jpeg, video.title))
+        zero_s += clip.end_s - clip.start_s
 
 
 def _as_shown(video: VideoRow, clip: ClipFile) -> ClipFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from jobs.annotate.batch_captions import job_folder
 from jobs.annotate.batch_jobs import STATE, UNCHANGED
 from jobs.annotate.captions import Captions
 from tests.support.command import Kinodex, json_of
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
+from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.servers.batch_server import USAGE, BatchServer, serving
 
 LIMIT_S = 120.0
@@ -82,6 +85,22 @@ def test_refused_requests_leave_segments_without_caption(kinodex: Kinodex, libra
         ran = kinodex(*options(library, server))
     assert "this picture is not allowed" in ran.out and server.online == 0
     assert sum(len(library.captions(row.video_id)) for row in library.videos()) < segments_of(library)
+
+
+@needs_ffmpeg
+def test_a_copy_of_a_film_in_another_container_sends_nothing_twice(kinodex: Kinodex, tmp_path: Path) -> None:
+    film = tiny_film(tmp_path / "film.mp4", 6, 1)
+    ffmpeg("-i", film, "-c", "copy", tmp_path / "copy.mkv")
+    library = library_of(tmp_path / "library", [film, tmp_path / "copy.mkv"])
+    with serving(BatchServer(boat)) as server:
+        server.gate.set()
+        report = json_of(kinodex, *options(library, server))
+    files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
+    lines = [json.loads(line)["custom_id"] for file in files for line in file.splitlines()]
+    assert len(library.videos()) == 2 and report["rows"] == segments_of(library)
+    assert len(lines) == len(set(lines)) == len(server.answered) == segments_of(library) / 2
+    paid = len(lines) * (2.0 * USAGE["prompt_tokens"] + 8.0 * USAGE["completion_tokens"]) / 1e6
+    assert report["usage"]["cost"] == pytest.approx(paid / 2)
 
 
 @pytest.mark.slow

@@ -34,6 +34,37 @@ def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, b
         assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
 
 
+@pytest.mark.parametrize("bad", [cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture")])
+def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path, bad):
+    film = library.video("film-1")
+    chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)
+    with ChatServer(lambda body: cut_off("{") if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+        arguments = ("add", "captions", library.uri, *chosen, "--base-url", server.base_url)
+        assert json_of(kinodex, *arguments)["rows"] == film.segments - 1
+        before, sent = library.captions(film.video_id), len(server.seen)
+        monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "another"))
+        server.reply = lambda _: bad
+        ran = kinodex(*arguments, "--retry-failed", "--json")
+        usage = json.loads(ran.out)["usage"]
+        assert library.captions(film.video_id) == before and len(before) == film.segments - 1
+        assert len(server.seen) - sent == (1 if ran.code else 2)  # the others are not paid for again
+        assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (ran.code == 0)
+        server.reply = lambda _: BOAT
+        assert json_of(kinodex, *arguments, "--retry-failed")["rows"] == film.segments
+    assert len(library.captions(film.video_id)) == film.segments
+
+
+def test_a_video_that_fails_reports_what_it_cost(kinodex, library):
+    def reply(body: dict) -> dict | Behaviour:
+        return failing(400, "no such picture") if "from 0.0 s to" in json.dumps(body) else cut_off("{")
+
+    with ChatServer(reply) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        made = json_of(kinodex, "add", *arguments, "--video", "film-1", "--input-price", 2.0, code=3)
+    assert (made["failed"], made["rows"], made["usage"]["cost"] > 0) == (1, 0, True)
+    assert made["usage"] == made["outcomes"][0]["usage"] == library.ingest_log.runs()[0].report["usage"]
+
+
 def test_a_segment_without_a_usable_reply_is_told_and_the_rest_is_there(kinodex, library):
     def reply(request: dict) -> dict | Behaviour:
         """Nothing for the first segment: cut off at first, then empty."""

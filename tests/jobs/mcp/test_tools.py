@@ -35,7 +35,6 @@ SEEN = "a walrus plays chess"
 
 def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> None:
     async def use(client: Client) -> None:
-        stage: str | None
         overview = await call(client, "overview", video="harbour")
         assert (overview["detected"], overview["transcript_lines"]) == ({"boat": 10}, 3)
         found = await call(client, "detections", video="harbour", label="Boat", start_s=2, end_s=4)
@@ -63,9 +62,9 @@ def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
             said = f"the stage {stage} was never added to this video: `kinodex add {stage}` does that"
             assert missing == (None if stage is None else said), tool
-        for only, stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
+        for only, missing_stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
             found = await call(client, "search", query="boat", only=only)
-            assert (found["hits"], f"the stage {stage} was never" in found["missing"]) == ([], True)
+            assert (found["hits"], f"the stage {missing_stage} was never" in found["missing"]) == ([], True)
         for only in ("detections", "frames", None):
             assert "missing" not in await call(client, "search", query="boat", only=only)
         add_screen_text(library, library.videos()[0].video_id, [])

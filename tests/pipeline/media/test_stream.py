@@ -13,6 +13,7 @@ from pipeline.errors import NotAVideo, PlaylistRefused, VideoError
 from pipeline.media.facts import read_facts
 from pipeline.media.source import open_source
 from pipeline.media.stream import StreamWay, write_stream
+from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, film_frames, write_films
 from tests.support.servers.files.folder_server import serve_folder
 
@@ -106,3 +107,26 @@ def test_files_that_hold_no_video_are_refused(films, tmp_path):
     (tmp_path / "text.mp4").write_text("no video at all")
     with pytest.raises(NotAVideo):
         streamed(str(tmp_path / "text.mp4"), "remuxed", 0.0)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("way", ["remuxed", "transcoded"])
+def test_a_broadcast_with_pictures_out_of_order_loses_none(tmp_path, way):
+    film = grey_film(tmp_path / "film.ts", "-c:v", "libx264", "-bf", "3", "-g", "60", "-c:a", "aac")
+    with av.open(str(film)) as container:
+        begin_s = min(time_s_of(frame) for frame in container.decode(video=0))
+    for from_s, count in ((begin_s - 0.001, 300), (begin_s, 300), (begin_s + 5.0, 175)):
+        with av.open(io.BytesIO(streamed(str(film), way, from_s)), "r") as container:
+            times_s = [time_s for frame in container.decode(video=0) if (time_s := time_s_of(frame)) > -0.001]
+        assert len(times_s) == count and times_s[0] < 0.0015
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(
+    ("name", "codec"), [("a.webm", "libvpx"), ("a.ogv", "libtheora"), ("a.wmv", "wmv2"), ("a.avi", "mpeg4")]
+)
+def test_what_mp4_cannot_hold_is_an_error_in_words(tmp_path, name, codec):
+    film = grey_film(tmp_path / name, "-c:v", codec, "-bf", "2" if codec == "mpeg4" else "0", sound=False)
+    with pytest.raises(VideoError, match=r"mp4 cannot hold (vp8|theora|wmv2); |say when they are shown"):
+        streamed(str(film), "remuxed", 1.0)
+    assert streamed(str(film), "transcoded", 1.0)

@@ -94,8 +94,9 @@ def test_refused_requests(library):
     film = one_chapter(library, "film aa")
     rows = stage_rows(write_contents(library, film, Writer(2, refused=True), 2, 8), "m")
     assert rows.problem is not None and rows.problem.endswith("requests refused: 1, the last because it will not")
-    with pytest.raises(ModelRejected):
-        write_contents(library, film, Writer(0, 1, 2, 3, refused=True), 2, 8)
+    rows = stage_rows(write_contents(library, film, Writer(0, 1, 2, 3, refused=True), 2, 8), "m")
+    assert isinstance(rows.failed, ModelRejected) and (rows.count, rows.rows) == (0, ())
+    assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
 
 
 def test_parts_of_which_a_model_of_words_can_say_nothing_are_counted_as_such(library):

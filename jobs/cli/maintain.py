@@ -43,10 +43,7 @@ def maintain(
     ] = False,
     discard_broken: Annotated[
         bool,
-        typer.Option(
-            "--discard-broken",
-            help="Delete videos and additions that lost rows, or have altered ones, to make them again.",
-        ),
+        typer.Option("--discard-broken", help="Delete videos and additions with lost or altered rows, to add again."),
     ] = False,
     repair: Annotated[
         bool,

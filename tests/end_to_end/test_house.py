@@ -32,6 +32,7 @@ TESTED_ELSEWHERE = {
     "jobs/synthetic/world/drawings_living.py": "tests/jobs/synthetic/world/test_sprites.py draws every thing",
     "jobs/synthetic/world/drawings_manmade.py": "the same",
     "jobs/synthetic/world/drawings_objects.py": "the same",
+    "jobs/serve/play/sources.py": "tests/jobs/serve/play/test_routes.py plays a file in each of its states",
 }
 """Modules with logic and without a test file of their own, each with the reason and the place of its tests."""
 BESIDE_THE_MIRROR = {"end_to_end", "docs", "support"}

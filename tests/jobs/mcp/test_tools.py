@@ -58,13 +58,13 @@ def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
         assert overview["never_added"] == ["captions", "speech", "text", "summaries"]
-        for tool, stage in reads.items():
+        for tool, added_by in reads.items():
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
-            said = f"the stage {stage} was never added to this video: `kinodex add {stage}` does that"
-            assert missing == (None if stage is None else said), tool
-        for only, missing_stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
+            said = f"the stage {added_by} was never added to this video: `kinodex add {added_by}` does that"
+            assert missing == (None if added_by is None else said), tool
+        for only, stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
             found = await call(client, "search", query="boat", only=only)
-            assert (found["hits"], f"the stage {missing_stage} was never" in found["missing"]) == ([], True)
+            assert (found["hits"], f"the stage {stage} was never" in found["missing"]) == ([], True)
         for only in ("detections", "frames", None):
             assert "missing" not in await call(client, "search", query="boat", only=only)
         add_screen_text(library, library.videos()[0].video_id, [])

@@ -37,7 +37,7 @@ class Stores:
         self.search, self.list = LibrarySearch(library, library.fingerprint), VideoList(library)
 
     def answers(self) -> dict[str, Any]:
-        """What each store gives now."""
+        """Answers of each store at this moment."""
         library = Library.open(self.uri)
         video = library.video(FILM).video_id
         whole, alone = asyncio.run(self._environments(video))

@@ -62,11 +62,11 @@ def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
             said = f"the stage {added_by} was never added to this video: `kinodex add {added_by}` does that"
             assert missing == (None if added_by is None else said), tool
-        for only, stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
+        for only, its_stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
             found = await call(client, "search", query="boat", only=only)
-            assert (found["hits"], f"the stage {stage} was never" in found["missing"]) == ([], True)
-        for only in ("detections", "frames", None):
-            assert "missing" not in await call(client, "search", query="boat", only=only)
+            assert (found["hits"], f"the stage {its_stage} was never" in found["missing"]) == ([], True)
+        for kind in ("detections", "frames", None):
+            assert "missing" not in await call(client, "search", query="boat", only=kind)
         add_screen_text(library, library.videos()[0].video_id, [])
         assert "missing" not in await call(client, "search", query="boat", only="text")
 

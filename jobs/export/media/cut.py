@@ -15,7 +15,7 @@ import numpy as np
 
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
-from pipeline.errors import VideoError
+from pipeline.errors import VideoError, WrongClip
 from pipeline.media.add_subtitles import add_subtitles
 from pipeline.media.check_clip import INSIDE_S, check_clip, small_jpeg
 from pipeline.media.clip import ClipFile, Expected, removed_on_error
@@ -68,7 +68,7 @@ def cut_exactly(
     ranges = [(start_s, max(min(end_s, video.end_s), start_s + LEAST_S)) for start_s, end_s in pieces]
     try:
         return _checked(library, video, out, encode_ranges(path, video.title, out, ranges), subtitles)
-    except VideoError:
+    except (VideoError, WrongClip):
         clips = encode_ranges(path, video.title, out, ranges, search=False)
         return _checked(library, video, out, clips, subtitles)
 

@@ -14,8 +14,8 @@
     │   ├── NothingDecodes         not one frame came out            stage "decode"
     │   ├── DecoderHung            it returns nothing, or takes too long  stage "decode"
     │   ├── DecoderDied            it took its process down          stage "decode"
-    │   ├── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
-    │   └── WrongClip              a clip of it shows other pictures than were asked for
+    │   └── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
+    ├── WrongClip              a clip that was cut shows other pictures than were asked for
     ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
     ├── SoundError             a sound track of which nothing decodes   stage "speech"
     ├── PictureError           a stored image that cannot be read       stage that needed it
@@ -108,7 +108,7 @@ class DecoderOutOfMemory(VideoError):
     stage: ClassVar[Stage] = "decode"
 
 
-class WrongClip(VideoError):
+class WrongClip(PipelineError):
     """A video of which a clip, opened again, shows other pictures than were asked for."""
 
 

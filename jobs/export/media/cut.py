@@ -16,7 +16,7 @@ import numpy as np
 from index.clock import player_s, presentation_s
 from index.library_reader import LibraryReader
 from index.rows import VideoRow
-from pipeline.errors import VideoError
+from pipeline.errors import VideoError, WrongClip
 from pipeline.media.add_subtitles import add_subtitles
 from pipeline.media.check_clip import INSIDE_S, check_clip, small_jpeg
 from pipeline.media.clip import ClipFile, Expected, removed_on_error
@@ -71,7 +71,7 @@ def cut_exactly(
     in_file = [(presentation_s(video, start_s), presentation_s(video, end_s)) for start_s, end_s in ranges]
     try:
         return _checked(library, video, out, encode_ranges(path, video.title, out, in_file), subtitles)
-    except VideoError:
+    except (VideoError, WrongClip):
         clips = encode_ranges(path, video.title, out, in_file, search=False)
         return _checked(library, video, out, clips, subtitles)
 

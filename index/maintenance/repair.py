@@ -69,7 +69,7 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
     """
     where = place(uri)
     if not table_names(where):
-        raise NotALibrary(f"got {uri}, which holds no table of a library; delete what is there, and ingest anew")
+        raise NotALibrary(f"got {uri}, which holds no table of a library; delete what is there, and ingest again")
     check_writable(where)
     lost = [line for name in (*LOGS, "videos") for line in _set_aside_unreadable(Tables(where), name)]
     tables = Tables(where)

@@ -100,7 +100,7 @@ class Role(BaseModel):
     @classmethod
     def _http(cls, value: str) -> str:
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:  # above 65535 it raises
             raise ValueError("must look like http://HOST:PORT/v1 or https://HOST/v1")
         return value.rstrip("/")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -107,9 +108,13 @@ def _run(
 ) -> None:
     from jobs.console.add_progress import add_progress_bar
     from jobs.console.output import error_console
-    from jobs.errors import OK, SOME_FAILED
+    from jobs.errors import OK, SOME_FAILED, UsageError
     from jobs.text_import.run import import_text
 
+    if not model.strip():
+        raise UsageError("got an empty --model; give the name of who wrote the text")
+    if inf in (into.duration_s, *settings.values()):
+        raise UsageError("got a length without an end; give a number of seconds")
     texts = _checked(list(read), into.duration_s)
     library = _library(into.uri, into.space)
     with add_progress_bar(error_console(), kind) as watch:

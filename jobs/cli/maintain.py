@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LISTED = 20
 MINUTE_S = 60.0
 LEAST_KEEP_MINUTES = 1.0
+MOST_KEEP_MINUTES = 60.0 * 24 * 365 * 10
 
 
 def maintain(
@@ -35,6 +36,7 @@ def maintain(
         float,
         typer.Option(
             min=0.0,
+            max=MOST_KEEP_MINUTES,
             help="How long older states of tables are kept for their readers. 0 only if nobody uses the library.",
         ),
     ] = 60.0,

@@ -48,6 +48,7 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
             if end_s < start_s:
                 raise ValueError(f"it ends at {end_s:g} s, before it begins at {start_s:g} s")
             score = None if values["score"] is None else float(values["score"])
+            str(values["label"] or "").encode()  # half a surrogate pair, which JSON can hold, is no text
             moment = Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score)
             moments.append(moment)
         except (ValueError, UnknownVideo) as error:

@@ -41,6 +41,7 @@ def test_every_agent_names_roles_that_can_be_set() -> None:
     [
         ({"model": "m", "temprature": 1}, ["temprature", "temperature"]),
         ({"base_url": "localhost:8000", "model": "m"}, ["base_url", "localhost:8000", "http://HOST:PORT/v1"]),
+        ({"base_url": "http://localhost:99999/v1", "model": "m"}, ["base_url", "99999", "0-65535"]),
         ({}, ["model"]),
         ({"model": "m", "max_tokens": 0}, ["max_tokens", "0", "greater than 0"]),
     ],

@@ -39,6 +39,10 @@ def test_what_cannot_be_imported_makes_no_library(kinodex, tmp_path):
     common = (source, uri, "--space", "builtin")
     bad(kinodex, "import", "captions", *common, "--model", "m", code=2, says="got JSON of another form than captions")
     bad(kinodex, "import", "transcript", *common, code=2, says="got JSON of another form than a transcript")
+    good = (written(tmp_path / "y.jsonl", "{}"), uri, "--space", "builtin")
+    bad(kinodex, "import", "captions", *good, "--model", " ", code=2, says="got an empty --model")
+    for option in ("--seconds", "--duration"):
+        bad(kinodex, "import", "captions", *good, "--model", "m", option, "inf", code=2, says="without an end")
     assert not uri.exists()
     assert kinodex("import", "captions", *common).code == 2  # nobody says who wrote them
 

@@ -50,6 +50,7 @@ def test_our_own_tables_are_read_again(opened: Library, tmp_path: Path) -> None:
         ("a.csv", "video,start_s,end_s\n", "which holds no range"),
         ("a.jsonl", '{"video": "film-01"\n', r"a\.jsonl, line 1: is no JSON"),
         ("a.jsonl", "[1, 2]\n", "is no object"),
+        ("a.jsonl", '{"video": "film-01", "start_s": 1, "end_s": 2, "label": "\\ud800"}', "line 1: .*surrogates"),
         ("missing.csv", None, "cannot read the ranges"),
     ],
 )

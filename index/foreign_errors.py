@@ -67,7 +67,7 @@ SIGNS = (
     *_of("Lance", Meaning.UNREADABLE, "Task was aborted", "Data file '", "LanceError(Schema)"),
     *_of("Lance", Meaning.NO_TABLE, "was not found"),
     *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
-    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store"),
+    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store", "Could not parse bucket"),
     *_codes(Meaning.NO_BUCKET, "NoSuchBucket"),
     *_codes(Meaning.REFUSED, "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
     *_codes(Meaning.REFUSED, "InvalidToken", "ExpiredToken"),

@@ -13,6 +13,7 @@ from rich.markup import escape
 from index.redact import redact
 from jobs.console.escape import visible
 from jobs.console.output import clock, console, duration, plain_table, print_json
+from jobs.export.moments.range_file import plain_cell
 
 if TYPE_CHECKING:
     from index.rows import VideoRow
@@ -33,7 +34,7 @@ def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> 
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)
-        writer.writerows(row for each in found for row in _csv_rows(each))
+        writer.writerows(map(plain_cell, row) for each in found for row in _csv_rows(each))
         return
     columns = ("video", "shows the same as", "offset", "speed", "in the first", "in the second", "length", "of each")
     table = plain_table(*columns, "score")

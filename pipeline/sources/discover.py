@@ -6,8 +6,8 @@ import os
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SourceMissing
@@ -135,7 +135,7 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         return _sources(filesystem, found, _by_folder(everything))
     if re.search(r"[*?\[]", argument):
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
-        files = {name: each for name, each in matches.items() if each["type"] == "file"}
+        files = {name: each for name, each in matches.items() if each["type"] == "file" or _is_link_to_file(each)}
         found = _videos(files)
         _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
         return _sources(filesystem, found, _names_beside(filesystem, found))
@@ -151,8 +151,23 @@ def _find(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Mapping[str
         found: Mapping[str, Mapping[str, Any]] = filesystem.find(path, detail=True)
         return found
     nothing: Mapping[str, Any] = {}
-    folders = filesystem.walk(path, detail=True)
-    return {info["name"]: nothing for _, _, files in folders for info in files.values()}
+    return {f"{folder}/{name}": nothing for folder, names in _walk(path) for name in names}
+
+
+def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Walk through a local folder and those that it links to, each once, however many links lead to it."""
+    seen = {os.path.realpath(path)}
+    for folder, below, names in os.walk(path, followlinks=True):
+        real = {name: os.path.realpath(f"{folder}/{name}") for name in sorted(below)}
+        new = {place: name for name, place in reversed(real.items()) if place not in seen}
+        below[:] = sorted(new.values())
+        seen.update(new)
+        yield folder, names
+
+
+def _is_link_to_file(info: Mapping[str, Any]) -> bool:
+    """True for a link to a file, also to one that is not there: that shows when it is read."""
+    return bool(info.get("islink")) and not Path(info["name"]).is_dir()
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:

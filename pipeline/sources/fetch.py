@@ -250,12 +250,21 @@ def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileS
     A web server may be silent for `timeout_s`; other protocols have limits of their own.
     """
     from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
 
-    if not is_remote(uri):
-        uri = os.path.normpath(Path(uri).expanduser().absolute())
+    if not is_remote(uri):  # not by `url_to_fs`, for which "::" in a name joins two filesystems
+        return LocalFileSystem(), os.path.normpath(_own_home(Path(uri)).absolute())
     options = _web_options(timeout_s) if uri.startswith(("http://", "https://")) else {}
     filesystem, path = url_to_fs(uri, **options)
     return filesystem, path
+
+
+def _own_home(path: Path) -> Path:
+    """A path with the home folder for its ~; a file of such a name, or of a user who is not there, stays as it is."""
+    try:
+        return path if path.exists() else path.expanduser()
+    except RuntimeError:
+        return path
 
 
 def _web_options(timeout_s: float) -> dict[str, Any]:

@@ -91,6 +91,10 @@ def open_a_missing_table(folder: Path) -> None:
     lance.dataset(folder / "missing.lance")
 
 
+def name_no_bucket(folder: Path) -> None:
+    LanceFileSession("s3://").list_with_delimiter()
+
+
 def use_an_unknown_scheme(folder: Path) -> None:
     LanceFileSession("weird://somewhere/films").list_with_delimiter()
 
@@ -109,6 +113,7 @@ LOCAL: dict[str, Callable[[Path], None]] = {
     "External error: ": read_damaged("data/*.lance", another_letter),
     "Dataset already exists": make_a_table_twice,
     "object store": use_an_unknown_scheme,
+    "Could not parse bucket": name_no_bucket,
 }
 NOT_PROVOKED = {
     *("concurrent writers", "failed to fill whole buffer"),

@@ -25,6 +25,8 @@ NAMES = {
     "source": ("source",),
 }
 """Columns, and the names under which they are read, the first that a row has; other columns are left out."""
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""Beginnings of a text that a spreadsheet would compute, or that already stands behind an apostrophe for that."""
 CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 
@@ -58,6 +60,16 @@ def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
     return moments
 
 
+def plain_cell(value: object) -> object:
+    """A value as a cell of CSV: a text that a spreadsheet would take for a formula stands behind an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def _own_text(value: object) -> object:
+    """The text of a cell that `plain_cell` wrote."""
+    return value[1:] if isinstance(value, str) and value[:1] == "'" and FORMULA.match(value[1:]) else value
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows with the numbers of their lines."""
     try:
@@ -65,7 +77,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             if path.suffix.lower() == ".csv":
                 reader = csv.DictReader(file)
                 for row in reader:
-                    yield reader.line_num, {(key or "").strip().lower(): value for key, value in row.items()}
+                    yield reader.line_num, {(key or "").strip().lower(): _own_text(value) for key, value in row.items()}
                 return
             for number, line in enumerate(file, start=1):
                 if line.strip():

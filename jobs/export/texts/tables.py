@@ -10,6 +10,7 @@ from typing import Any
 
 from index.redact import redact_uri
 from jobs.export.moments.moment import Moment
+from jobs.export.moments.range_file import plain_cell
 
 COLUMNS = (
     "video_id",
@@ -37,11 +38,11 @@ def jsonl_text(moments: Iterable[Moment]) -> str:
 
 
 def table_text(columns: Sequence[str], values: Iterable[dict[str, Any]]) -> str:
-    """Write rows of these columns as CSV; None is an empty field."""
+    """Write rows of these columns as CSV; None is an empty field, and no text is a spreadsheet's formula."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    writer.writerows(values)
+    writer.writerows({name: plain_cell(value) for name, value in row.items()} for row in values)
     return text.getvalue()
 
 

@@ -162,3 +162,24 @@ def test_sidecars_in_a_folder_of_many_are_found_without_reading_all_names() -> N
     names = CountedNames(sorted(f"v{number}{suffix}" for number in range(3000) for suffix in (".mp4", ".en.srt")))
     assert _sidecars("v2717.mp4", names) == ["v2717.en.srt"]
     assert names.reads < 40
+
+
+def test_links_are_followed_and_odd_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder once, though a link leads back to it; a dead link is a source whose failure shows."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("real", "films"):
+        (tmp_path / folder).mkdir()
+    for name in ("real/a.mp4", "~t.mkv", "x::y.mkv"):
+        (tmp_path / name).touch()
+    for link, target in (("l", "../real"), ("loop", "."), ("b.mp4", "../real/a.mp4"), ("dead.mp4", "nowhere")):
+        (tmp_path / "films" / link).symlink_to(target)
+    for argument, found in {
+        "films": ["films/b.mp4", "films/dead.mp4", "films/l/a.mp4"],
+        "films/*": ["films/b.mp4", "films/dead.mp4"],
+        "~t.mkv": ["~t.mkv"],
+        "x::y.mkv": ["x::y.mkv"],
+        "*.mkv": ["x::y.mkv", "~t.mkv"],
+    }.items():
+        assert [str(Path(each.uri).relative_to(tmp_path)) for each in list_sources([argument])] == found, argument
+    with pytest.raises(SourceMissing, match="no such file or folder"):
+        list_sources(["~nobody-here/x.mp4"])

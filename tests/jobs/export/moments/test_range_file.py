@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
 
 from index.library import Library
 from jobs.errors import UsageError
+from jobs.export.moments.moment import Moment
 from jobs.export.moments.range_file import read_ranges
 from jobs.export.moments.rows import ROWS
 from jobs.export.texts.tables import csv_text, jsonl_text
@@ -61,3 +64,13 @@ def test_a_mistake_is_named_with_its_line(
         (tmp_path / name).write_text(text)
     with pytest.raises(UsageError, match=says):
         read_ranges(tmp_path / name, opened)
+
+
+def test_no_label_is_a_formula_of_a_spreadsheet_and_each_is_read_again(opened: Library, tmp_path: Path) -> None:
+    labels = ("=1+1", "+49", "-5", "@sum", "'=a", "''+b", "'quoted'", "plain", "a = b", "\ttab")
+    moments = [Moment(opened.video("film-02"), 0.0, 1.0, label) for label in labels]
+    path, text = tmp_path / "ranges.csv", csv_text(moments)
+    path.write_text(text, encoding="utf-8", newline="")
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t")]
+    assert [each.label for each in read_ranges(path, opened)] == list(labels)

@@ -37,7 +37,7 @@ def test_every_failure_of_an_ingest_is_there_in_its_stage(page: str) -> None:
         for each in re.findall(r"`(\w+)`", stage):
             stages.setdefault(each, set()).update(re.findall(r"`(\w+)`", row[1]))
     kinds: list[type[PipelineError]] = [*SourceError.__subclasses__(), *VideoError.__subclasses__(), SubtitleError]
-    expected = {kind.__name__ for kind in kinds} | {"WorkerLost"}
+    expected = {kind.__name__ for kind in kinds} | {"WorkerLost", "NotKept"}
     assert set().union(*stages.values()) == expected
     for kind in kinds:
         assert kind.__name__ in stages[kind.stage]

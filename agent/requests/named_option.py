@@ -47,6 +47,11 @@ _ALIKE = str.maketrans("“”„«»「」『』‘’", '"""""""""\'\'', "*`#\
 _OTHER_SCRIPT = re.compile(r"(?m)(?<!\p{L})[АΑ](?=\W*$|[).:])")
 """A Cyrillic or Greek letter that both looks like "A" and is the first; of others the look and the place differ."""
 
+_NUMBERED = re.compile(
+    r"(?i)\b(?:frames?|scene|clip|shot|segment|picture|image|panel|camera|video|bild|szene|fotograma|escena|кадр\w*)"
+    r"\s+\K[A-Z]\b"
+)
+"""A letter that names a frame or the like, and no option."""
 _VERBS = (
     r"is|are|was|were|isn't|wasn't|can|cannot|can't|could|couldn't|does|doesn't|would|wouldn't|may|might|must|has|seems?"
     r"|looks?|fits?|matches|appears?|remains?|be|it|and|or|nor|over|but|because|since|as|not|rather|instead|according"
@@ -137,14 +142,14 @@ _RIGHT = (
     r"|juste|bonne|верн\w+|правильн\w+|सही|صحيحة?)\b|正确|正確|对|正しい|正解|最(?:も)?(?:合适|佳|適切)な?的?|맞|정답)"
 )
 _CHOOSE = (
-    r"(?:\b(?:choose|chose|pick|select|go(?:ing)?\s+with|opt\s+for|settle\s+on|supports?|points?\s+(?:to|at|towards)"
+    r"(?:\b(?:choos(?:e|ing)|chose|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s+with|opt(?:ing)?\s+for|settl(?:e|ing)\s+on|supports?|points?\s+(?:to|at|towards)"
     r"|wähle|würde|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
 )
 _OPTION = r"\b(?:option|choice|opción|opzione|opção|alternativa|вариант)\b"
 _GAP = rf"(?:[^\w\ue000-\uf8ff]|\b(?:to|for)\s+(?:the|this)\s+question\b|{_FILLING}|{_RIGHT})*"
 _CONCLUDED = re.compile(
-    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+{_OPTION}|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
-    rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
+    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+{_OPTION}|{_RIGHT}(?:选项|選項|選択肢)|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
+    rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|seems|looks|appears|sounds|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
     rf"|({_MARK})[^\w\ue000-\uf8ff]*(?:を選|[를을]\s*선택)"
 )
 _ALONE = re.compile(rf"[^\w\ue000-\uf8ff]*({_LETTERED})[^\w\ue000-\uf8ff]*")
@@ -155,6 +160,11 @@ _AT_START = re.compile(
 _LISTED = re.compile(rf"[(\[]({_MARK})[)\]]|({_MARK})[.):](?=\s)")
 _GOES_ON = re.compile(rf"(?i){_WORDED}\s*,?\s*(?:and|then|und|dann|y|luego|et|puis|e|poi|и|потом)\b(?!\s+{_MARK})")
 """What an option says, and more: "he leaves the room and opens a window" may be another option in other words."""
+_LIKENED = re.compile(
+    rf"(?i)(?:\b(?:colou?r|shade|hue|tone)s?\s+of|(?<!\b(?:looks?|seems?|sounds?)\s)\b(?:like|unlike|resembl\w+|similar\s+to))"
+    rf"\s+(?:(?:an?|the)\s+)?{_WORDED}\s+\w"
+)
+"""What an option says, of something that is only compared: "the colour of a blue sky"."""
 _MENTIONED = re.compile(
     rf"(?i)(?:[(\[]({_MARK})[)\]]|(?:\b(?:option|choice|opción|opzione|opção|вариант)\s+|选项|選択肢)\W*({_MARK}))"
     rf"(?!\s*(?:is|was|seems?|looks?|sounds?|appears?|would|could|can|may|might|does|has|shows?|says|mentions)\b)"
@@ -232,7 +242,7 @@ def _with_marks(text: str, options: Sequence[str]) -> str:
         words = options[at].strip(" .。\"'").split()
         if len(words) > 1 and len(words[0]) == 1:
             text = _replaced(text, words[:2], _HIDDEN)
-    return _LETTER.sub(_letter_mark, text)
+    return _LETTER.sub(_letter_mark, _NUMBERED.sub(_HIDDEN, text))
 
 
 def _is_long(option: str) -> bool:
@@ -383,7 +393,7 @@ def _mentioned(text: str, clauses: Sequence[_Clause], marks: _Marks) -> Options:
     if any(not marks.of(each.text) for each in doubtful):
         return frozenset()
     plain = " , ".join(each.text for each in clauses if each not in doubtful)
-    if _GOES_ON.search(plain):
+    if _GOES_ON.search(plain) or _LIKENED.search(plain):
         return frozenset()
     words = re.findall(_WORDED, plain)
     letters = [] if doubtful else [one or other for one, other in _MENTIONED.findall(text)]

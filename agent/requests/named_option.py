@@ -121,7 +121,7 @@ _CLAUSE = re.compile(
     rf"|(?=\b(?:{_LEFT_OUT}|and|but|because|since|although|though|while|whereas|so|hence|thus|therefore|however"
     r"|sondern|aber|weil|denn|daher|deshalb|sino|pero|porque|mais|parce|donc|bensì|quindi|perché|mas|portanto"
     r"|но|потому|поэтому|значит)\b)(?<!\b(?:any|every)thing )(?<!\b(?:nothing|all|none|any) )"
-    rf"|(?<=\s)(?=а\s+{_MARK})|(?=\b(?:not|nicht|no|не)\s+{_MARK})|(?=所以|因此|因为|但是|而是|故)|(?<=ではなく)|(?<=ので|から|ため)",
+    rf"|(?<=\s)(?=а\s+{_MARK})|(?=\b(?:not|nicht|no|не)\s+{_MARK})|(?=所以|因此|因为|但是|而是|故)|(?<=ではなく|아니고|아니라)|(?<=ので|から|ため)",
     re.IGNORECASE,
 )
 _FILLING = (
@@ -129,12 +129,12 @@ _FILLING = (
     r"|left|with|only|just|remains|i|i'd|i'll|i'm|going|say|would|should|take|choose|pick|go|the|my|answer|option|choice"
     r"|letter|clearly|probably|likely|most|definitely|final|guess|think|believe|best|correct|right|question|yes"
     r"|also|daher|deshalb|somit|folglich|sondern|es|ist|lautet|bleibt|denke|dass|vermutlich|wahrscheinlich|ich|sage|nehme|wähle|die|das|der|antwort|option|lösung"
-    r"|sino|la|el|a|o|il|lo|opción|letra|entonces|digo|creo|pienso|que|queda|probablemente|mais|donc|c'est|est|réponse|lettre|je|pense|dis|reste|probablement|ma|bensì|è|é|quindi|lettera"
+    r"|wäre|sería|serait|sarebbe|seria|diría|dirais|direi|diria|sino|la|el|a|o|il|lo|opción|letra|entonces|digo|creo|pienso|que|queda|probablemente|mais|donc|c'est|est|réponse|lettre|je|pense|dis|reste|probablement|ma|bensì|è|é|quindi|lettera"
     r"|risposta|resposta|alternativa|mas|portanto|но|а|это|значит|поэтому|я|вариант|буква|является|остаётся|думаю|что|هي|هو|الصحيحة|है)\b"
     r"|而是|所以|因此|故|选项|是|为|為|应该|应|我|选|選択肢|答え|は|です|だ|私|と思います|である|입니다|이다|은|는)"
 )
 _ANSWER = (
-    r"(?:\b(?:answer|ans|antwort|lösung|respuesta|réponse|resposta|risposta|ответ(?:ом)?|antwoord|odpowiedź|cevap|svar|الإجابة|الجواب"
+    r"(?:\b(?:answer|ans|conclusion|verdict|antwort|lösung|respuesta|réponse|resposta|risposta|ответ(?:ом)?|antwoord|odpowiedź|cevap|svar|الإجابة|الجواب"
     r"|उत्तर|जवाब)\b|答案|答え|正解|解答|정답|답)"
 )
 _RIGHT = (
@@ -143,12 +143,12 @@ _RIGHT = (
 )
 _CHOOSE = (
     r"(?:\b(?:choos(?:e|ing)|chose|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s+with|opt(?:ing)?\s+for|settl(?:e|ing)\s+on|supports?|points?\s+(?:to|at|towards)"
-    r"|wähle|würde|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
+    r"|wähle|würde|entscheide\s+mich\s+für|me\s+quedo\s+con|fico\s+com|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
 )
 _OPTION = r"\b(?:option|choice|opción|opzione|opção|alternativa|вариант)\b"
 _GAP = rf"(?:[^\w\ue000-\uf8ff]|\b(?:to|for)\s+(?:the|this)\s+question\b|{_FILLING}|{_RIGHT})*"
 _CONCLUDED = re.compile(
-    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+{_OPTION}|{_RIGHT}(?:选项|選項|選択肢)|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
+    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+(?:{_OPTION}|one\b)|{_RIGHT}(?:选项|選項|選択肢)|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
     rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|seems|looks|appears|sounds|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
     rf"|({_MARK})[^\w\ue000-\uf8ff]*(?:を選|[를을]\s*선택)"
 )

@@ -56,7 +56,7 @@ def read_decision(value: object) -> object:
     found = {str(key).casefold(): each for key, each in value.items()}
     if says_nothing(found.get("segment")):
         found.pop("segment", None)
-    if "action" not in found and not ("segment" in found and _answers(found)):
+    if "action" not in found and not ("segment" in found and says_answer(found)):
         found["action"] = "explore" if "segment" in found else "answer"
     if isinstance(found.get("action"), str):
         found["action"] = found["action"].strip().casefold()
@@ -64,7 +64,8 @@ def read_decision(value: object) -> object:
     return blank | {key: each for key, each in found.items() if each is not None}
 
 
-def _answers(found: Mapping[str, object]) -> bool:
+def says_answer(found: Mapping[str, object]) -> bool:
+    """True for JSON values with an option or an answer in words."""
     return not (says_nothing(found.get("option")) and says_nothing(found.get("answer")))
 
 

@@ -142,7 +142,7 @@ _RIGHT = (
     r"|juste|bonne|верн\w+|правильн\w+|सही|صحيحة?)\b|正确|正確|对|正しい|正解|最(?:も)?(?:合适|佳|適切)な?的?|맞|정답)"
 )
 _CHOOSE = (
-    r"(?:\b(?:choos(?:e|ing)|chose|pick(?:ing)?|select(?:ing)?|go(?:ing)?\s+with|opt(?:ing)?\s+for|settl(?:e|ing)\s+on|supports?|points?\s+(?:to|at|towards)"
+    r"(?:\b(?:choose|chose|pick|select|go(?:ing)?\s+with|opt\s+for|settle\s+on|supports?|points?\s+(?:to|at|towards)"
     r"|wähle|würde|entscheide\s+mich\s+für|me\s+quedo\s+con|fico\s+com|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
 )
 _OPTION = r"\b(?:option|choice|opción|opzione|opção|alternativa|вариант)\b"
@@ -150,6 +150,7 @@ _GAP = rf"(?:[^\w\ue000-\uf8ff]|\b(?:to|for)\s+(?:the|this)\s+question\b|{_FILLI
 _CONCLUDED = re.compile(
     rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+(?:{_OPTION}|one\b)|{_RIGHT}(?:选项|選項|選択肢)|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
     rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|seems|looks|appears|sounds|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
+    rf"|^\W*(?:choosing|picking|selecting|opting\s+for|settling\s+on){_GAP}({_MARK})(?=\W*$|\s+as\b)"
     rf"|({_MARK})[^\w\ue000-\uf8ff]*(?:を選|[를을]\s*선택)"
 )
 _ALONE = re.compile(rf"[^\w\ue000-\uf8ff]*({_LETTERED})[^\w\ue000-\uf8ff]*")

@@ -65,8 +65,8 @@ def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp
         for only, stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
             found = await call(client, "search", query="boat", only=only)
             assert (found["hits"], f"the stage {stage} was never" in found["missing"]) == ([], True)
-        for only in ("detections", "frames", None):
-            assert "missing" not in await call(client, "search", query="boat", only=only)
+        for searched in ("detections", "frames", None):
+            assert "missing" not in await call(client, "search", query="boat", only=searched)
         add_screen_text(library, library.videos()[0].video_id, [])
         assert "missing" not in await call(client, "search", query="boat", only="text")
 

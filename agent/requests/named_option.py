@@ -47,11 +47,10 @@ _ALIKE = str.maketrans("“”„«»「」『』‘’", '"""""""""\'\'', "*`#\
 _OTHER_SCRIPT = re.compile(r"(?m)(?<!\p{L})[АΑ](?=\W*$|[).:])")
 """A Cyrillic or Greek letter that both looks like "A" and is the first; of others the look and the place differ."""
 
-_NUMBERED = re.compile(
+_NUMBERED = re.compile(  # a letter that names a frame or the like, and no option
     r"(?i)\b(?:frames?|scene|clip|shot|segment|picture|image|panel|camera|video|bild|szene|fotograma|escena|кадр\w*)"
     r"\s+\K[A-Z]\b"
 )
-"""A letter that names a frame or the like, and no option."""
 _VERBS = (
     r"is|are|was|were|isn't|wasn't|can|cannot|can't|could|couldn't|does|doesn't|would|wouldn't|may|might|must|has|seems?"
     r"|looks?|fits?|matches|appears?|remains?|be|it|and|or|nor|over|but|because|since|as|not|rather|instead|according"

@@ -2,7 +2,8 @@
 
 JSON numbers stay as they are. Of texts are read: one number with words around it ("Segment 3", "about 40"), a number
 word ("three"), a share of a scale ("4/5", "85%", "8 out of 10"), and a time as a clock shows it ("10:00", "1:02:03").
-`NaN`, infinities, truth values and texts with several numbers are refused: which one is meant would be a guess.
+`NaN`, infinities, truth values, texts with several numbers and those that deny one ("not segment 3") are refused: which
+one is meant would be a guess.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _UNITS = re.compile(
     r"(?:(-?\d+(?:\.\d+)?)\s*(?:s|sec|secs|seconds?)?)?",
     re.IGNORECASE,
 )
+_DENIED = re.compile(r"\b(?:not|never|neither|nor|except|without|rather than|instead of)\b|n't\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:[\[\(<]|\b(?:segments?|frames?|notes?|clips?|clip_|lines?|numbers?|and)|[\s,;#_>\)\]]|\d)*")
 
 
@@ -117,6 +119,8 @@ def _text_of(value: object) -> str | None:
         return None
     if len(value) > MOST_CHARACTERS:
         raise ValueError(f"{len(value)} characters are no number; give the number alone")
+    if _DENIED.search(value):
+        raise ValueError(f"{value[:60]!r} denies something; give the number that is meant")
     return value.strip()
 
 

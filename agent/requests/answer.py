@@ -45,7 +45,10 @@ class Conclusion(Answered, _Verdict):
 
 
 def read_decision(value: object) -> object:
-    """Complete a decision in any accepted shape: a text is an answer, missing keys are empty, "none" is no segment."""
+    """Complete a decision in any accepted shape: a text is an answer, missing keys are empty, "none" is no segment.
+
+    One with a segment and an answer, but no action, may be either: its action stays missing.
+    """
     if isinstance(value, str) and value.strip():
         value = {"answer": value.strip(), "option": value.strip()}
     if not isinstance(value, Mapping):
@@ -53,12 +56,17 @@ def read_decision(value: object) -> object:
     found = {str(key).casefold(): each for key, each in value.items()}
     if says_nothing(found.get("segment")):
         found.pop("segment", None)
-    if "action" not in found:
+    if "action" not in found and not ("segment" in found and says_answer(found)):
         found["action"] = "explore" if "segment" in found else "answer"
-    if isinstance(found["action"], str):
+    if isinstance(found.get("action"), str):
         found["action"] = found["action"].strip().casefold()
     blank: dict[str, object] = {"segment": None, "option": None, "answer": None, "evidence": []}
     return blank | {key: each for key, each in found.items() if each is not None}
+
+
+def says_answer(found: Mapping[str, object]) -> bool:
+    """True for JSON values with an option or an answer in words."""
+    return not (says_nothing(found.get("option")) and says_nothing(found.get("answer")))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,10 @@ _ALIKE = str.maketrans("“”„«»「」『』‘’", '"""""""""\'\'', "*`#\
 _OTHER_SCRIPT = re.compile(r"(?m)(?<!\p{L})[АΑ](?=\W*$|[).:])")
 """A Cyrillic or Greek letter that both looks like "A" and is the first; of others the look and the place differ."""
 
+_NUMBERED = re.compile(  # a letter that names a frame or the like, and no option
+    r"(?i)\b(?:frames?|scene|clip|shot|segment|picture|image|panel|camera|video|bild|szene|fotograma|escena|кадр\w*)"
+    r"\s+\K[A-Z]\b"
+)
 _VERBS = (
     r"is|are|was|were|isn't|wasn't|can|cannot|can't|could|couldn't|does|doesn't|would|wouldn't|may|might|must|has|seems?"
     r"|looks?|fits?|matches|appears?|remains?|be|it|and|or|nor|over|but|because|since|as|not|rather|instead|according"
@@ -116,7 +120,7 @@ _CLAUSE = re.compile(
     rf"|(?=\b(?:{_LEFT_OUT}|and|but|because|since|although|though|while|whereas|so|hence|thus|therefore|however"
     r"|sondern|aber|weil|denn|daher|deshalb|sino|pero|porque|mais|parce|donc|bensì|quindi|perché|mas|portanto"
     r"|но|потому|поэтому|значит)\b)(?<!\b(?:any|every)thing )(?<!\b(?:nothing|all|none|any) )"
-    rf"|(?<=\s)(?=а\s+{_MARK})|(?=\b(?:not|nicht|no|не)\s+{_MARK})|(?=所以|因此|因为|但是|而是|故)|(?<=ではなく)|(?<=ので|から|ため)",
+    rf"|(?<=\s)(?=а\s+{_MARK})|(?=\b(?:not|nicht|no|не)\s+{_MARK})|(?=所以|因此|因为|但是|而是|故)|(?<=ではなく|아니고|아니라)|(?<=ので|から|ため)",
     re.IGNORECASE,
 )
 _FILLING = (
@@ -124,12 +128,12 @@ _FILLING = (
     r"|left|with|only|just|remains|i|i'd|i'll|i'm|going|say|would|should|take|choose|pick|go|the|my|answer|option|choice"
     r"|letter|clearly|probably|likely|most|definitely|final|guess|think|believe|best|correct|right|question|yes"
     r"|also|daher|deshalb|somit|folglich|sondern|es|ist|lautet|bleibt|denke|dass|vermutlich|wahrscheinlich|ich|sage|nehme|wähle|die|das|der|antwort|option|lösung"
-    r"|sino|la|el|a|o|il|lo|opción|letra|entonces|digo|creo|pienso|que|queda|probablemente|mais|donc|c'est|est|réponse|lettre|je|pense|dis|reste|probablement|ma|bensì|è|é|quindi|lettera"
+    r"|wäre|sería|serait|sarebbe|seria|diría|dirais|direi|diria|sino|la|el|a|o|il|lo|opción|letra|entonces|digo|creo|pienso|que|queda|probablemente|mais|donc|c'est|est|réponse|lettre|je|pense|dis|reste|probablement|ma|bensì|è|é|quindi|lettera"
     r"|risposta|resposta|alternativa|mas|portanto|но|а|это|значит|поэтому|я|вариант|буква|является|остаётся|думаю|что|هي|هو|الصحيحة|है)\b"
     r"|而是|所以|因此|故|选项|是|为|為|应该|应|我|选|選択肢|答え|は|です|だ|私|と思います|である|입니다|이다|은|는)"
 )
 _ANSWER = (
-    r"(?:\b(?:answer|ans|antwort|lösung|respuesta|réponse|resposta|risposta|ответ(?:ом)?|antwoord|odpowiedź|cevap|svar|الإجابة|الجواب"
+    r"(?:\b(?:answer|ans|conclusion|verdict|antwort|lösung|respuesta|réponse|resposta|risposta|ответ(?:ом)?|antwoord|odpowiedź|cevap|svar|الإجابة|الجواب"
     r"|उत्तर|जवाब)\b|答案|答え|正解|解答|정답|답)"
 )
 _RIGHT = (
@@ -138,13 +142,14 @@ _RIGHT = (
 )
 _CHOOSE = (
     r"(?:\b(?:choose|chose|pick|select|go(?:ing)?\s+with|opt\s+for|settle\s+on|supports?|points?\s+(?:to|at|towards)"
-    r"|wähle|würde|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
+    r"|wähle|würde|entscheide\s+mich\s+für|me\s+quedo\s+con|fico\s+com|elijo|escojo|selecciono|choisis|escolho|scelgo|выбираю)\b|选择|選択|选|選)"
 )
 _OPTION = r"\b(?:option|choice|opción|opzione|opção|alternativa|вариант)\b"
 _GAP = rf"(?:[^\w\ue000-\uf8ff]|\b(?:to|for)\s+(?:the|this)\s+question\b|{_FILLING}|{_RIGHT})*"
 _CONCLUDED = re.compile(
-    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+{_OPTION}|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
-    rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
+    rf"(?i)(?:{_ANSWER}|{_CHOOSE}|{_RIGHT}\W+(?:{_OPTION}|one\b)|{_RIGHT}(?:选项|選項|選択肢)|{_OPTION}\s+{_RIGHT}|\bonly\s+{_OPTION}(?:\s+that\s+\w+|\s+left)?|^\W*{_RIGHT}\W){_GAP}({_MARK})"
+    rf"|({_MARK})(?:[^\w\ue000-\uf8ff]|\b(?:is|seems|looks|appears|sounds|the|an?|ist|die|das|es|la|est|è|é|my)\b|选项|是|が|は|가|이)*(?:{_RIGHT}|\b(?:answer|choice)\b)"
+    rf"|^\W*(?:choosing|picking|selecting|opting\s+for|settling\s+on){_GAP}({_MARK})(?=\W*$|\s+as\b)"
     rf"|({_MARK})[^\w\ue000-\uf8ff]*(?:を選|[를을]\s*선택)"
 )
 _ALONE = re.compile(rf"[^\w\ue000-\uf8ff]*({_LETTERED})[^\w\ue000-\uf8ff]*")
@@ -155,6 +160,11 @@ _AT_START = re.compile(
 _LISTED = re.compile(rf"[(\[]({_MARK})[)\]]|({_MARK})[.):](?=\s)")
 _GOES_ON = re.compile(rf"(?i){_WORDED}\s*,?\s*(?:and|then|und|dann|y|luego|et|puis|e|poi|и|потом)\b(?!\s+{_MARK})")
 """What an option says, and more: "he leaves the room and opens a window" may be another option in other words."""
+_LIKENED = re.compile(
+    rf"(?i)(?:\b(?:colou?r|shade|hue|tone)s?\s+of|(?<!\b(?:looks?|seems?|sounds?)\s)\b(?:like|unlike|resembl\w+|similar\s+to))"
+    rf"\s+(?:(?:an?|the)\s+)?{_WORDED}\s+\w"
+)
+"""What an option says, of something that is only compared: "the colour of a blue sky"."""
 _MENTIONED = re.compile(
     rf"(?i)(?:[(\[]({_MARK})[)\]]|(?:\b(?:option|choice|opción|opzione|opção|вариант)\s+|选项|選択肢)\W*({_MARK}))"
     rf"(?!\s*(?:is|was|seems?|looks?|sounds?|appears?|would|could|can|may|might|does|has|shows?|says|mentions)\b)"
@@ -232,7 +242,7 @@ def _with_marks(text: str, options: Sequence[str]) -> str:
         words = options[at].strip(" .。\"'").split()
         if len(words) > 1 and len(words[0]) == 1:
             text = _replaced(text, words[:2], _HIDDEN)
-    return _LETTER.sub(_letter_mark, text)
+    return _LETTER.sub(_letter_mark, _NUMBERED.sub(_HIDDEN, text))
 
 
 def _is_long(option: str) -> bool:
@@ -383,7 +393,7 @@ def _mentioned(text: str, clauses: Sequence[_Clause], marks: _Marks) -> Options:
     if any(not marks.of(each.text) for each in doubtful):
         return frozenset()
     plain = " , ".join(each.text for each in clauses if each not in doubtful)
-    if _GOES_ON.search(plain):
+    if _GOES_ON.search(plain) or _LIKENED.search(plain):
         return frozenset()
     words = re.findall(_WORDED, plain)
     letters = [] if doubtful else [one or other for one, other in _MENTIONED.findall(text)]

@@ -19,6 +19,7 @@ import re
 import string
 from collections.abc import Mapping
 
+from agent.core.reply_values import says_nothing
 from agent.core.tool_calls import flat_call
 
 ACTIONS = {
@@ -127,5 +128,8 @@ def _answer(text: str, option: object) -> dict[str, object]:
     if re.sub(r"[\s_-]+", " ", text.casefold()) == "insufficient evidence":
         return {"action": "insufficient_evidence", "query": ""}
     if bare := _BARE_INDEX.match(text):
-        return {"answer": text, "option": string.ascii_uppercase[int(bare[1])], "query": ""}
+        letter = string.ascii_uppercase[int(bare[1])]
+        if not says_nothing(option) and str(option).strip(AROUND).upper() not in (letter, text.upper()):
+            raise ValueError(f"option {option!r} and answer {text!r} do not say the same")
+        return {"answer": text, "option": letter, "query": ""}
     return {"answer": text, "option": option or _INDEX.sub("", text), "query": ""}

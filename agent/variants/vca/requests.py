@@ -14,7 +14,7 @@ from agent.core.question import LATER, VIDEO_ID_LENGTH, Question, Video, named_v
 from agent.core.reply_schema import NULL, Bounds, one_of
 from agent.core.reply_values import Seconds
 from agent.errors import InvalidReply
-from agent.requests.answer import Answered, check_answer, cited_frames, letters
+from agent.requests.answer import Answered, check_answer, cited_frames, letters, says_answer
 from agent.requests.chapters import WithChapters
 
 ACTIONS = ("look", "answer", "insufficient_evidence")
@@ -35,9 +35,9 @@ class FrameChoice(Answered, _Look):
         if not isinstance(value, Mapping):
             return value
         found = {key: each for key, each in value.items() if each is not None}
-        action = "look" if found.get("times_s") else "answer"
+        if "action" not in found and not (found.get("times_s") and says_answer(found)):  # it may be either
+            found["action"] = "look" if found.get("times_s") else "answer"
         return {
-            "action": action,
             "video": None,
             "times_s": [],
             "option": None,

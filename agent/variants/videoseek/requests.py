@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, TypeAdapter, model_validator
 
 from agent.core.answer_rules import Declining
 from agent.core.protocol import Reply, Request, Turn, after_thought, described
 from agent.core.question import LATER, VIDEO_ID_LENGTH, Note, Question, Video
 from agent.core.reply_schema import Bounds, Schema, bound_schema, strict_schema
-from agent.core.reply_values import Numbers, Seconds
+from agent.core.reply_values import Numbers, Seconds, says_nothing
 from agent.errors import InvalidReply
 from agent.requests.answer import Answered, AnswerNotes, Conclusion, check_answer, example_answer, letters
 from agent.requests.chapters import WithChapters
@@ -30,6 +30,8 @@ BLANK: Mapping[str, object] = {
     "evidence": [],
 }
 NOTHING = (None, "", "null")
+SAID = ("option", "answer")
+"""Arguments in which "none" may be said in earnest: how many boats there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ class Action(Answered, _Call):
     def _accept(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
-        return {**BLANK, **{name: each for name, each in value.items() if each not in NOTHING}}
+        given = {name: each for name, each in value.items() if each not in NOTHING}
+        return {**BLANK, **{name: each for name, each in given.items() if name in SAID or not says_nothing(each)}}
 
 
 class FinalAnswer(Conclusion):
@@ -143,7 +146,9 @@ class FinalAnswer(Conclusion):
             return value
         if value.get("tool", "answer") != "answer":
             raise ValueError("the search is over; call answer")
-        return {**value, "action": "insufficient_evidence"} if value.get("sufficient") is False else value
+        sufficient = value.get("sufficient")
+        enough = says_nothing(sufficient) or TypeAdapter(bool).validate_python(sufficient)
+        return value if enough else {**value, "action": "insufficient_evidence"}
 
 
 @dataclass(frozen=True, kw_only=True)

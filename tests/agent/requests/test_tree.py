@@ -196,6 +196,9 @@ def test_queries_in_every_shape_of_the_paper():
 def test_decisions_in_the_shape_of_the_paper():
     assert Decision.model_validate({"Segment": 4}).segment == 4
     assert Decision.model_validate({"segment": "Segment 4"}).action == "explore"
+    with pytest.raises(ValidationError, match="action"):  # to explore it, or to answer
+        Decision.model_validate({"segment": 4, "option": "B"})
+    assert Decision.model_validate({"segment": 4, "option": None, "answer": "null"}).action == "explore"
     answer = Decision.model_validate("C")
     assert (answer.action, chosen_option(COLOURS, answer)) == ("answer", 2)
 

@@ -52,6 +52,7 @@ def test_turns_in_the_forms_of_the_paper_its_code_and_json_are_read(text, action
         ('{"visual_query": "x", "answer": "B"}', "exactly one action"),
         ('{"action": "guess", "answer": "B"}', "exactly one action"),
         ('{"action": "answer", "answer": "B"', "exactly one action"),
+        ('{"action": "answer", "answer": "a3", "option": "B"}', "do not say the same"),
         ("<answer>A", "<answer> has no end; close it with </answer>"),
         ("<think>so it is <answer>A</answer>", "the thinking has no end"),
     ],

@@ -69,7 +69,9 @@ def test_impossible_choices_are_refused(said, wrong):
         choosing().check(FrameChoice.model_validate(said))
 
 
-@pytest.mark.parametrize("said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"]])
+@pytest.mark.parametrize(
+    "said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"], {"times_s": [5], "option": "B"}]
+)
 def test_misshapen_choices_are_refused(said):
     with pytest.raises(ValidationError):
         FrameChoice.model_validate(said)

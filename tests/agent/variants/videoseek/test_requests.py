@@ -78,8 +78,18 @@ def test_the_last_answer_is_a_call_of_the_one_tool_left():
     given = {"tool": "answer", "sufficient": True, "option": "B", "answer": "blue", "evidence": [1]}
     assert FinalAnswer.model_validate(given).action == "answer"
     assert FinalAnswer.model_validate({**given, "sufficient": False}).action == "insufficient_evidence"
+    for said in ("false", "no", 0):
+        assert FinalAnswer.model_validate({**given, "sufficient": said}).action == "insufficient_evidence"
+    with pytest.raises(ValidationError):
+        FinalAnswer.model_validate({**given, "sufficient": "perhaps"})
     with pytest.raises(ValidationError, match="search is over"):
         FinalAnswer.model_validate({"tool": "overview", "video": None})
+
+
+def test_a_word_for_none_is_no_search_text_but_may_be_an_answer():
+    call = Action.model_validate({"tool": "focus", "query": "N/A", "video": "none", "start_s": "null"})
+    assert (call.query, call.video, call.start_s) == (None, None, None)
+    assert Action.model_validate({"tool": "answer", "answer": "None"}).answer == "None"
 
 
 def test_a_thinker_of_several_videos_is_told_their_ids():

@@ -10,8 +10,8 @@ from tests.support.libraries.moments import moments, video
 
 
 def test_a_time_line_is_opened_by_opentimelineio() -> None:
-    film = video(start_s=1000.0, uri="/films/a b.ts")
-    cuts = [*moments((1062.0, 1063.0, "a gull"), of=film), *moments((5.0, 5.0, ""))]
+    film = video(zero_s=1000.0, uri="/films/a b.ts")
+    cuts = [*moments((62.0, 63.0, "a gull"), of=film), *moments((5.0, 5.0, ""))]
     timeline = otio.adapters.read_from_string(otio_text(cuts, FrameRate(25.0), "My edit"), "otio_json")
     assert (timeline.name, timeline.duration().value) == ("My edit", 26.0)
     first, second = timeline.find_clips()

@@ -31,3 +31,11 @@ def test_an_address_goes_without_its_secrets() -> None:
         otio_text(moments((1.0, 2.0, ""), of=film), FrameRate(25.0)), "otio_json"
     ).find_clips()
     assert clip.media_reference.target_url == "https://films.example/a.mp4"
+
+
+def test_ranges_count_from_the_start_time_code_of_the_file() -> None:
+    film = video()
+    text = otio_text(moments((2.0, 3.0, ""), of=film), FrameRate(25.0), timecodes={film.video_id: "10:00:00:00"})
+    (clip,) = otio.adapters.read_from_string(text, "otio_json").find_clips()
+    assert clip.source_range.start_time.to_timecode(25.0) == "10:00:02:00"
+    assert clip.media_reference.available_range.start_time.to_timecode(25.0) == "10:00:00:00"

@@ -23,7 +23,7 @@ FRAMES_A_READ = 64
 
 @dataclass(frozen=True, slots=True)
 class Frame(StoredFrame):
-    """A stored frame: the picture on screen from `time_s` (seconds of the video's own clock) until the next one."""
+    """A stored frame: the picture on screen from `time_s` (seconds, as a player shows them) until the next one."""
 
     jpeg: bytes = field(repr=False)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.answer import Evidence
 
 Ranges = Sequence[tuple[float, float]]
-"""Half-open ranges in seconds, in presentation time."""
+"""Half-open ranges in seconds, as a player shows them."""
 Place = tuple[str, float, float]
 """A range of a video: its id, start and end in seconds."""
 

@@ -63,7 +63,7 @@ print(frames[0]["title"], frames[0]["time_s"], frames[0]["image"].size)
 | `video_id` | string | first 32 hex digits of the SHA-256 of the video file |
 | `title` | string | of the video |
 | `frame_no` | int32 | number of the first sample that shows the frame |
-| `time_s` | float64 | presentation time of the frame, seconds of the video's own clock |
+| `time_s` | float64 | when a player shows the frame, seconds from 0:00 |
 | `width_px`, `height_px` | int32 | of the picture |
 | `image` | image | JPEG |
 {vector if facts.vectors != "none" else ""}

@@ -13,7 +13,7 @@ from jobs.errors import UsageError
 NTSC = (24, 30, 48, 60)
 """Nominal rates whose true rate is often 1000/1001 of it."""
 DAY_S = 24 * 3600
-TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})[:;.](\d{2,3})")
+TIMECODE = re.compile(r"(\d{2}):(\d{2}):(\d{2})[:;.](\d{1,3})")
 USUAL_FPS = 25.0
 MOST_FPS = 120
 STANDARD = (24000 / 1001, 24.0, 25.0, 30000 / 1001, 30.0, 48000 / 1001, 48.0, 50.0, 60000 / 1001, 60.0)

@@ -33,7 +33,7 @@ def export(client: Client, kind: str, **query: str) -> Reply:
 def test_a_clip_is_a_film_of_its_ranges(client: Client, video: str) -> None:
     reply = export(client, "clip", video=video, ranges="2.5-4,10-11")
     assert (reply.status, reply.headers["content-type"]) == (200, "video/mp4"), reply.body[:300]
-    assert reply.headers["content-disposition"].startswith('attachment; filename="film-01_0h00m02.500s.mp4"')
+    assert reply.headers["content-disposition"].startswith('attachment; filename="film-01_00h00m02.500s.mp4"')
     assert reply.headers["x-content-type-options"] == "nosniff"
     with av.open(io.BytesIO(reply.body), "r") as container:
         times = [frame.time or 0.0 for frame in container.decode(video=0)]

@@ -171,3 +171,24 @@ def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_
     space = load_space("builtin", towers="text")
     assert library.search.frames(space.embed_text(["boat"])[0], Scope((text_video_id("a"),)), space="builtin") == []
     assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)
+
+
+@pytest.mark.parametrize(
+    ("titles", "file", "title", "language"),
+    [
+        (("film.en",), "film.en.srt", "film.en", None),
+        (("film",), "film.en.srt", "film", "en"),
+        (("film", "film.en"), "film.en.srt", "film.en", None),
+        (("Up", "Up.in.the.Air.2009"), "Up.in.the.Air.2009.srt", "Up.in.the.Air.2009", None),
+        (("The", "The.Big.Sky"), "The.Big.Sky.srt", "The.Big.Sky", None),
+        (("The.Big.Sky",), "The.Big.Sky.de.srt", "The.Big.Sky", "de"),
+    ],
+)
+def test_titles_decide_what_is_a_language(kinodex, tmp_path, titles, file, title, language):
+    text_library(tmp_path / "library", {each: [(0.0, 9.0, "a boat")] for each in titles}, space="builtin")
+    source = written(tmp_path / file, "1\n00:00:01,000 --> 00:00:02,000\nhello\n")
+    ran = json_of(kinodex, "import", "transcript", source, tmp_path / "library")
+    assert (ran["added"], ran["new_videos"]) == (1, 0)
+    library = Library.open(str(tmp_path / "library"))
+    (line,) = library.transcript(library.video(title).video_id)
+    assert (line.text, line.language) == ("hello", language)

@@ -9,10 +9,10 @@ from jobs.export.moments.moment import Moment
 from tests.support.libraries.random_library import made
 
 
-def video(title: str = "Küste & Möwen", fps: float | None = 25.0, start_s: float = 0.0, uri: str = "") -> VideoRow:
-    """A video of two minutes; its id is of its title."""
-    row = made(f"id-{title}", 120, 1, start_s=start_s).video_row(title)
-    return replace(row, fps=fps, uri=uri or f"/films/{title}.mp4")
+def video(title: str = "Küste & Möwen", fps: float | None = 25.0, zero_s: float = 0.0, uri: str = "") -> VideoRow:
+    """A video of two minutes, with times that a player shows; its id is of its title."""
+    row = made(f"id-{title}", 120, 1).video_row(title)
+    return replace(row, fps=fps, zero_s=zero_s, uri=uri or f"/films/{title}.mp4")
 
 
 def moments(*ranges: tuple[float, float, str], of: VideoRow | None = None) -> list[Moment]:

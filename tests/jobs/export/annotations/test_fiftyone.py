@@ -46,3 +46,17 @@ def test_fiftyone_reads_the_ranges(tmp_path: Path) -> None:
     nowhere = {"FIFTYONE_DATABASE_URI": "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200"}
     found = printed(python_with(FIFTYONE), PROGRAM, tmp_path / "out", nowhere)
     assert found == {film.uri: [["a", 26, 50], ["range", 76, 100]], other.uri: [["b", 1, 5]]}
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "support"),
+    [(0.0, 0.5, [1, 1]), (0.0, 0.6, [1, 2]), (0.7, 1.0, [2, 2]), (1.0, 119.0, [3, 4]), (119.5, 120.0, [4, 4])],
+)
+def test_ranges_of_a_film_with_frames_at_uneven_times_are_the_frames_shown(
+    tmp_path: Path, start_s: float, end_s: float, support: list[int]
+) -> None:
+    film = video("uneven", zero_s=1000.0)
+    times_s = {film.video_id: (1000.0, 1000.5, 1001.0, 1110.0)}
+    export_fiftyone(moments((start_s, end_s, "a"), of=film), tmp_path / "out", times_s)
+    labels = json.loads((tmp_path / "out" / "labels.json").read_text())["labels"]
+    assert labels[film.video_id][0]["support"] == support

@@ -35,4 +35,11 @@ def test_frames_of_moments_and_their_table(opened: Library, tmp_path: Path) -> N
 def test_at_most_so_many_are_spread_evenly(opened: Library, tmp_path: Path) -> None:
     whole = Moment(opened.video("film-02"), 0.0, 30.0)
     rows = export_frames(opened, [whole], tmp_path / "out", most=2)
-    assert [row["time_s"] for row in rows] == pytest.approx([10.0, 19.0], abs=1.0)
+    assert [row["time_s"] for row in rows] == pytest.approx([7.5, 22.5], abs=1.0)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_no_frame_is_taken_twice(opened: Library, tmp_path: Path, most: int) -> None:
+    rows = export_frames(opened, [Moment(opened.video("film-02"), 4.0, 7.0)], tmp_path / "out", most=most)
+    times_s = [row["time_s"] for row in rows]
+    assert times_s == sorted(set(times_s)) and len(times_s) == min(most, 3)

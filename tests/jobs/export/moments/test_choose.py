@@ -106,3 +106,9 @@ def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(opened: Library, choice: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         chosen(opened, None, **choice)
+
+
+def test_a_range_ends_where_its_video_ends(opened: Library) -> None:
+    film = opened.video("film-01")
+    (moment,) = chosen(opened, videos=("film-01",), start_s=1.0, end_s=film.end_s + 400.0)
+    assert (moment.start_s, moment.end_s) == (1.0, film.end_s)

@@ -41,8 +41,8 @@ def test_speakers_are_voices() -> None:
 
 
 def test_times_are_those_that_a_player_shows() -> None:
-    broadcast = video(start_s=1000.0, uri="/films/a.ts")
-    text = vtt_text(moments((1003.0, 1004.0, "three seconds in"), (990.0, 990.5, "before"), of=broadcast))
+    broadcast = video(zero_s=1000.0, uri="/films/a.ts")
+    text = vtt_text(moments((3.0, 4.0, "three seconds in"), (-10.0, -9.5, "before"), of=broadcast))
     assert [cue.start for cue in webvtt.from_string(text).captions] == ["00:00:03.000"]
 
 

@@ -34,5 +34,7 @@ def test_names_are_safe_and_each_once() -> None:
     assert file_stem("-rf *") == "rf"
     assert len(file_stem("映" * 200).encode()) <= 80
     assert distinct(["a", "A", "b", "a"]) == ["a", "A_2", "b", "a_3"]
-    assert time_stem(3723.4567) == "1h02m03.457s"
-    assert time_stem(-1.0) == "0h00m00.000s"
+    assert time_stem(3723.4567) == "01h02m03.457s"
+    assert time_stem(-1.0) == "00h00m00.000s"
+    hours = [time_stem(3600.0 * each) for each in (1, 2, 9, 10, 11)]
+    assert sorted(hours) == hours

@@ -55,3 +55,28 @@ def test_rates_that_cannot_be_are_refused(rates, fps, drop, says) -> None:
 def test_timecode_ends_after_a_day() -> None:
     with pytest.raises(UsageError, match="timecode ends at 24"):
         FrameRate(25.0).timecode(25 * 86_400)
+
+
+@pytest.mark.parametrize(
+    ("fps", "counted", "after_an_hour"),
+    [
+        (12.5, 25.0, "01:00:00:00"),
+        (7.5, 30.0, "01:00:00:00"),
+        (15.0, 30.0, "01:00:00:00"),
+        (29.53, NTSC_30, "01:00:00;00"),
+        (28.05, NTSC_30, "01:00:00;00"),
+        (16.05, 24000 / 1001, "00:59:56:10"),
+    ],
+)
+def test_a_rate_that_no_timecode_has_is_counted_at_a_standard_one(fps, counted, after_an_hour) -> None:
+    rate = frame_rate([video(fps=fps)], None, None, standard=True)
+    assert (rate.fps, rate.in_place_of) == (counted, fps)
+    assert rate.timecode(rate.frame(3600.0)) == after_an_hour
+
+
+@pytest.mark.parametrize("rate", [FrameRate(25.0), FrameRate(NTSC_30), FrameRate(NTSC_30, drop_frame=True)])
+def test_a_start_time_code_is_read_as_it_is_written(rate: FrameRate) -> None:
+    for frame in (0, 1799, 1800, 17_982, 107_892, 1_079_999):
+        assert rate.number(rate.timecode(frame)) == frame
+    assert rate.number("no timecode") == 0
+    assert FrameRate(30.0).number("10:00:00:0") == 10 * 3600 * 30  # as FFmpeg writes it for ten frames a second

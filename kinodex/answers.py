@@ -14,7 +14,6 @@ from agent.core.answer_rules import AnswerRules
 from agent.core.budget import Budget
 from agent.core.protocol import Models
 from agent.core.question import Question
-from agent.core.side_by_side import run_now
 from agent.core.stop_signal import StopSignal
 from agent.environment import Environment
 from agent.trace.events import Event
@@ -24,6 +23,7 @@ from agent.variants.base import Variant
 from agent.variants.registry import find_variant
 from jobs.errors import UsageError
 from jobs.model_choice import ModelChoice, check_known_world, chosen_models
+from jobs.run_now import run_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.core.side_by_side import run_now
 from agent.environment import Environment
 from agent.retrieval.line_matches import AnchorsFrom
 from index.library import Library
@@ -18,6 +17,7 @@ from jobs.evaluation.moments.results import Result
 from jobs.export.moments.moment import Moment
 from jobs.ground.ground import Grounding, ground
 from jobs.model_choice import ModelChoice
+from jobs.run_now import run_now
 
 SEARCHES = ("frames", "words", "captions", "fused")
 GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "both", "ground-pictures": "pictures", "ground-words": "words"}

@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from agent.core.side_by_side import run_now
 from agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from jobs.benchmarks.samples import Sample
 from jobs.console.output import LINE_EVERY_S, duration, print_every
@@ -41,6 +40,7 @@ from jobs.evaluation.run.run_folder import (
 )
 from jobs.evaluation.run.systems import System
 from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample
+from jobs.run_now import run_now
 
 MAX_FRAMES = 256
 CENT = 1e-9

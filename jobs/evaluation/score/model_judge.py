@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.core.protocol import Model
-from agent.core.side_by_side import gather_all, run_now
+from agent.core.side_by_side import gather_all
 from agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer
@@ -22,6 +22,7 @@ from jobs.evaluation.run.run_folder import JUDGED, open_for_append, read_items, 
 from jobs.evaluation.run.types import Judgement
 from jobs.evaluation.score.scorers import asked_digest
 from jobs.model_choice import ModelChoice, describe_models, role_models
+from jobs.run_now import run_now
 
 JUDGE = "judge"
 AT_ONCE = 32

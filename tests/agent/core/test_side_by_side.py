@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import signal
 
 import pytest
 
-from agent.core.side_by_side import gather_all, gather_pair, run_now
+from agent.core.side_by_side import gather_all, gather_pair
 
 
 async def after(turns: int, value: str) -> str:
@@ -56,28 +54,3 @@ def test_calls_that_are_cancelled_before_they_begin_warn_of_nothing() -> None:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
     assert [inspect.getcoroutinestate(call) for call in calls] == [inspect.CORO_CLOSED] * 2
-
-
-def test_an_interrupt_where_a_loop_runs_already_cancels_the_call_and_waits_for_its_end() -> None:
-    """A notebook's stop button: the interrupt reaches the thread that waits, not the one that asks."""
-    ends = list[str]()
-
-    async def question() -> None:
-        try:
-            os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.sleep(60)
-            ends.append("went on")
-        except asyncio.CancelledError:
-            ends.append("cancelled")
-            raise
-
-    async def cell() -> None:
-        with pytest.raises(KeyboardInterrupt):
-            run_now(question())
-
-    loop = asyncio.new_event_loop()  # as in a kernel the interrupt goes to the code that runs
-    try:
-        loop.run_until_complete(cell())
-    finally:
-        loop.close()
-    assert ends == ["cancelled"]

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from index.library_reader import LibraryReader
 from index.redact import redact, redact_uri
 from jobs.export.media.cut import Cut, CutWay, cut_copied, cut_exactly
 from jobs.export.media.video_file import video_file
-from jobs.export.moments.moment import Moment, by_video
+from jobs.export.moments.moment import Moment, by_video, digest, moment_facts
 from jobs.export.target_folder import Target, target_folder
 from jobs.export.texts.names import distinct, file_stem, time_stem
 from jobs.export.texts.tables import table_text
@@ -59,7 +59,9 @@ def export_clips(
     export that was interrupted goes on with the clips that are missing. Raises UsageError as `target_folder` does.
     """
     pieces = [_Piece(*each) for each in zip(range(len(moments)), moments, clip_stems(moments), strict=True)]
-    settings = {"exact": way.exact, "subtitles": way.subtitles, "clips": _ranges(moments)}
+    settings = {"exact": way.exact, "subtitles": way.subtitles, **moment_facts(moments)}
+    if way.subtitles:
+        settings["transcript"] = digest([(video_id, *library.transcript(video_id)) for video_id in by_video(moments)])
     with target_folder(folder, settings, dict) as target:
         missing = [piece for piece in pieces if not target.has(piece.note)]
         done = len(pieces) - len(missing)
@@ -94,10 +96,6 @@ class _Piece(NamedTuple):
 def clip_stems(moments: Sequence[Moment]) -> list[str]:
     """Name the clips by title and the time that a player shows, each once."""
     return distinct(f"{file_stem(each.video.title)}_{time_stem(each.start_s)}" for each in moments)
-
-
-def _ranges(moments: Sequence[Moment]) -> list[list[Any]]:
-    return [[each.video.video_id, each.start_s, each.end_s] for each in moments]
 
 
 def _cut_video(

@@ -12,7 +12,7 @@ from index.redact import redact
 from jobs.errors import UsageError
 from jobs.export.media.cut import Cut, cut_exactly
 from jobs.export.media.video_file import video_file
-from jobs.export.moments.moment import Moment, by_video, in_time_order
+from jobs.export.moments.moment import Moment, by_video, in_time_order, moment_facts
 from jobs.export.target_folder import target_folder
 from jobs.export.texts.names import distinct, file_stem
 from jobs.export.texts.tables import table_text
@@ -68,8 +68,7 @@ def export_joined(library: LibraryReader, moments: Sequence[Moment], folder: Pat
     """
     groups = list(by_video(moments).values())
     names = [f"{stem}.mp4" for stem in distinct(file_stem(group[0].video.title) for group in groups)]
-    ranges = [[each.video.video_id, each.start_s, each.end_s] for each in moments]
-    with target_folder(folder, {"joined": ranges}, dict) as target:
+    with target_folder(folder, {"joined": True, **moment_facts(moments)}, dict) as target:
         made = [_joined(library, each, target.work / name) for each, name in zip(groups, names, strict=True)]
         rows = [asdict(each) | {"path": "" if each.error else each.path.name} for each in made]
         target.write_bytes(MANIFEST, table_text([*JoinedClip.__slots__], rows))

@@ -11,14 +11,23 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from concurrent.futures import CancelledError
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
-from agent.errors import AllRejected, ModelRejected, NoUsableReply
-from index.errors import DamagedRows, UnknownVideo
+from agent.errors import (
+    ENDS_ALL,
+    GONE_AFTER,
+    ModelRejected,
+    ModelUnreachable,
+    NoCompletion,
+    NoUsableReply,
+)
+from index.errors import DamagedRows, KinodexError, UnknownVideo
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
 from index.store.indexes import refresh
@@ -35,6 +44,8 @@ LeaseKey = tuple[str, str]
 """Name and token of the lease under which rows are written."""
 Executor = Callable[[Library, Stage, Sequence[VideoRow], LeaseKey], Generator[list[VideoOutcome], None, None]]
 """Makes and writes the rows of videos, a few at a time, in any order."""
+Made = tuple[VideoOutcome, StageRows | None]
+UNHEARD = {ModelUnreachable.__name__, NoCompletion.__name__}
 
 
 def add(
@@ -77,39 +88,70 @@ def add_in_process(
 ) -> Generator[list[VideoOutcome], None, None]:
     """Make and write the rows of videos in this process; yields their outcomes as they are written.
 
-    Raises LeaseLost before it writes if another run has taken the lease over.
+    An error that ends the run is raised once all that was made before it is written. Raises LeaseLost before it writes
+    if another run has taken the lease over.
     """
-    waiting: list[tuple[VideoOutcome, StageRows | None]] = []
+    waiting: list[Made] = []
     written = time.monotonic()
-    with closing(_each(library, stage, videos)) as each:
-        for made in each:
-            waiting.append(made)
-            if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
-                yield _write(library, stage, waiting, lease)
-                waiting, written = [], time.monotonic()
+    try:
+        with closing(_heard(library, stage, videos)) as each:
+            for made in each:
+                waiting.append(made)
+                if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
+                    batch, waiting = waiting, []
+                    yield _write(library, stage, batch, lease)
+                    written = time.monotonic()
+    except Exception:
+        if waiting:
+            yield _write(library, stage, waiting, lease)
+        raise
     if waiting:
         yield _write(library, stage, waiting, lease)
 
 
-def _each(
-    library: Library, stage: Stage, videos: Iterable[VideoRow]
-) -> Generator[tuple[VideoOutcome, StageRows | None], None, None]:
+def _heard(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
+    """Make the rows of each video until an endpoint is gone; what is in flight then is awaited.
+
+    It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs. Raises
+    ModelUnreachable in the end.
+    """
+    unheard: list[Made] = []
+    gone, anything_heard = "", False
+    with closing(_each(library, stage, takewhile(lambda _: not gone, videos))) as each:
+        for made in each:
+            if made[0].error_class in UNHEARD:
+                unheard.append(made)
+                if len(unheard) >= GONE_AFTER:
+                    gone = gone or unheard[0][0].problem or "no reply"
+            else:
+                if not gone:
+                    yield from unheard
+                unheard, anything_heard = [], True
+                yield made
+    if unheard and not anything_heard:
+        gone = gone or unheard[0][0].problem or "no reply"
+    if gone:
+        raise ModelUnreachable(gone)
+    yield from unheard
+
+
+def _each(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
     work = partial(add_to_video, library)
     if isinstance(stage, ConcurrentStage):
         return stage.each(work, videos)
     return (work(stage.rows_of, video) for video in videos)
 
 
-def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[VideoOutcome, StageRows | None]:
+def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
     """Make the rows of one video, not written yet; None if that fails.
 
-    Raises errors that every other video would meet too: `ModelUnusable`, `AllRejected`, an endpoint without an answer.
+    Raises errors that every other video would meet too: `ModelUnusable`, those of `ENDS_ALL` and of the library.
     """
     try:
         made = rows_of(library, video)
-    except (ModelUnusable, AllRejected):
+    except (ModelUnusable, CancelledError, *ENDS_ALL):
         raise
-    except (PipelineError, ModelRejected, NoUsableReply, DamagedRows) as error:
+    except (PipelineError, ModelRejected, ModelUnreachable, NoUsableReply, DamagedRows) as error:
         failed = VideoOutcome(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
         return failed, None
     except UnknownVideo:
@@ -117,6 +159,11 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> tuple[Vi
             raise
         gone = "it was removed from the library while this ran"
         return VideoOutcome(video.video_id, video.uri, video.title, 0, gone, "UnknownVideo"), None
+    except KinodexError:
+        raise
+    except Exception as error:  # a model's library met a video that it cannot take: the others may be sound
+        kind = type(error).__name__
+        return VideoOutcome(video.video_id, video.uri, video.title, 0, f"{kind}: {error}", kind), None
     name = video.video_id, video.uri, video.title
     if made.failed is not None:
         return VideoOutcome(*name, 0, str(made.failed), type(made.failed).__name__, made.usage), None

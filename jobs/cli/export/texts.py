@@ -134,7 +134,7 @@ def _write_by_video(
 ) -> None:
     """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
     from jobs.errors import UsageError
-    from jobs.export.moments.moment import by_video
+    from jobs.export.moments.moment import by_video, digest, moment_facts
     from jobs.export.target_folder import target_folder
     from jobs.export.texts.names import distinct, file_stem
     from jobs.export.texts.text_file import STANDARD_OUTPUT, write_text
@@ -146,7 +146,9 @@ def _write_by_video(
     if out == STANDARD_OUTPUT:
         raise UsageError(f"got moments of {len(groups)} videos; give a folder for a file each, or one --video")
     names = [name + suffix for name in distinct(file_stem(group[0].video.title) for group in groups)]
-    with target_folder(Path(out), {"files": names}, dict) as target:
-        for name, group in zip(names, groups, strict=True):
-            target.write_bytes(name, text(group))
+    texts = [text(group) for group in groups]
+    facts = moment_facts([each for group in groups for each in group])
+    with target_folder(Path(out), {"files": names, **facts, "texts": digest(texts)}, dict) as target:
+        for name, content in zip(names, texts, strict=True):
+            target.write_bytes(name, content)
         target.finish(*names)

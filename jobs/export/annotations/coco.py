@@ -17,7 +17,7 @@ from index.library_reader import LibraryReader
 from index.redact import redact_uri
 from index.rows import DetectionRow, StoredFrame, VideoRow
 from jobs.errors import UsageError
-from jobs.export.moments.moment import Moment, by_video
+from jobs.export.moments.moment import Moment, by_video, digest, moment_facts
 from jobs.export.target_folder import Target, target_folder
 from jobs.export.texts.names import distinct, file_stem, time_stem
 
@@ -57,16 +57,16 @@ def export_coco(
     """
     videos = {each.video.video_id: each.video for each in moments}
     stems = dict(zip(videos, distinct(file_stem(video.title) for video in videos.values()), strict=True))
-    settings = {"label": label, "min_score": min_score, "of": [[m.video.video_id, m.start_s, m.end_s] for m in moments]}
+    settings = {"label": label, "min_score": min_score, "text": text, **moment_facts(moments)}
     groups = by_video(moments).items()
     if text:
-        settings["text"] = True
         found = {video_id: _texts(library, group, min_score) for video_id, group in groups}
     else:
         found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
     if not any(found.values()):
         what, stage = ("text on screen", "text") if text else ("detection", "detections")
         raise UsageError(f"there is no {what} in these videos and times; `kinodex add {stage}` finds some")
+    settings["found"] = digest(found)
     content = _Content()
     with target_folder(folder, settings, dict) as target:
         for video_id, rows in found.items():

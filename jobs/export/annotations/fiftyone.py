@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from index.redact import redact_uri
-from jobs.export.moments.moment import Moment, by_video
+from jobs.export.moments.moment import Moment, by_video, digest, moment_facts
 from jobs.export.target_folder import target_folder
 
 DATA, LABELS = "data.json", "labels.json"
@@ -35,7 +35,8 @@ def export_fiftyone(
     data = {video_id: redact_uri(group[0].video.uri) for video_id, group in groups.items()}
     known = times_s or {}
     labels = {id_: [_detection(each, known.get(id_, ())) for each in group] for id_, group in groups.items()}
-    with target_folder(folder, {"moments": len(moments)}, dict) as target:
+    settings = {**moment_facts(moments), "frames": digest(labels)}
+    with target_folder(folder, settings, dict) as target:
         for name, value in ((DATA, data), (LABELS, {"labels": labels})):
             target.write_bytes(name, json.dumps(value, ensure_ascii=False, indent=2))
         target.finish(LABELS, DATA)

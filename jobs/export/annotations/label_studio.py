@@ -18,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 from index.library_reader import LibraryReader
 from index.redact import redact_uri
 from index.rows import DetectionRow, ScreenTextRow, VideoRow
-from jobs.export.moments.moment import Moment, by_video
+from jobs.export.moments.moment import Moment, by_video, digest, moment_facts
 from jobs.export.target_folder import target_folder
 
 TASKS, CONFIG = "tasks.json", "config.xml"
@@ -59,7 +59,7 @@ def export_label_studio(
             names[kind] |= dict.fromkeys(each["value"].get("timelinelabels") or each["value"]["labels"])
             counts[kind] += 1
         tasks.append(_task(video, results, url_prefix))
-    settings = {"boxes": boxes, "prefix": url_prefix, "moments": len(moments)}
+    settings = {"boxes": boxes, "prefix": url_prefix, **moment_facts(moments), "tasks": digest(tasks)}
     with target_folder(folder, settings, dict) as target:
         target.write_bytes(TASKS, json.dumps(tasks, ensure_ascii=False, indent=2) + "\n")
         target.write_bytes(CONFIG, config_xml(names["timeline"], names["label"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,8 +88,13 @@ def export_hf(
         "space": fingerprint.digest,
         "videos": sorted(videos),
     }
-    with target_folder(folder, known, lambda: {"files": plan_files(chosen, settings.shard_frames)}) as target:
+
+    def plan() -> Mapping[str, Any]:
+        return {"files": plan_files(chosen, settings.shard_frames), "videos": _states(library)}
+
+    with target_folder(folder, known, plan) as target:
         files = target.plan["files"]
+        _check_states(library, target)
         names = [f"{DATA}/{settings.split}-{n:05d}-of-{len(files):05d}.parquet" for n in range(len(files))]
         before = sum(map(target.has, names))
         schema = parquet_schema(settings.vectors, fingerprint.dim)
@@ -108,6 +114,24 @@ def _chosen(library: Library, videos: Sequence[str]) -> list[tuple[str, int]]:
     table = table.sort_by([("title", "ascending"), ("video_id", "ascending")])
     held = zip(table["video_id"].to_pylist(), table["frames"].to_pylist(), strict=True)
     return [(video_id, frames) for video_id, frames in held if frames]
+
+
+def _states(library: Library) -> dict[str, str]:
+    """Say of each complete video, by id, how it was ingested: what its rows depend on."""
+    columns = ["video_id", "title", "frames", "sample_fps", "ingested_at"]
+    table = library.tables.rows("videos", equal("state", "complete"), columns)
+    return {row.pop("video_id"): json.dumps(row, default=str) for row in table.to_pylist()}
+
+
+def _check_states(library: Library, target: Target) -> None:
+    """Raise UsageError if a video of an unfinished export was ingested again since; those that are gone come later."""
+    known, now = target.plan.get("videos", {}), _states(library)
+    for video_id in (each for file in target.plan["files"] for each in file):
+        if video_id in known and now.get(video_id, known[video_id]) != known[video_id]:
+            raise UsageError(
+                f"got {target.folder}, an unfinished export of video {video_id} as it was before: {known[video_id]}, "
+                f"now {now[video_id]}; delete the folder"
+            )
 
 
 def plan_files(videos: Sequence[tuple[str, int]], most_frames: int) -> list[list[str]]:

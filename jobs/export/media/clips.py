@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from index.library_reader import LibraryReader
-from index.redact import redact, redact_uri
-from jobs.export.media.cut import Cut, CutWay, cut_copied, cut_exactly
+from index.redact import redact_uri
+from jobs.export.media.cut import Cut, CutWay, clip_failure, cut_copied, cut_exactly
 from jobs.export.media.video_file import video_file
-from jobs.export.moments.moment import Moment, by_video
+from jobs.export.moments.moment import Moment, by_video, digest, moment_facts
 from jobs.export.target_folder import Target, target_folder
 from jobs.export.texts.names import distinct, file_stem, time_stem
 from jobs.export.texts.tables import table_text
-from pipeline.errors import PipelineError
 
 MANIFEST = "clips.csv"
 OnClip = Callable[[int, int], None]
@@ -59,7 +59,9 @@ def export_clips(
     export that was interrupted goes on with the clips that are missing. Raises UsageError as `target_folder` does.
     """
     pieces = [_Piece(*each) for each in zip(range(len(moments)), moments, clip_stems(moments), strict=True)]
-    settings = {"exact": way.exact, "subtitles": way.subtitles, "clips": _ranges(moments)}
+    settings = {"exact": way.exact, "subtitles": way.subtitles, **moment_facts(moments)}
+    if way.subtitles:
+        settings["transcript"] = digest([(video_id, *library.transcript(video_id)) for video_id in by_video(moments)])
     with target_folder(folder, settings, dict) as target:
         missing = [piece for piece in pieces if not target.has(piece.note)]
         done = len(pieces) - len(missing)
@@ -96,23 +98,21 @@ def clip_stems(moments: Sequence[Moment]) -> list[str]:
     return distinct(f"{file_stem(each.video.title)}_{time_stem(each.start_s)}" for each in moments)
 
 
-def _ranges(moments: Sequence[Moment]) -> list[list[Any]]:
-    return [[each.video.video_id, each.start_s, each.end_s] for each in moments]
-
-
 def _cut_video(
     library: LibraryReader, target: Target, pieces: Sequence[_Piece], way: CutWay
 ) -> Iterator[tuple[_Piece, ClipRow]]:
     """Cut the pieces of one video, whose file is fetched once."""
     if not pieces:
         return
+    left = deque(pieces)
     try:
         with video_file(library, pieces[0].moment.video) as path:
-            for piece in pieces:
-                yield piece, _cut_row(library, target, path, piece, way)
-    except PipelineError as error:
-        for piece in pieces:
-            yield piece, _row(piece.moment, None, redact(str(error)))
+            while left:
+                row = _cut_row(library, target, path, left[0], way)
+                yield left.popleft(), row
+    except Exception as error:
+        for piece in left:
+            yield piece, _row(piece.moment, None, clip_failure(error))
 
 
 def _cut_row(library: LibraryReader, target: Target, path: Path, piece: _Piece, way: CutWay) -> ClipRow:
@@ -123,8 +123,8 @@ def _cut_row(library: LibraryReader, target: Target, path: Path, piece: _Piece, 
             cut = cut_exactly(library, moment.video, path, scratch, [times], way.subtitles)
         else:
             cut = cut_copied(library, moment.video, path, scratch, times, way.subtitles)
-    except PipelineError as error:
-        return _row(moment, None, redact(str(error)))
+    except Exception as error:
+        return _row(moment, None, clip_failure(error))
     name = f"{piece.stem}{cut.path.suffix}"
     target.write(name, lambda partial: _move(cut.path, partial))
     return _row(moment, cut, "", name)

@@ -6,6 +6,7 @@ pictures that the library keeps of its time as they are stored; else it is delet
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,8 +16,9 @@ import numpy as np
 
 from index.clock import player_s, presentation_s
 from index.library_reader import LibraryReader
+from index.redact import redact
 from index.rows import VideoRow
-from pipeline.errors import VideoError, WrongClip
+from pipeline.errors import PipelineError, VideoError, WrongClip
 from pipeline.media.add_subtitles import add_subtitles
 from pipeline.media.check_clip import INSIDE_S, check_clip, small_jpeg
 from pipeline.media.clip import ClipFile, Expected, removed_on_error
@@ -46,6 +48,13 @@ class Cut:
 
 
 Range = tuple[float, float]
+
+
+def clip_failure(error: Exception) -> str:
+    """Say why one clip failed, whatever it was; raises the error again where every other would meet it: a full disk."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    return redact(str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}")
 
 
 def cut_copied(library: LibraryReader, video: VideoRow, path: Path, stem: Path, piece: Range, subtitles: bool) -> Cut:

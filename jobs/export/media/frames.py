@@ -11,7 +11,7 @@ import numpy as np
 from index.library_reader import LibraryReader
 from index.redact import redact_uri
 from index.rows import StoredFrame, VideoRow
-from jobs.export.moments.moment import Moment
+from jobs.export.moments.moment import Moment, moment_facts
 from jobs.export.target_folder import target_folder
 from jobs.export.texts.names import distinct, file_stem, time_stem
 from jobs.export.texts.tables import table_text
@@ -42,9 +42,8 @@ def export_frames(
     """
     videos = list({each.video.video_id: each.video for each in moments}.values())
     stems = dict(zip((each.video_id for each in videos), distinct(file_stem(it.title) for it in videos), strict=True))
-    ranges = [[each.video.video_id, each.start_s, each.end_s] for each in moments]
     rows: list[dict[str, Any]] = []
-    with target_folder(folder, {"frames": ranges, "most": most}, dict) as target:
+    with target_folder(folder, {**moment_facts(moments), "most": most}, dict) as target:
         for moment, frame in frames_of(library, moments, most):
             name = f"frames/{stems[frame.video_id]}_{time_stem(frame.time_s)}_{frame.frame_no}.jpg"
             if not target.has(name):

@@ -8,16 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from index.library_reader import LibraryReader
-from index.redact import redact
 from jobs.errors import UsageError
-from jobs.export.media.cut import Cut, cut_exactly
+from jobs.export.media.cut import Cut, clip_failure, cut_exactly
 from jobs.export.media.video_file import video_file
-from jobs.export.moments.moment import Moment, by_video, in_time_order
+from jobs.export.moments.moment import Moment, by_video, in_time_order, moment_facts
 from jobs.export.target_folder import target_folder
 from jobs.export.texts.names import distinct, file_stem
 from jobs.export.texts.tables import table_text
 from jobs.export.texts.text_file import check_free
-from pipeline.errors import PipelineError
 
 MANIFEST = "clips.csv"
 
@@ -68,8 +66,7 @@ def export_joined(library: LibraryReader, moments: Sequence[Moment], folder: Pat
     """
     groups = list(by_video(moments).values())
     names = [f"{stem}.mp4" for stem in distinct(file_stem(group[0].video.title) for group in groups)]
-    ranges = [[each.video.video_id, each.start_s, each.end_s] for each in moments]
-    with target_folder(folder, {"joined": ranges}, dict) as target:
+    with target_folder(folder, {"joined": True, **moment_facts(moments)}, dict) as target:
         made = [_joined(library, each, target.work / name) for each, name in zip(groups, names, strict=True)]
         rows = [asdict(each) | {"path": "" if each.error else each.path.name} for each in made]
         target.write_bytes(MANIFEST, table_text([*JoinedClip.__slots__], rows))
@@ -83,8 +80,8 @@ def _joined(library: LibraryReader, moments: Sequence[Moment], out: Path) -> Joi
         with video_file(library, video) as path, tempfile.TemporaryDirectory(dir=out.parent, prefix=".clip-") as work:
             cut: Cut = cut_exactly(library, video, path, Path(work) / "clip", ranges, subtitles=True)
             cut.path.replace(out)
-    except PipelineError as error:
-        return JoinedClip(out, video.title, ranges, redact(str(error)))
+    except Exception as error:
+        return JoinedClip(out, video.title, ranges, clip_failure(error))
     return JoinedClip(out, video.title, tuple((each.start_s, each.end_s) for each in cut.ranges))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from index.clock import presentation_s
 from index.rows import VideoRow
@@ -61,3 +64,21 @@ def by_video(moments: Iterable[Moment]) -> dict[str, list[Moment]]:
 def in_time_order(moments: Iterable[Moment]) -> list[Moment]:
     """Sort moments by their times."""
     return sorted(moments, key=lambda each: (each.start_s, each.end_s))
+
+
+def moment_facts(moments: Sequence[Moment]) -> dict[str, str]:
+    """Digests, by name, of all that an export says of moments: an unfinished one goes on if they are the same."""
+    videos = {each.video.video_id: asdict(each.video) for each in moments}
+    return {
+        "ranges": digest([(each.video.video_id, each.start_s, each.end_s) for each in moments]),
+        "labels": digest([each.label for each in moments]),
+        "scores": digest([each.score for each in moments]),
+        "sources": digest([each.source for each in moments]),
+        "speakers": digest([each.speaker for each in moments]),
+        "videos": digest(videos),
+    }
+
+
+def digest(facts: Any) -> str:
+    """Digest of facts as JSON holds them, of others by their texts."""
+    return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()

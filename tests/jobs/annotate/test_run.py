@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from agent.errors import AllRejected, ModelRejected, ModelUnreachable
 from index.errors import LibraryBusy
 from index.library import Library
 from index.store.filters import equal
@@ -16,6 +18,8 @@ from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.run import add
 from jobs.annotate.speech import Speech
+from jobs.annotate.stage import StageRows
+from pipeline.errors import PipelineError
 from tests.support.command import json_of
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import library_of, tiny_film
@@ -80,6 +84,65 @@ def test_a_video_that_is_removed_meanwhile_fails_alone(kinodex, tmp_path):
     assert (ran["added"], ran["failed"]) == (3, 1)
     assert "removed from the library while this ran" in str(ran)
     assert all(library.scenes.rows(video_id) for video_id in ("aa", "bb", "cc"))
+
+
+@pytest.mark.parametrize("kind", ["exception", "unreachable", "refused", "no rows"])
+def test_a_video_that_fails_in_any_way_fails_alone_and_is_tried_again(library, kind):
+    bad = library.videos()[0].video_id
+    assert [each.video_id for each in library.videos() if each.video_id != bad]
+    sick = Failing({"exception": ValueError, "unreachable": ModelUnreachable, "refused": ModelRejected}.get(kind), bad)
+    report = add(library, sick)
+    assert (report.failed, report.added) == (1, len(library.videos()) - 1)
+    assert [each.uri for each in library.ingest_log.failures()] == [library.video(bad).uri]
+    assert [each.video_id for each in library.additions.pending("captions", "sick")] == [bad]
+    assert add(library, Failing(None, "")).added == 1
+    assert library.ingest_log.failures() == []
+
+
+@pytest.mark.parametrize("error", [ModelUnreachable, AllRejected])
+def test_an_endpoint_that_is_gone_ends_the_run_and_what_was_made_is_kept(tmp_path, error):
+    library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd", "ee")
+    first = library.videos()[0].video_id
+    with pytest.raises(error):
+        add(library, Failing(error, *[each.video_id for each in library.videos()[1:]]))
+    assert first not in {each.video_id for each in library.additions.pending("captions", "sick")}
+    assert library.ingest_log.failures() == []
+    assert add(library, Failing(None, "")).added == 4
+
+
+class Failing:
+    """A stage that captions every segment, and raises this error (None: makes no rows) at some videos."""
+
+    name, model, device = "captions", "sick", "cpu"
+    settings: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, error, *bad):
+        self.error, self.bad = error, bad
+
+    def prepare(self, library):
+        pass
+
+    def rows_of(self, library, video):
+        if video.video_id in self.bad and self.error is not None:
+            raise self.error("it is sick")
+        if video.video_id in self.bad:
+            return StageRows([], 0, failed=PipelineError("no rows"))
+        rows = [Caption(each.segment_no, each.start_s, each.end_s) for each in library.segments(video.video_id)]
+        return StageRows(rows, len(rows))
+
+    def write(self, library, rows):
+        library.additions.add_captions(rows, self.model)
+
+
+class Caption(NamedTuple):
+    """Caption of a segment."""
+
+    segment_no: int
+    start_s: float
+    end_s: float
+    text: str = "a boat"
+    confidence: float | None = None
+    vector: object = None
 
 
 def test_stages_can_be_sent_and_name_what_they_depend_on():

@@ -14,6 +14,7 @@ from index.library import Library
 from jobs.errors import UsageError
 from jobs.export.media.clips import MANIFEST, export_clips
 from jobs.export.media.cut import CutWay
+from jobs.export.media.joined import export_joined
 from jobs.export.moments.moment import Moment
 from pipeline.subtitles import embedded_lines
 
@@ -85,6 +86,16 @@ def test_a_source_that_is_gone_or_changed_is_a_row_and_others_go_on(
     assert "holds other bytes than those that were indexed" in rows[1].error
     assert "nothing is there" in rows[2].error
     assert (tmp_path / "out" / rows[0].file).is_file()
+
+
+def test_a_clip_that_fails_in_a_way_that_nobody_foresaw_is_a_row(opened: Library, tmp_path: Path) -> None:
+    good = moment(opened, "film-02", 1.0, 2.0)
+    odd = replace(good, video=replace(good.video, zero_s=None))  # type: ignore[arg-type]
+    rows = export_clips(opened, [odd, good], tmp_path / "out", CutWay())
+    assert [bool(row.file) for row in rows] == [False, True]
+    assert rows[0].error.startswith("TypeError: ")
+    joined = export_joined(opened, [odd], tmp_path / "joined")
+    assert joined[0].error.startswith("TypeError: ")
 
 
 def test_it_goes_on_after_it_was_interrupted(opened: Library, tmp_path: Path) -> None:

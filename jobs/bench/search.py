@@ -253,7 +253,7 @@ def _page(library: Library, text: str, vector: Floats) -> object:
 @lru_cache(maxsize=1)
 def _frame_times(library: Library) -> FrameTimes:
     """Frame times of videos, kept as an open page keeps them."""
-    return lru_cache(VIDEOS_KEPT)(library.frame_times)
+    return lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
 
 
 def _warm_ms(

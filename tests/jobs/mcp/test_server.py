@@ -104,7 +104,7 @@ def test_what_tools_say_of_themselves(mcp_library: Library) -> None:
         ("ask", {"question": "What?", "agent": "videoseek"}, "needs a language model"),
         ("ask", {"question": "What?", "settings": {"zap": 1}}, "there is no parameter 'zap'"),
         ("ask", {"question": "What?", "options": ["one"]}, "2 to 26"),
-        ("ask", {"question": "What?", "max_frames": 0}, "give more than 0"),
+        ("ask", {"question": "What?", "max_frames": 0}, "above 0, or leave it out"),
         (
             "search",
             {"query": 5, "k": "many"},

@@ -75,7 +75,7 @@ def test_a_follow_up_sees_what_the_question_before_saw(client: Client) -> None:
         ({"agent": "videoseek"}, 400, "needs a language model"),
         ({"settings": {"framez": 3}}, 400, "did you mean 'frames'"),
         ({"settings": {"frames": "many"}}, 400, "frames='many'"),
-        ({"budget": {"frames": 0}}, 400, "more than 0"),
+        ({"budget": {"frames": 0}}, 400, "above 0"),
         ({"budget": {"money": 1}}, 400, "budget.money"),
         ({"videos": ["../../etc/passwd"]}, 404, "etc/passwd"),
         ({"after": "q99999"}, 404, "q99999"),

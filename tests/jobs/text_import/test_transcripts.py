@@ -13,4 +13,4 @@ def test_subtitles_are_named_after_their_videos(tmp_path):
     written(tmp_path / "notes.txt", "not mine")
     first, second = transcripts(tmp_path)
     assert first == VideoText("__a film", (TextLine(1.0, 2.5, "Hello there"),))
-    assert second == VideoText("other", (TextLine(3.0, 4.0, "Yes", None, "Mary", "en"),))
+    assert second == VideoText("other", (TextLine(3.0, 4.0, "Yes", None, "Mary", "en"),), whole_name="other.en")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agent.trace.trace import read_trace
@@ -36,7 +38,7 @@ def test_a_trace_that_another_run_wrote_again_is_read_again(shown, tmp_path):
     alone = ViewerApi(classify_inputs([str(place)]))
     before = alone.view("t0")
     assert alone.view("t0") is before
-    place.write_bytes(place.read_bytes().replace(QUESTION.text.encode(), b"Who else is there?"))
+    place.write_bytes(place.read_bytes().replace(json.dumps(QUESTION.text).encode(), b'"Who else is there?"'))
     assert alone.view("t0").question["text"] == "Who else is there?"
 
 

@@ -251,7 +251,7 @@ def test_names_of_a_path() -> None:
         ("Who?", {"kinodex": {"agent": "/tmp/own.py"}}, None, "there is no agent '/tmp/own.py'"),
         ("Who?", {"kinodex": {"agent": "videoseek"}}, None, "needs a language model"),
         ("Who?", {"kinodex": {"options": ["one"]}}, None, "2 to 26"),
-        ("Who?", {"kinodex": {"budget": {"frames": 0}}}, None, "give more than 0"),
+        ("Who?", {"kinodex": {"budget": {"frames": 0}}}, None, "above 0, or leave it out"),
         (
             "Who?",
             {"kinodex": {"videos": ["film-09"]}},

@@ -190,10 +190,11 @@ def local_contents(choice: ModelChoice, *others: str | None) -> dict[str, str]:
     named = [name for name in names if name.startswith((REPLAY, *LOCAL))]
     places = {name: Path(name.partition(":")[2]) for name in named}
     places |= {name: Path(name) for name in others if name is not None}
-    return {name: _content_digest(place) for name, place in places.items() if place.exists()}
+    return {name: content_digest(place) for name, place in places.items() if place.exists()}
 
 
-def _content_digest(place: Path) -> str:
+def content_digest(place: Path) -> str:
+    """Compute a digest of a file, or of all files in a folder, by their names, sizes, beginnings and ends."""
     digest = hashlib.sha256()
     for file in sorted(each for each in (place, *place.rglob("*")) if each.is_file()):
         size = file.stat().st_size

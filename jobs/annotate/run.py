@@ -31,7 +31,7 @@ from index.errors import DamagedRows, KinodexError, UnknownVideo
 from index.library import Library
 from index.rows import FailureRow, RunRow, VideoRow
 from index.store.indexes import refresh
-from jobs.annotate.stage import AddReport, ConcurrentStage, RowsOf, Stage, StageRows, VideoOutcome
+from jobs.annotate.stage import AddReport, ConcurrentStage, RowsOf, Stage, StageRows, VideoOutcome, kept_settings
 from pipeline.errors import ModelUnusable, PipelineError
 
 VIDEOS_A_COMMIT = 8
@@ -177,7 +177,7 @@ def commit_outcomes(library: Library, stage: Stage, outcomes: Sequence[VideoOutc
     library.ingest_log.clear_failures([outcome.uri for outcome in good], [stage.name])
     library.ingest_log.add_failures([_failure(outcome, stage, now) for outcome in outcomes if outcome.problem])
     counts = {outcome.video_id: outcome.rows for outcome in good}
-    rejected = library.additions.complete(stage.name, stage.model, counts, stage.settings) if counts else ()
+    rejected = library.additions.complete(stage.name, stage.model, counts, kept_settings(stage)) if counts else ()
     if not rejected:
         return list(outcomes)
     changed = "its rows were not as many as were written, or the video is gone; run the same command again"

@@ -16,6 +16,8 @@ from index.rows import VideoRow
 from jobs.errors import UsageError
 
 NO_COST = Usage()
+CONTENT = "content"
+"""Name of the digest of a model's files among the settings that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,28 @@ def check_settings(library: Library, stage: Stage, *names: str) -> None:
     Readers know rows by their model alone: rows of one name have to be made in one way.
     """
     stored = library.additions.settings(stage.name, stage.model)
+    remedy = f"kinodex remove added {shlex.quote(library.uri)} {stage.name} {shlex.quote(stage.model)}"
+    if CONTENT in stored and stored[CONTENT] != kept_settings(stage).get(CONTENT, stored[CONTENT]):
+        raise UsageError(
+            f"the files of {stage.model} are others than those that made {stage.name} in {library.uri}; give the model "
+            f"that made them, or first take out what is there: {remedy}"
+        )
     changed = [name for name in names if name in stored and stored[name] != stage.settings.get(name)]
     if changed:
         raise UsageError(
             f"got {_options(stage.settings, changed)}, but {library.uri} holds {stage.name} by {stage.model} made with "
-            f"{_options(stored, changed)}; give that again, or first take out what is there: "
-            f"kinodex remove added {shlex.quote(library.uri)} {stage.name} {shlex.quote(stage.model)}"
+            f"{_options(stored, changed)}; give that again, or first take out what is there: {remedy}"
         )
+
+
+def kept_settings(stage: Stage) -> Mapping[str, Any]:
+    """Settings that are kept with a stage's rows: its own, and a digest of its model's files where they lie here."""
+    from jobs.model_choice import content_digest
+
+    settings = stage.settings
+    place = Path(settings.get("detector", stage.model)).expanduser()
+    is_here = not settings.get("base_url") and place.is_dir()
+    return {**settings, CONTENT: content_digest(place)} if is_here else settings
 
 
 def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from index.library import Library
 from jobs.annotate.captions import Captions
 from jobs.annotate.detections import Detections
 from jobs.annotate.speech import Speech
+from jobs.annotate.stage import check_settings, kept_settings
 from jobs.errors import UsageError
 from pipeline.errors import PipelineError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
@@ -67,3 +68,17 @@ def test_settings_that_rows_do_not_hang_on_may_change(library, stage):
     with pytest.raises((PipelineError, KinodexError)) as stopped:  # no model goes by these names
         stage.prepare(library)
     assert not isinstance(stopped.value, UsageError)
+
+
+def test_another_model_in_the_same_folder_is_refused(library, tmp_path):
+    """Also one whose files are as long as those of the first."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights").write_bytes(b"one")
+    for stage in (Captions(str(folder)), Detections(str(folder)), Speech(str(folder))):
+        assert library.additions.complete(stage.name, stage.model, {"aaaa": 0}, kept_settings(stage)) == ()
+        check_settings(library, stage)
+        (folder / "weights").write_bytes(b"two")
+        with pytest.raises(UsageError, match=rf"files of .*model are others .* kinodex remove added \S+ {stage.name}"):
+            check_settings(library, stage)
+        (folder / "weights").write_bytes(b"one")

@@ -29,8 +29,10 @@ def test_an_interrupt_where_a_loop_runs_already_cancels_the_call_and_waits_for_i
             run_now(question())
 
     loop = asyncio.new_event_loop()  # as in a kernel the interrupt goes to the code that runs
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     try:
         loop.run_until_complete(cell())
     finally:
+        signal.signal(signal.SIGINT, before)
         loop.close()
     assert ends == ["cancelled"]

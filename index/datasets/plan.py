@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from index.clock import first_zero_s
 from index.datasets.columns import KEY, Choice, choose
 from index.datasets.state import TablesAt, Versions, checked_versions, read_versions
 from index.errors import QueryError
 from index.store.database import ROWS_PER_BATCH, storage_errors
-from index.store.filters import Filter, all_of, chunked, equal, one_of, other_than
-from index.videos.visibility import SpaceScope, space_scope
+from index.store.filters import Filter, all_of, chunked, equal, one_of
+from index.videos.visibility import SpaceScope, late_zeros_s, space_scope
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -84,13 +83,7 @@ def plan_frames(
     tables = TablesAt(reader.uri, state)
     with storage_errors(reader.uri):
         pieces = _pieces(tables[choice.base], _frames_promised(tables, scope, ids), ids, piece_rows)
-        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), _zeros_s(tables))
-
-
-def _zeros_s(tables: TablesAt) -> dict[str, float]:
-    rows = tables.rows("videos", other_than("start_s", 0), ["video_id", "uri", "start_s"]).to_pylist()
-    zeros_s = {row["video_id"]: first_zero_s(row["uri"], row["start_s"]) for row in rows}
-    return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
+        return FramePlan(reader.uri, choice, state, pieces, _schema(tables, choice), late_zeros_s(tables))
 
 
 def _tables_read(choice: Choice, scope: SpaceScope) -> list[str]:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.clock import first_zero_s, moved, stored_range
+from index.clock import moved, stored_range
 from index.errors import QueryError, UnknownVideo
 from index.rows import Hit, Scope, VideoRow
 from index.search.finite_vectors import check_searched
 from index.store.database import Tables, storage_errors
-from index.store.filters import Filter, all_of, any_of, none_of, of_videos, one_of, other_than
+from index.store.filters import Filter, all_of, any_of, none_of, of_videos, one_of
 from index.store.vector_index import COLUMN, PART_ROWS, count_parts
 from index.utf8 import checked_text
 from index.videos.visibility import VisibilityCache
@@ -116,7 +116,9 @@ def _score(row: Mapping[str, Any]) -> Any:
     return next(row[name] for name in ("_distance", "_score", "score") if name in row)
 
 
-def in_scope(tables: Tables, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]) -> list[Filter]:
+def in_scope(
+    visible: VisibilityCache, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]
+) -> list[Filter]:
     """Match rows of the videos and times of a scope; `limit` is `within` or `overlapping`.
 
     The scope's times are those that a player shows, and the stored ones of some videos count from elsewhere.
@@ -126,10 +128,8 @@ def in_scope(tables: Tables, scope: Scope, limit: Callable[[float | None, float 
     if not limits:
         return chosen
     late_ids: dict[float, list[str]] = {}
-    late = all_of([*chosen, other_than("start_s", 0)])
-    for row in tables.rows("videos", late, ["video_id", "uri", "start_s"]).to_pylist():
-        if zero_s := first_zero_s(row["uri"], row["start_s"]):
-            late_ids.setdefault(zero_s, []).append(row["video_id"])
+    for video_id, zero_s in visible.late_zeros_s(scope.video_ids).items():
+        late_ids.setdefault(zero_s, []).append(video_id)
     if not late_ids:
         return [*chosen, *limits]
     others = all_of([none_of("video_id", [id_ for ids in late_ids.values() for id_ in ids]), *limits])

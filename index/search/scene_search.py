@@ -28,7 +28,7 @@ def search_scenes(
     check_words(text)
     if not present(tables, [TABLE]):
         return []
-    where = all_of([equal("level", level), *in_scope(tables, scope, overlapping)])
+    where = all_of([equal("level", level), *in_scope(visible, scope, overlapping)])
     words = MultiMatchQuery(text, ["title", "text"])
 
     def fetch(limit: int) -> Rows:

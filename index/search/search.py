@@ -73,7 +73,7 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         in_space.check(scope.video_ids or ())
         query = unit_query(vector, self._tables[in_space.table].schema.field("vector").type.list_size)
-        where = all_of(in_scope(self._tables, scope, within))
+        where = all_of(in_scope(self._visible, scope, within))
         columns = ["video_id", "frame_no", "time_s"]
 
         def fetch(limit: int) -> Rows:
@@ -95,7 +95,7 @@ class Search:
         """
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
-        where = all_of(in_scope(self._tables, scope, overlapping))
+        where = all_of(in_scope(self._visible, scope, overlapping))
 
         def by_words(limit: int) -> Rows:
             return _best_first(matching_rows(self._tables, "transcript", text, SPOKEN_COLUMNS, where, limit))
@@ -126,7 +126,7 @@ class Search:
         check_words(text)
         if not present(self._tables, ["screen_text"]):
             return []
-        where = all_of(in_scope(self._tables, scope, overlapping))
+        where = all_of(in_scope(self._visible, scope, overlapping))
         first = 4 * k if min_gap_s else k
 
         def by_words(limit: int) -> Rows:
@@ -160,7 +160,7 @@ class Search:
         """
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(text)
-        where = all_of(in_scope(self._tables, scope, overlapping))
+        where = all_of(in_scope(self._visible, scope, overlapping))
 
         def by_words(limit: int) -> Rows:
             return _best_first(matching_rows(self._tables, "captions", text, CAPTION_COLUMNS, where, limit))
@@ -216,7 +216,7 @@ class Search:
         check_scope(self._visible, scope, k, min_gap_s)
         check_words(label)
         of_label = [equal("label", plain_label(label)), at_least("score", min_score)]
-        where = all_of(of_label + in_scope(self._tables, scope, within))
+        where = all_of(of_label + in_scope(self._visible, scope, within))
         best_first = [ColumnOrdering("score", ascending=False), ColumnOrdering("video_id"), ColumnOrdering("time_s")]
 
         def fetch(limit: int) -> Rows:

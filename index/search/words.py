@@ -45,7 +45,7 @@ def lines_like(
     table = vectors_table(meaning.space, SENTENCES_PREFIX)
     query = unit_query(meaning.vector, meaning.space.dim)
     of_kinds = [one_of("source", sorted(sources))] if len(sources) < len(SOURCES) else []
-    where = all_of(in_scope(tables, scope, overlapping) + of_kinds)
+    where = all_of(in_scope(visible, scope, overlapping) + of_kinds)
 
     def fetch(limit: int) -> Rows:
         rows = nearest_rows(tables, table, query, COLUMNS, where, is_few(scope), limit)

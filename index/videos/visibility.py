@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from index.clock import first_zero_s, moved
 from index.embedding.space import Fingerprint
@@ -19,7 +21,7 @@ from index.errors import LibraryError, SpaceMismatch, UnknownVideo
 from index.redact import redact_uri
 from index.rows import VideoRow
 from index.store.database import State, Tables, find_space
-from index.store.filters import all_of, equal, one_of
+from index.store.filters import Filter, all_of, equal, one_of, other_than
 from index.store.schema import STAGES, vectors_table
 
 MANY = 500
@@ -33,6 +35,12 @@ Models = dict[str, tuple[str, ...]]
 """Video ids to the models of one stage that are complete there, the newest last."""
 
 
+class Readable(Protocol):
+    """Tables at their newest state, or at a fixed one."""
+
+    def rows(self, name: str, where: Filter | None, columns: Sequence[str]) -> pa.Table: ...
+
+
 def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[str, VideoRow]:
     """Read the rows of the complete videos among these, or of all, by id."""
     chosen = [] if ids is None else [one_of("video_id", ids)]
@@ -44,6 +52,15 @@ def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[st
 def _shown_row(stored: dict[str, Any]) -> VideoRow:
     zero_s = first_zero_s(stored["uri"], stored["start_s"])
     return VideoRow(**moved(stored, -zero_s), zero_s=zero_s)
+
+
+def late_zeros_s(tables: Readable, ids: Sequence[str] | None = None) -> dict[str, float]:
+    """Read the presentation times of 0:00 that are not 0, of these videos or of all: most have none to read."""
+    chosen = [] if ids is None else [one_of("video_id", ids)]
+    late = all_of([*chosen, other_than("start_s", 0)])
+    rows = tables.rows("videos", late, ["video_id", "uri", "start_s"]).to_pylist()
+    zeros_s = {row["video_id"]: first_zero_s(row["uri"], row["start_s"]) for row in rows}
+    return {video_id: zero_s for video_id, zero_s in zeros_s.items() if zero_s}
 
 
 def complete_models(tables: Tables, stage: str, ids: Sequence[str] | None = None) -> Models:
@@ -87,6 +104,10 @@ class VisibilityCache:
         """Look up the presentation time of 0:00 of each video: 0 for one that is not there."""
         held = self.videos(ids)
         return {id_: held[id_].zero_s if id_ in held else 0.0 for id_ in ids}
+
+    def late_zeros_s(self, ids: Collection[str] | None) -> dict[str, float]:
+        """Look up the presentation times of 0:00 that are not 0, of these videos or of all."""
+        return self._look_up("videos", "zeros", ids, lambda missing: late_zeros_s(self._tables, missing))
 
     def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
         """Find a complete video by its id, without reading the others, or as `find_video` does."""

@@ -9,15 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent.errors import (
-    AllRejected,
-    BadSettings,
-    CacheDamaged,
-    ModelUnreachable,
-    NeedsLanguage,
-    TraceError,
-    UnknownAgent,
-)
+from agent.errors import ENDS_ALL, GONE_AFTER, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
 from agent.variants.plugin import plugin_source
 from agent.variants.registry import is_plugin
 from index.errors import KinodexError
@@ -27,11 +19,9 @@ from jobs.evaluation.moments.results import MODELS, Result, ResultFile
 from jobs.evaluation.moments.systems import AGENT, Bench, Solve, solver
 from jobs.model_choice import describe_models
 
-MOST_LOST = 3
-"""Searches in a row without any reply after which the endpoint is gone: one that it cannot bear stands alone."""
 MOST_FAILED = 20
 """Searches in a row that may fail otherwise before the run ends."""
-ENDS_A_RUN = (AllRejected, BadSettings, CacheDamaged, ImportError, NeedsLanguage, TraceError, UnknownAgent)
+ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent)
 """What every other search would meet too."""
 
 
@@ -124,7 +114,7 @@ class _Failures:
                 raise
             lost = isinstance(error, ModelUnreachable)
             self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
-            if self.unheard >= MOST_LOST or self.failed >= MOST_FAILED:
+            if self.unheard >= GONE_AFTER or self.failed >= MOST_FAILED:
                 raise
             said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
             return Result(case.case_id, name, (), False, error=" ".join(said.split()))

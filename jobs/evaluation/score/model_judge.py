@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agent.core.protocol import Model
 from agent.core.side_by_side import gather_all
-from agent.errors import AllRejected, ModelRejected, ModelUnreachable
+from agent.errors import GONE_AFTER, AllRejected, ModelRejected, ModelUnreachable
 from agent.prompts.render import render
 from agent.requests.judge import JudgeAnswer
 from agent.session import ATTEMPTS
@@ -29,8 +29,6 @@ AT_ONCE = 32
 """Answers judged together, by default."""
 MOST_REFUSED = 20
 """Requests that the endpoint may refuse before the judging ends."""
-MOST_LOST = 3
-"""Answers in a row without any reply after which the endpoint is gone: one that it cannot bear stands alone."""
 
 Case = tuple[Judgement, JudgeAnswer]
 """A judgement that has no score yet, and the request to the judge."""
@@ -136,7 +134,7 @@ async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
     except ModelUnreachable as error:
         tally.unscored += 1
         tally.lost += 1
-        if tally.lost >= MOST_LOST:
+        if tally.lost >= GONE_AFTER:
             tally.end = tally.end or error
         return None
     except ModelRejected as error:  # of what this one answer says, unless it goes on like that

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 A = TypeVar("A")
@@ -19,19 +20,23 @@ def run_now(call: Coroutine[Any, Any, A]) -> A:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call)
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[A]]] = Future()
+    calls = list[tuple[asyncio.AbstractEventLoop, asyncio.Task[A]]]()
+    interrupted = threading.Event()
 
     async def run() -> A:
         task = asyncio.ensure_future(call)
-        begun.set_result((asyncio.get_running_loop(), task))
+        calls.append((asyncio.get_running_loop(), task))
+        if interrupted.is_set():
+            task.cancel()
         return await task
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(asyncio.run, run())
+        pool.submit(int).result()  # a thread whose start is interrupted is one that nobody waits for
         try:
-            return running.result()
+            return pool.submit(asyncio.run, run()).result()
         except BaseException:
-            if not running.done():  # the caller was interrupted, the call was not
-                loop, task = begun.result()
-                loop.call_soon_threadsafe(task.cancel)
+            interrupted.set()
+            for loop, task in calls:
+                if not task.done():  # the caller was interrupted, the call was not
+                    loop.call_soon_threadsafe(task.cancel)
             raise

@@ -1,12 +1,12 @@
 """An environment: all that an agent may ask of some videos of one library. No file, no label, no answer.
 
 A video's vectors are read once and then searched in memory. Matches of pictures and of words have one scale, from 0 to
-1, on which a match is worth the more the less chance explains it (`agent.retrieval`).
+1, on which a match is worth the more the less chance explains it (`kinodex.agent`).
 
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-A `VideoSource` reads the videos and caches what it read (`agent.video_source`).
+A `VideoSource` reads the videos and caches what it read (`kinodex.agent.library_videos`).
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, Video, named_video
-from agent.errors import NeedsPictures
-from agent.library_videos import EmbedText, LibraryVideos
-from agent.retrieval.calibration import NO_MATCH, SIMILARITY_MIDPOINT, Floats, calibrate, robust_deviations
-from agent.retrieval.line_matches import AnchorsFrom, frame_deviations
-from agent.video_source import VideoSource
+from kinodex.agent.errors import NeedsPictures
+from kinodex.agent.library_videos import AnchorsFrom, EmbedText, LibraryVideos, VideoSource, frame_deviations
+from kinodex.agent.matches import NO_MATCH, SIMILARITY_MIDPOINT, Floats, calibrate, robust_deviations
+from kinodex.agent.protocol import EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, ShownFrame, Video, named_video
 
 if TYPE_CHECKING:
-    from index.library_reader import LibraryReader
-    from index.rows import (
+    from kinodex.index.library import LibraryReader
+    from kinodex.index.rows import (
         ClipRow,
         DetectionRow,
         FrameVectors,
@@ -56,7 +53,7 @@ class Environment:
 
     source: VideoSource
     detect: Detect | None = None
-    """A detector, if there is one; `agent.tools.detection` asks it for what the library does not hold."""
+    """A detector, if there is one; `kinodex.agent.tools.detection` asks it for what the library does not hold."""
     similarity_midpoint: float = SIMILARITY_MIDPOINT
     """The calibration of `search`; simulations try others."""
     keep_captions: bool = True
@@ -96,7 +93,7 @@ class Environment:
         Loads the text tower of `space`, by name or digest; None is the library's own. Raises a `LibraryError` or
         `SpaceError`.
         """
-        from index.library import Library
+        from kinodex.index.library import Library
 
         opened = Library.open(library) if isinstance(library, str) else library
         rows = opened.videos_named(videos) or opened.videos()
@@ -203,7 +200,7 @@ class Environment:
         A frame matches by its picture or by a line at its time, whichever is less likely by chance; `anchors_from`
         may leave one out.
         """
-        from index.search.in_memory import top_positions
+        from kinodex.index.search.in_memory import top_positions
 
         stored, found = self.vectors(video_id), []
         pictures, words = self.matches(texts, video_id, among, anchors_from, k)

@@ -31,10 +31,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from index.errors import KinodexError
+from kinodex.index.errors import KinodexError
 
 if TYPE_CHECKING:
-    from agent.answer import Answer
+    from kinodex.agent.answer import Answer
 
 
 class AgentError(KinodexError):

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.core.question import CAPTION, SCREEN_TEXT, SUBTITLE, Note, Video
-from agent.errors import NeedsPictures
-from agent.retrieval.calibration import Floats
-from index.rows import TranscriptRow
+from kinodex.agent.errors import NeedsPictures
+from kinodex.agent.matches import LIKELY, NO_MATCH, Floats, deviation_of_chance, robust_deviations, word_deviations
+from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SUBTITLE, Note, Video
+from kinodex.index.rows import TranscriptRow
 
 if TYPE_CHECKING:
-    from agent.retrieval.line_matches import AnchorsFrom
-    from index.annotations.sentences import Meaning
-    from index.library_reader import LibraryReader
-    from index.rows import (
+    from kinodex.index.library import LibraryReader
+    from kinodex.index.rows import (
         CaptionRow,
         ClipRow,
         DetectionRow,
@@ -34,7 +32,9 @@ if TYPE_CHECKING:
         StoredFrame,
         VideoRow,
     )
-    from index.search.in_memory import InMemory
+    from kinodex.index.search.in_memory import InMemory
+    from kinodex.index.sentences import Meaning
+    from kinodex.index.spaces.towers import Fingerprint
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
 
@@ -96,8 +96,8 @@ class LibraryVideos:
 
     def _written(self, video_id: str) -> InMemory:
         """The words of a video as frames are: numbered from 0, at the time at which each begins."""
-        from index.rows import FrameVectors
-        from index.search.in_memory import InMemory
+        from kinodex.index.rows import FrameVectors
+        from kinodex.index.search.in_memory import InMemory
 
         words = self.words(video_id)
         if not words:
@@ -225,10 +225,10 @@ class LibraryVideos:
 
     def search_words(self, text: str, k: int) -> list[Hit]:
         """The `k` lines that match a text best: said, on screen or captions, by words and, if it can be, by meaning."""
-        from index.annotations.text_lines import SOURCES
+        from kinodex.index.annotations import LINE_SOURCES
 
         hidden = {"transcript": not self._subtitles, "text": not self._screen_text}
-        sources = [source for source in SOURCES if not hidden.get(source)]
+        sources = [source for source in LINE_SOURCES if not hidden.get(source)]
         meaning = self._library.sentences.meaning(text)
         return self._known(self._library.search.words(text, self._scope, k, meaning=meaning, sources=sources))
 
@@ -258,7 +258,7 @@ class LibraryVideos:
 
     @cached_property
     def _scope(self) -> Scope:
-        from index.rows import Scope
+        from kinodex.index.rows import Scope
 
         unnamed = len(self.videos) > MANY_VIDEOS and self._ids >= self._library.video_ids()
         return Scope() if unnamed else Scope(tuple(video.video_id for video in self.videos))
@@ -278,3 +278,107 @@ def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
     speaker = getattr(row, "speaker", None) if getattr(row, "source", "") == "asr" else None
     text = f"{speaker}: {row.text}" if speaker else row.text
     return Note(row.video_id, row.start_s, row.end_s, kind, text, confidence)
+
+
+# Matches of queries with all lines of a video: what is said, what stands on screen, and captions.
+#
+# Each kind of line is judged by its own kind, in all videos that are searched: captions resemble any query about
+# pictures more than speech does. Where the library has vectors of sentences, a line matches by the better of its words
+# and its meaning. A line belongs to the frame on screen in the middle of its time.
+#
+# The papers search pictures alone (EEA, section 3.1, names a retriever of clips without its input) and leave open all
+# of
+# this.
+
+AnchorsFrom = Literal["both", "pictures", "words"]
+"""Kinds of matches that lead a search to a frame: of its picture, of the words at its time, or the better of both."""
+LEAST_LINES = 8
+"""Fewer lines have no distribution by which a cosine could be judged."""
+
+
+def frame_deviations(
+    source: VideoSource, texts: Sequence[str], video_id: str, among: Sequence[str], times_s: Floats, places: int
+) -> Floats:
+    """Deviations [n, t] of the best line of each of the frames at `times_s` [n]; `NO_MATCH` for frames without one."""
+    found = np.full((len(times_s), len(texts)), NO_MATCH)
+    lines = source.lines(video_id)
+    if lines and len(times_s):
+        np.maximum.at(found, frames_of(lines, times_s), line_deviations(source, texts, video_id, among, places))
+    return found
+
+
+def frames_of(lines: Sequence[Note], times_s: Floats) -> NDArray[np.intp]:
+    """Positions of the frames on screen in the middle of each line."""
+    middles_s = np.array([(line.start_s + line.end_s) / 2 for line in lines])
+    return np.maximum(np.searchsorted(times_s, middles_s + EXACT_S, side="right") - 1, 0)
+
+
+def line_deviations(
+    source: VideoSource, texts: Sequence[str], video_id: str, among: Sequence[str], places: int
+) -> Floats:
+    """Deviations [n, t] of the lines of a video in order, judged by those of all videos `among` which it is."""
+    lines = source.lines(video_id)
+    found = np.full((len(lines), len(texts)), NO_MATCH)
+    videos = list(dict.fromkeys([video_id, *among]))
+    for kind in dict.fromkeys(line.source for line in lines):
+        here = [at for at, line in enumerate(lines) if line.source == kind]
+        known = [line.text for each in videos for line in source.lines(each) if line.source == kind]
+        own = [lines[at].text for at in here]
+        by_words = [word_deviations(text, own, known, places) for text in texts]
+        found[here] = np.stack(by_words, axis=1)
+        if len(known) >= LEAST_LINES and (by_meaning := _meanings(source, texts, videos, kind)) is not None:
+            low = deviation_of_chance(min(LIKELY, places / len(known)))
+            by_meaning[by_meaning < low] = NO_MATCH
+            found[here] = np.maximum(found[here], by_meaning[: len(here)])
+    return found
+
+
+def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str) -> Floats | None:
+    """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of all."""
+    cosines = []
+    for video_id in videos:
+        lines, compared = source.lines(video_id), [source.line_cosines(text, video_id) for text in texts]
+        if lines and any(each is None for each in compared):
+            return None
+        rows = [at for at, line in enumerate(lines) if line.source == kind]
+        cosines += [np.stack([each[rows] for each in compared if each is not None], axis=1)] if rows else []
+    known = np.concatenate(cosines)
+    return None if np.isnan(known).any() else robust_deviations(known, known)
+
+
+# The reading of some videos, for an environment: `agent.library_videos` reads a library, a simulation makes it up.
+
+
+class VideoSource(Protocol):
+    """Reading of some videos, with caches for what is costly: `LibraryVideos`, or a simulation."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def space(self) -> Fingerprint: ...
+    @property
+    def videos(self) -> tuple[Video, ...]: ...
+    @property
+    def index_frames(self) -> int: ...
+    def only(self, video_ids: Collection[str]) -> VideoSource: ...
+    def ranked(self, texts: Sequence[str], k: int, anchors_from: AnchorsFrom = "both") -> list[str]: ...
+    def in_memory(self, video_id: str) -> InMemory: ...
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+    def cosines(self, text: str, video_id: str) -> Floats: ...
+    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]: ...
+    def words(self, video_id: str) -> tuple[Note, ...]: ...
+    def lines(self, video_id: str) -> tuple[Note, ...]: ...
+    def line_cosines(self, text: str, video_id: str) -> Floats | None: ...
+    def segments(self, video_id: str) -> list[SegmentRow]: ...
+    def captions(self, video_id: str) -> list[CaptionRow]: ...
+    def detections(
+        self, video_id: str, start_s: float | None, end_s: float | None, label: str | None
+    ) -> list[DetectionRow]: ...
+    def detection_labels(self, video_id: str) -> list[str]: ...
+    def transcript(self, video_id: str, start_s: float, end_s: float) -> list[TranscriptRow]: ...
+    def screen_text(self, video_id: str, start_s: float, end_s: float) -> list[ScreenTextRow]: ...
+    def search_transcript(self, text: str, k: int) -> list[Hit]: ...
+    def search_words(self, text: str, k: int) -> list[Hit]: ...
+    def scenes(self, video_id: str) -> list[SceneRow]: ...
+    def clips(self, video_id: str, model: str) -> list[ClipRow]: ...
+    def add_clips(self, rows: Sequence[ClipRow]) -> None: ...

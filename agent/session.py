@@ -9,27 +9,41 @@ too, the best answer so far is asked for. A reply that gives up while there is m
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from agent.answer import Answer, Status
-from agent.core.answer_rules import USUAL, AnswerRules
-from agent.core.budget import Account, Budget
-from agent.core.protocol import Exchange, Model, Models, R, Request, ShownFrame, model_for
-from agent.core.question import Note, Question, ScoredSegment
-from agent.core.side_by_side import gather_all
-from agent.core.stop_signal import StopSignal
-from agent.core.usable_replies import UsableReplies
-from agent.core.work_clock import time_limit
-from agent.environment import Environment
-from agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
-from agent.evidence import Shown, evidence_ranges, shown_numbers
-from agent.requests.answer import Answered, AnswerFrames, AnswerNotes, AnswerRequest, Conclusion, Recall, chosen_option
-from agent.requests.tree import Decide, Decision, ScoreKind
-from agent.trace.events import Decided, Event, Exchanged
-from agent.trace.replay_model import ReplayModel
+from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_numbers
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import BadSettings, InvalidReply, NoUsableReply, OutOfBudget
+from kinodex.agent.limits import Account, Budget, StopSignal, gather_all, time_limit
+from kinodex.agent.protocol import (
+    USUAL,
+    AnswerRules,
+    Exchange,
+    Model,
+    Models,
+    Note,
+    Question,
+    R,
+    Request,
+    ScoredSegment,
+    ShownFrame,
+    model_for,
+)
+from kinodex.agent.requests.answer import (
+    Answered,
+    AnswerFrames,
+    AnswerNotes,
+    AnswerRequest,
+    Conclusion,
+    Recall,
+    chosen_option,
+)
+from kinodex.agent.requests.tree import Decide, Decision, ScoreKind
+from kinodex.agent.trace import Decided, Event, Exchanged, ReplayModel
 
 A = TypeVar("A")
 Emit = Callable[[Event], None]
@@ -71,13 +85,13 @@ class Session:
         self.prior_notes: tuple[Note, ...] = ()
         """The same of notes."""
         self.chapters: tuple[Note, ...] = ()
-        """Scenes and chapters that the prompts of the run list (`agent.chapters`)."""
+        """Scenes and chapters that the prompts of the run list (`kinodex.agent.tree`)."""
         self.tentative: tuple[Answered, Shown] | None = None
         """An answer that the agent has but is not content with, and what it rests on."""
         self.basis: tuple[Answered, Shown] | None = None
         """The reply that the answer was made of, and what was shown."""
         self.doubt: Doubt = _no_doubt
-        """The gate, for a search that could go on; set by `agent.verification`."""
+        """The gate, for a search that could go on; set by `kinodex.agent.ask`."""
         self.last_resort: Callable[[], LastWord | None] = lambda: None
         """The request for the best answer so far, should a budget end the run; None while nothing was seen."""
 
@@ -388,3 +402,58 @@ def _checked(request: Request[R], exchange: Exchange[R]) -> Exchange[R]:
     except InvalidReply as error:
         return replace(exchange, reply=None, invalid=str(error))
     return exchange
+
+
+# Counts of usable replies by round, by which a run sees that its models make no sense.
+
+LOST_ROUNDS = 3
+"""After so many rounds in a row without any usable reply a run ends."""
+LOST_REPLIES = 20
+"""After so many invalid replies a run without any usable one ends, in whatever round: some agents begin with hundreds
+of captions."""
+
+
+@dataclass(slots=True)
+class UsableReplies:
+    """The usable and the invalid replies of one run, by round (0: before the first).
+
+    A reply counts only if it could have been invalid: any text is a thought.
+    """
+
+    fault: str = ""
+    """The fault of the last invalid reply, in one line."""
+    model: str = ""
+    """The name of the model that gave it."""
+    _usable: Counter[int] = field(default_factory=Counter)
+    _invalid: Counter[int] = field(default_factory=Counter)
+
+    def count(self, round_no: int, model: str, invalid: str | None) -> None:
+        """Add a reply of a round: `invalid` is its fault, None for a usable one."""
+        if invalid is None:
+            self._usable[round_no] += 1
+        else:
+            self._invalid[round_no] += 1
+            self.fault, self.model = invalid, model
+
+    @property
+    def none_usable(self) -> bool:
+        """True if there were replies, and all of them were invalid."""
+        return bool(self._invalid.total()) and not self._usable.total()
+
+    def lost_rounds(self, now: int) -> int:
+        """The number of rounds in a row, the last of them before round `now`, that had invalid replies alone.
+
+        Rounds without any reply are passed over.
+        """
+        lost = 0
+        for round_no in range(now - 1, 0, -1):
+            if self._usable[round_no]:
+                break
+            lost += bool(self._invalid[round_no])
+        return lost
+
+    def loss(self, now: int) -> str:
+        """The loss for which a run in its round `now` has to end, in words; "" if it may go on."""
+        if self.lost_rounds(now) >= LOST_ROUNDS:
+            return f"in {LOST_ROUNDS} rounds"
+        return f"of {self._invalid.total()}" if self.none_usable and self._invalid.total() >= LOST_REPLIES else ""

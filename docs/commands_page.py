@@ -23,7 +23,7 @@ DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
 
 def reference() -> str:
     """Write the whole page, in Markdown."""
-    from jobs.cli.main import app
+    from kinodex.cli.main import app
 
     commands = list(_leaves(get_command(app), "kinodex"))
     return "\n".join([TITLE, *_contents(commands), *(_section(name, command) for name, command in commands)])

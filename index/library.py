@@ -11,17 +11,31 @@ where it is, all is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from index.embedding.portable.tower_files import TOWERS
-from index.embedding.space import Fingerprint
-from index.errors import (
+from kinodex.index.additions import Additions
+from kinodex.index.annotations import (
+    ClipCaptions,
+    Scenes,
+    ScreenText,
+    Speakers,
+    caption_vectors,
+    detected_frames,
+    detection_labels,
+    read_captions,
+    read_detections,
+)
+from kinodex.index.errors import (
     LeaseLost,
     LibraryBusy,
     LibraryDamaged,
@@ -30,14 +44,319 @@ from index.errors import (
     SettingsMismatch,
     SpaceMismatch,
 )
-from index.library_reader import LibraryReader
-from index.store.commit_probe import check_commits
-from index.store.database import TABLE_SUFFIX, Tables, entries_at, is_local, place, table_names
-from index.store.filters import other_than
-from index.store.indexes import index_text
-from index.store.leases import DEFAULT_LEASE, Lease, Pace, check_lease
-from index.store.schema import SENTENCES_PREFIX, VECTORS_PREFIX, table_schemas
-from index.videos.writer import VideoWriter
+from kinodex.index.rows import (
+    CaptionRow,
+    DetectionRow,
+    FrameVectors,
+    LibraryFacts,
+    SegmentRow,
+    StoredFrame,
+    TranscriptRow,
+    VideoRow,
+    moved,
+    moved_s,
+    stored_range,
+)
+from kinodex.index.search.in_memory import InMemory
+from kinodex.index.search.search import Search
+from kinodex.index.sentences import Sentences
+from kinodex.index.spaces.space import Space
+from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.index.store.carried_towers import load_tower_of
+from kinodex.index.store.database import (
+    TABLE_SUFFIX,
+    Tables,
+    entries_at,
+    find_space,
+    is_local,
+    place,
+    space_tables,
+    table_names,
+)
+from kinodex.index.store.indexes import index_text
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
+from kinodex.index.store.schema import (
+    SENTENCES_PREFIX,
+    VECTORS_PREFIX,
+    all_of,
+    equal,
+    other_than,
+    overlapping,
+    read_heading,
+    table_schemas,
+    vectors_table,
+)
+from kinodex.index.videos.visibility import (
+    VisibilityCache,
+    check_vectors,
+    frame_times,
+    matching_videos,
+    read_frames,
+    read_frames_at,
+    space_scope,
+)
+from kinodex.index.videos.writer import IngestLog, VideoWriter
+
+# An open library as readers see it: complete videos and complete additions.
+
+GLOB = re.compile(r"[*?\[]")
+
+
+class LibraryReader:
+    """An open library for reading; `Library` opens one.
+
+    Its parts, each made on first use: `search`, `additions` (optional stages), `clips` (captions that agents wrote),
+    `ingest_log`.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.tables = Tables(uri)
+        heading = read_heading(self.tables.schema("videos"), uri)
+        self.settings = heading.settings
+        self.fingerprint = heading.fingerprint
+        self.format_version = heading.format_version
+        self.vectors_table = vectors_table(heading.fingerprint)
+        self.visible = VisibilityCache(self.tables)
+
+    @cached_property
+    def search(self) -> Search:
+        """Searches by vector and by words."""
+        return Search(self.tables, self.visible, self.fingerprint)
+
+    @cached_property
+    def additions(self) -> Additions:
+        """Optional stages, and the rows that they added."""
+        return Additions(self.tables, self.visible, self.fingerprint)
+
+    @cached_property
+    def clips(self) -> ClipCaptions:
+        """Captions that agents wrote."""
+        return ClipCaptions(self.tables, self.visible)
+
+    @cached_property
+    def screen_text(self) -> ScreenText:
+        """Text that pictures show."""
+        return ScreenText(self.tables, self.visible)
+
+    @cached_property
+    def scenes(self) -> Scenes:
+        """Scenes and chapters."""
+        return Scenes(self.tables, self.visible)
+
+    @cached_property
+    def sentences(self) -> Sentences:
+        """Lines of text by meaning."""
+        return Sentences(self.tables, self.visible)
+
+    @cached_property
+    def speakers(self) -> Speakers:
+        """Voices and their names."""
+        return Speakers(self.tables)
+
+    @cached_property
+    def ingest_log(self) -> IngestLog:
+        """Sources, failures and runs of ingest."""
+        return IngestLog(self.tables)
+
+    @property
+    def space_name(self) -> str:
+        """Name of this library's space, for `load_space`."""
+        return self.fingerprint.name
+
+    def video_ids(self) -> set[str]:
+        """List the ids of all complete videos: of a million in a second, which `videos` takes twenty for."""
+        return set(self.tables.rows("videos", equal("state", "complete"), ["video_id"])["video_id"].to_pylist())
+
+    def count_videos(self) -> int:
+        """Count the complete videos, without reading them."""
+        return self.tables.count("videos", equal("state", "complete"))
+
+    def video_columns(self, columns: Sequence[str]) -> pa.Table:
+        """Read some columns of all complete videos, in no particular order: those of ten thousand in milliseconds."""
+        return self.tables.rows("videos", equal("state", "complete"), list(columns))
+
+    def has_video(self, video_id: str) -> bool:
+        """True if the library holds this video, complete."""
+        return video_id in self.visible.videos([video_id])
+
+    def videos(self) -> list[VideoRow]:
+        """List the complete videos, by title."""
+        return sorted(self.visible.videos().values(), key=lambda row: (row.title, row.video_id))
+
+    def video(self, name: str, *, whole_name: bool = False) -> VideoRow:
+        """Find a complete video by its id, the first digits of it (at least 4), its title, file name or URI.
+
+        A part of one title will do (at least 3 letters), unless the `whole_name` is required. Raises UnknownVideo if
+        there is none or more than one.
+        """
+        return self.visible.video(name, whole_name=whole_name)
+
+    def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
+        """Find the videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.
+
+        Raises UnknownVideo for a name of none or several, and for a glob that matches none.
+        """
+        rows: dict[str, VideoRow] = {}
+        for name in names:
+            matches = matching_videos(self.visible.videos(), name) if GLOB.search(name) else []
+            rows |= {row.video_id: row for row in matches or [self.video(name, whole_name=whole_name)]}
+        return list(rows.values())
+
+    def spaces(self) -> tuple[Fingerprint, ...]:
+        """List the spaces that frames have vectors in, the library's own first."""
+        held = space_tables(self.tables).values()
+        return self.fingerprint, *(space for space in held if space.digest != self.fingerprint.digest)
+
+    def space(self, name: str | None = None) -> Fingerprint:
+        """Find one of `spaces()` by its name or digest, None being the library's own; raises SpaceMismatch."""
+        return self.fingerprint if name is None else find_space(self.tables, name)[1]
+
+    @overload
+    def load_space(self, name: str | None = None, towers: Literal["both"] = "both") -> Space: ...
+    @overload
+    def load_space(self, name: str | None, towers: Literal["text"]) -> TextEmbedder: ...
+    @overload
+    def load_space(self, name: str | None, towers: Literal["image"]) -> ImageEmbedder: ...
+    def load_space(
+        self, name: str | None = None, towers: Literal["both", "text", "image"] = "both"
+    ) -> Space | TextEmbedder | ImageEmbedder:
+        """Load the model of one of `spaces()`, whose vectors can be compared with the stored ones.
+
+        One tower is the exported one, without torch, where the library carries it or the space is the built-in one.
+        Raises SpaceMismatch if the library does not hold the space or the name stands for other weights here, or a
+        SpaceError: TorchMissing where there is no exported tower and no torch.
+        """
+        return load_tower_of(self.uri, self.space(name), towers)
+
+    def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
+        """Read all frame vectors of a video in time order, to be searched in memory.
+
+        `space` is the name or digest of one of `spaces()`; None is the library's own. Raises DamagedRows.
+        """
+        video = self.video(video_id)
+        in_space = space_scope(self.tables, self.visible, self.fingerprint, space)
+        in_space.check([video.video_id])
+        of_video = equal("video_id", video.video_id)
+        rows = self.tables.rows(in_space.table, of_video, ["video_id", "frame_no", "time_s", "vector"])
+        check_vectors(rows, self.uri)
+        column = rows["vector"].combine_chunks()
+        vectors = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
+        frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
+        return FrameVectors(frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s), vectors[first])
+
+    def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
+        return frame_times(self.tables, self.video(video_id))
+
+    def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
+        """Read a video's frames to search them again and again, a hundred times faster than by `search.frames`."""
+        return InMemory.of(self.vectors(video_id, space))
+
+    def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
+        """Read stored frames with their pictures, in the order given.
+
+        Raises TimeOutside for an unknown number, and DamagedRows.
+        """
+        return read_frames(self.tables, self.video(video_id), frame_nos)
+
+    def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
+        """Read one stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
+
+        `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
+        at exactly this time (within a microsecond) or TimeOutside.
+        """
+        return read_frames_at(self.tables, self.video(video_id), times_s, mode)
+
+    def segments(self, video_id: str) -> list[SegmentRow]:
+        """Read the segments in order, each with its caption by the newest model that captioned the video.
+
+        Imported captions may be of other ranges, so times decide; `captions` returns them all.
+        """
+        video = self.video(video_id)
+        captions = {(each.start_s, each.end_s): each for each in self.captions(video.video_id)}
+        rows = self.tables.rows("segments", equal("video_id", video.video_id)).sort_by("segment_no")
+        segments = []
+        for stored in rows.to_pylist():
+            row = moved(stored, -video.zero_s)
+            caption = captions.get((row["start_s"], row["end_s"]))
+            described = () if caption is None else (caption.text, caption.confidence, caption.model)
+            segments.append(SegmentRow(*row.values(), *described))
+        return segments
+
+    def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
+        """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
+        video = self.video(video_id)
+        models = [name for name in self._models("captions", video) if model in (None, name)]
+        return read_captions(self.tables, video, models[-1]) if models else []
+
+    def caption_vectors(self, video_id: str) -> FrameVectors:
+        """Read the vectors of the captions that `captions` returns, for a video that is known by its words alone.
+
+        `frame_no` is a caption's `segment_no` and `time_s` its start; captions without a vector are left out. The
+        vectors are in the library's own space.
+        """
+        video = self.video(video_id)
+        return caption_vectors(self.tables, video, self._models("captions", video)[-1:])
+
+    def detections(
+        self,
+        video_id: str,
+        start_s: float | None = None,
+        end_s: float | None = None,
+        label: str | None = None,
+        min_score: float = 0.0,
+    ) -> list[DetectionRow]:
+        """Read the detections at times in `[start_s, end_s)`, in order, by all models that completed the stage."""
+        video = self.video(video_id)
+        models = self._models("detections", video)
+        return read_detections(self.tables, video, models, start_s, end_s, label, min_score)
+
+    def detection_labels(self, video_id: str) -> list[str]:
+        """List the labels of a video's detections, those found most often first; without reading the detections."""
+        video = self.video(video_id)
+        return detection_labels(self.tables, video, self._models("detections", video))
+
+    def detected_frames(self, video_id: str) -> dict[str, NDArray[np.int32]]:
+        """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
+        video = self.video(video_id)
+        return detected_frames(self.tables, video, self._models("detections", video))
+
+    def transcript(
+        self, video_id: str, start_s: float | None = None, end_s: float | None = None
+    ) -> list[TranscriptRow]:
+        """Read the lines that share some time with `[start_s, end_s)`: subtitles and the newest model's speech."""
+        video = self.video(video_id)
+        shown = (None, *self._models("speech", video)[-1:])
+        limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
+        where = all_of([equal("video_id", video.video_id), *limits])
+        rows = self.tables.rows("transcript", where).sort_by([("start_s", "ascending"), ("end_s", "ascending")])
+        seen = (row for row in rows.to_pylist() if row["model"] in shown)
+        return self.speakers.lines(moved(row, -video.zero_s) for row in seen)
+
+    def info(self) -> LibraryFacts:
+        """Summarise the library in numbers."""
+        videos = self.video_columns(["duration_s", "frames", "segments", "transcript_lines"])
+        totals = {name: pc.sum(videos[name]).as_py() or 0 for name in videos.column_names}
+        return LibraryFacts(
+            uri=self.uri,
+            format_version=self.format_version,
+            videos=videos.num_rows,
+            hours=totals["duration_s"] / 3600,
+            frames=totals["frames"],
+            segments=totals["segments"],
+            transcript_lines=totals["transcript_lines"],
+            added=(*self.additions.facts(), *self.clips.facts()),
+            failures=self.tables.count("failures"),
+            stored_bytes=self.tables.stored_bytes(),
+            space=self.space_name,
+            space_digest=self.fingerprint.digest,
+            settings=self.settings,
+        )
+
+    def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
+        return self.visible.models(stage, [video.video_id]).get(video.video_id, ())
+
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
@@ -51,7 +370,7 @@ CREATION = "creation"
 class Library(LibraryReader):
     """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again.
 
-    Beside the parts of `LibraryReader`: `writer`, for the rows of videos. `index.maintenance` has functions that
+    Beside the parts of `LibraryReader`: `writer`, for the rows of videos. `kinodex.index` has functions that
     take a library.
     """
 
@@ -133,7 +452,7 @@ class Library(LibraryReader):
     def lease(self, name: str, owner: str, pace: Pace = DEFAULT_LEASE) -> Lease:
         """Make a lease, the right to be the only one to do `name`, such as "ingest"; a context manager.
 
-        Entering it raises LibraryBusy if another run holds it. See `index.store.leases`.
+        Entering it raises LibraryBusy if another run holds it. See `kinodex.index.store.leases`.
         """
         return Lease(self.tables, name, owner, pace)
 

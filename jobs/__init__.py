@@ -1,4 +1,4 @@
-"""The roof: it joins pipeline, index and agent into commands, servers, benchmarks and runs on clusters.
+"""Long runs over a library, here or on Ray: ingest, additions, evaluation, export, training.
 
-May import every room; only the front door `kinodex` imports it. Modules directly here are shared by its folders.
+They join pipeline, index and agent, can be killed and run again, and serve nothing.
 """

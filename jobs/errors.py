@@ -26,7 +26,7 @@ this tree is a fault of the program: it keeps its traceback and exits with 1.
 
 from __future__ import annotations
 
-from index.errors import KinodexError
+from kinodex.index.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
 INTERRUPTED = 130
@@ -76,9 +76,9 @@ class UnreadableText(KinodexError):
 
 def exit_code(error: Exception) -> int:
     """The exit code for an error of the tree above."""
-    from agent.errors import ModelError, NoUsableReply
-    from index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
-    from pipeline.errors import ModelUnusable, SourceError
+    from kinodex.agent.errors import ModelError, NoUsableReply
+    from kinodex.index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
+    from kinodex.pipeline.errors import ModelUnusable, SourceError
 
     if isinstance(error, ModelError | CostReached):
         return MODEL_UNUSABLE

@@ -19,22 +19,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agent.answer import Answer, Evidence
-    from agent.ask_questions import Task, ask, ask_many
-    from agent.core.answer_rules import AnswerRules
-    from agent.core.budget import Budget, Ledger
-    from agent.core.question import Question
-    from agent.core.stop_signal import StopSignal
-    from agent.environment import Environment
-    from agent.errors import AgentError, ModelError, QuestionsFailed
-    from agent.models.openai_compatible import OpenAIModel
-    from agent.models.response_cache import ResponseCache
-    from agent.models.role_config import Price, Role
-    from agent.models.rulebased.model import RuleBasedModel
-    from agent.trace.replay_model import ReplayModel
-    from agent.variants.base import Variant
-    from index.errors import KinodexError, LibraryError, SpaceError
-    from index.rows import (
+    from kinodex.agent.answer import Answer, Evidence
+    from kinodex.agent.ask import Task, ask, ask_many
+    from kinodex.agent.environment import Environment
+    from kinodex.agent.errors import AgentError, ModelError, QuestionsFailed
+    from kinodex.agent.limits import Budget, Ledger, StopSignal
+    from kinodex.agent.models.openai_model import OpenAIModel
+    from kinodex.agent.models.roles import Price, ResponseCache, Role
+    from kinodex.agent.models.rules import RuleBasedModel
+    from kinodex.agent.protocol import AnswerRules, Question
+    from kinodex.agent.trace import ReplayModel
+    from kinodex.agent.variants.base import Variant
+    from kinodex.frames import Frame, ingest
+    from kinodex.index.errors import KinodexError, LibraryError, SpaceError
+    from kinodex.index.rows import (
         CaptionRow,
         DetectionRow,
         FrameVectors,
@@ -45,17 +43,15 @@ if TYPE_CHECKING:
         TranscriptRow,
         VideoRow,
     )
-    from jobs.duplicates.find import Duplicate
-    from jobs.errors import UsageError
-    from jobs.evaluation.harness import evaluate as eval
-    from jobs.evaluation.score.report import EvalReport
-    from jobs.export.moments.moment import Moment
-    from jobs.ground.ground import Grounding
-    from jobs.ingest.outcomes import IngestReport
-    from kinodex.corpus import ingest
-    from kinodex.frame import Frame
+    from kinodex.jobs.duplicates import Duplicate
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.eval.report import EvalReport
+    from kinodex.jobs.eval.run import evaluate as eval
+    from kinodex.jobs.export.moments import Moment
+    from kinodex.jobs.ground import Grounding
+    from kinodex.jobs.ingest.commit import IngestReport
     from kinodex.library import Library, open
-    from pipeline.errors import PipelineError
+    from kinodex.pipeline.errors import PipelineError
 
 __all__ = [
     "AgentError",
@@ -106,22 +102,49 @@ __all__ = [
 ]
 
 _HOMES = {
-    "agent.answer": ("Answer", "Evidence"),
-    "agent.ask_questions": ("Task", "ask", "ask_many"),
-    "agent.core.answer_rules": ("AnswerRules",),
-    "agent.core.budget": ("Budget", "Ledger"),
-    "agent.core.question": ("Question",),
-    "agent.core.stop_signal": ("StopSignal",),
-    "agent.environment": ("Environment",),
-    "agent.errors": ("AgentError", "ModelError", "QuestionsFailed"),
-    "agent.models.openai_compatible": ("OpenAIModel",),
-    "agent.models.response_cache": ("ResponseCache",),
-    "agent.models.role_config": ("Price", "Role"),
-    "agent.models.rulebased.model": ("RuleBasedModel",),
-    "agent.trace.replay_model": ("ReplayModel",),
-    "agent.variants.base": ("Variant",),
-    "index.errors": ("KinodexError", "LibraryError", "SpaceError"),
-    "index.rows": (
+    "kinodex.agent.answer": (
+        "Answer",
+        "Evidence",
+    ),
+    "kinodex.agent.ask": (
+        "Task",
+        "ask",
+        "ask_many",
+    ),
+    "kinodex.agent.environment": ("Environment",),
+    "kinodex.agent.errors": (
+        "AgentError",
+        "ModelError",
+        "QuestionsFailed",
+    ),
+    "kinodex.agent.limits": (
+        "Budget",
+        "Ledger",
+        "StopSignal",
+    ),
+    "kinodex.agent.models.openai_model": ("OpenAIModel",),
+    "kinodex.agent.models.roles": (
+        "Price",
+        "ResponseCache",
+        "Role",
+    ),
+    "kinodex.agent.models.rules": ("RuleBasedModel",),
+    "kinodex.agent.protocol": (
+        "AnswerRules",
+        "Question",
+    ),
+    "kinodex.agent.trace": ("ReplayModel",),
+    "kinodex.agent.variants.base": ("Variant",),
+    "kinodex.frames": (
+        "Frame",
+        "ingest",
+    ),
+    "kinodex.index.errors": (
+        "KinodexError",
+        "LibraryError",
+        "SpaceError",
+    ),
+    "kinodex.index.rows": (
         "CaptionRow",
         "DetectionRow",
         "FrameVectors",
@@ -132,17 +155,18 @@ _HOMES = {
         "TranscriptRow",
         "VideoRow",
     ),
-    "jobs.duplicates.find": ("Duplicate",),
-    "jobs.errors": ("UsageError",),
-    "jobs.evaluation.harness": ("eval",),
-    "jobs.evaluation.score.report": ("EvalReport",),
-    "jobs.export.moments.moment": ("Moment",),
-    "jobs.ground.ground": ("Grounding",),
-    "jobs.ingest.outcomes": ("IngestReport",),
-    "kinodex.corpus": ("ingest",),
-    "kinodex.frame": ("Frame",),
-    "kinodex.library": ("Library", "open"),
-    "pipeline.errors": ("PipelineError",),
+    "kinodex.jobs.duplicates": ("Duplicate",),
+    "kinodex.jobs.errors": ("UsageError",),
+    "kinodex.jobs.eval.report": ("EvalReport",),
+    "kinodex.jobs.eval.run": ("eval",),
+    "kinodex.jobs.export.moments": ("Moment",),
+    "kinodex.jobs.ground": ("Grounding",),
+    "kinodex.jobs.ingest.commit": ("IngestReport",),
+    "kinodex.library": (
+        "Library",
+        "open",
+    ),
+    "kinodex.pipeline.errors": ("PipelineError",),
 }
 """The public names of each module."""
 

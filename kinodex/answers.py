@@ -8,22 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.answer import Answer
-from agent.ask_questions import Task, ask, ask_many
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget
-from agent.core.protocol import Models
-from agent.core.question import Question
-from agent.core.stop_signal import StopSignal
-from agent.environment import Environment
-from agent.trace.events import Event
-from agent.trace.followup import read_prior_evidence
-from agent.trace.trace import trace_to
-from agent.variants.base import Variant
-from agent.variants.registry import find_variant
-from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice, check_known_world, chosen_models
-from jobs.run_now import run_now
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import Task, ask, ask_many, find_variant
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget, StopSignal
+from kinodex.agent.protocol import AnswerRules, Models, Question
+from kinodex.agent.trace import Event, read_prior_evidence, trace_to
+from kinodex.agent.variants.base import Variant
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models
+from kinodex.jobs.run_now import run_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from index.rows import VideoRow
-from kinodex.arguments import (
+from kinodex.frames import (
     EvidenceFrom,
+    Frame,
     Table,
     VideoName,
     checked,
     earlier_path,
+    frame_of_hit,
+    frames_at,
+    frames_of,
     library_place,
     name_of,
     names_of,
@@ -21,9 +24,7 @@ from kinodex.arguments import (
     trace_path,
     usage_error,
 )
-from kinodex.frame import Frame, frame_of_hit, frames_at, frames_of
-from kinodex.query_vector import query_vector
-from kinodex.searching import find_hits
+from kinodex.index.rows import VideoRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,18 +33,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-    from agent.answer import Answer
-    from agent.core.answer_rules import AnswerRules
-    from agent.core.budget import Budget
-    from agent.core.protocol import Models
-    from agent.core.question import Question
-    from agent.core.stop_signal import StopSignal
-    from agent.environment import Environment
-    from agent.trace.events import Event
-    from agent.variants.base import Variant
-    from index.datasets.torch_frames import FrameBatches
-    from index.library_reader import LibraryReader
-    from index.rows import (
+    from kinodex.agent.answer import Answer
+    from kinodex.agent.environment import Environment
+    from kinodex.agent.limits import Budget, StopSignal
+    from kinodex.agent.protocol import AnswerRules, Models, Question
+    from kinodex.agent.trace import Event
+    from kinodex.agent.variants.base import Variant
+    from kinodex.frames import TorchOptions
+    from kinodex.index.library import LibraryReader
+    from kinodex.index.rows import (
         CaptionRow,
         DetectionRow,
         FrameVectors,
@@ -54,9 +52,10 @@ if TYPE_CHECKING:
         SegmentRow,
         TranscriptRow,
     )
-    from jobs.duplicates.find import Duplicate
-    from jobs.ground.ground import Grounding
-    from kinodex.datasets import TorchOptions
+    from kinodex.index.spaces.towers import ImageEmbedder, TextEmbedder
+    from kinodex.index.torch_frames import FrameBatches
+    from kinodex.jobs.duplicates import Duplicate
+    from kinodex.jobs.ground import Grounding
 
 
 @checked
@@ -65,7 +64,7 @@ def open(uri: str | Path, *, space: str | None = None) -> Library:
 
     Raises `LibraryError` where there is no library, or one that this version cannot read, and for an unknown space.
     """
-    from index.library import Library as Tables
+    from kinodex.index.library import Library as Tables
 
     reader = Tables.open(library_place(uri))
     reader.space(space)
@@ -157,15 +156,14 @@ class Library:
         By search alone: `least` is the evidence that it takes to be there, by default what half of some everyday texts
         reach. With an `agent` the ranges are the evidence of its answer; `asking` are arguments of `ask`, as `model`.
         """
-        from jobs.ground.by_agent import grounding_of, grounding_question
-        from jobs.ground.ground import ground
+        from kinodex.jobs.ground import ground, grounding_of, grounding_question
 
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
             return grounding_of(self._reader, text, answer, str(agent), most)
         if asking:
             raise usage_error(f"got {', '.join(asking)} without an agent; name the agent that asks")
-        from agent.environment import Environment
+        from kinodex.agent.environment import Environment
 
         environment = Environment.of(self._reader, self.videos(), self._text_tower.embed_text, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
@@ -180,7 +178,7 @@ class Library:
         Only pairs with one of `videos`, if any are named, and only those that share `min_s` seconds. One frame each
         `every_s` of a video looks for others, eight or more a video. What stands still is no duplicate of anything.
         """
-        from jobs.duplicates.find import find_duplicates
+        from kinodex.jobs.duplicates import find_duplicates
 
         named = tuple(row.video_id for row in self._reader.videos_named(names_of(videos))) if videos else ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
@@ -206,7 +204,7 @@ class Library:
 
     def vectors_table(self, *videos: VideoName) -> pa.Table:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
-        from kinodex.datasets import vectors_table
+        from kinodex.frames import vectors_table
 
         rows = self._reader.videos_named(names_of(videos)) if videos else self.videos()
         return vectors_table(self._reader, rows, self.space)
@@ -226,7 +224,7 @@ class Library:
         `columns` are some of video_id, title, frame_no, time_s, width_px, height_px, jpeg and vector. Only complete
         videos are read, each frame once, in the state of the library at this moment. Vectors are float16, or `float32`.
         """
-        from kinodex.datasets import arrow_reader
+        from kinodex.frames import arrow_reader
 
         return arrow_reader(self._reader, columns, names_of(videos), self.space, float32)
 
@@ -241,10 +239,10 @@ class Library:
         """Read frames as an iterable torch dataset of batches; `.loader(num_workers=4)` reads it in processes.
 
         `columns` are those of `to_arrow`, and `image`: the decoded picture. `options` are the keys of
-        `kinodex.datasets.TorchOptions`: `batch_size`, `shuffle`, `seed`, `drop_last`, `transform`, `rank` and others.
+        `kinodex.frames.TorchOptions`: `batch_size`, `shuffle`, `seed`, `drop_last`, `transform`, `rank` and others.
         Every frame of the complete videos comes once an epoch, over all workers and ranks; see `set_epoch`.
         """
-        from kinodex.datasets import torch_batches
+        from kinodex.frames import torch_batches
 
         return torch_batches(self._reader, columns, names_of(videos), self.space, options)
 
@@ -260,7 +258,7 @@ class Library:
 
         `options` are those of `ray.data.read_datasource`. Its workers need kinodex, and the library at the same place.
         """
-        from kinodex.datasets import ray_dataset
+        from kinodex.frames import ray_dataset
 
         return ray_dataset(self._reader, columns, names_of(videos), self.space, options)
 
@@ -295,7 +293,7 @@ class Library:
 
     def environment(self, *videos: VideoName) -> Environment:
         """Give these videos, or all, as agents may see them: the environment that `kinodex.ask` takes."""
-        from agent.environment import Environment
+        from kinodex.agent.environment import Environment
 
         return Environment.open(self._reader, *names_of(videos), space=self.space)
 
@@ -331,7 +329,7 @@ class Library:
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
-        from agent.core.answer_rules import AnswerRules
+        from kinodex.agent.protocol import AnswerRules
         from kinodex.answers import AskArguments, answer_one
 
         request = AskArguments(
@@ -370,7 +368,7 @@ class Library:
 
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
-        from agent.core.answer_rules import AnswerRules
+        from kinodex.agent.protocol import AnswerRules
         from kinodex.answers import AskArguments, answer_many
 
         ending = rules or AnswerRules(), anyway
@@ -383,8 +381,92 @@ class Library:
         return answer_many(self.environment(*names_of(videos)), asked, request, together)
 
     def _scope(self, videos: VideoName | Sequence[VideoName], start_s: float | None, end_s: float | None) -> Scope:
-        from index.rows import Scope
+        from kinodex.index.rows import Scope
 
         names = names_of(videos)
         ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
         return Scope(ids, start_s, end_s)
+
+
+# The unit vector of a query: of a text by one tower of a space, of a picture by the other, or one that is given.
+
+
+def query_vector(
+    query: str | Image | NDArray[Any],
+    text_tower: Callable[[], TextEmbedder],
+    image_tower: Callable[[], ImageEmbedder],
+) -> NDArray[np.floating[Any]]:
+    """Give the vector `[dim]` of a text, a picture, RGB `[height, width, 3]` of uint8, or a vector, made a unit vector.
+
+    A tower is loaded when it is called for. Raises UsageError for anything else, and for a vector without a direction.
+    """
+    import numpy as np
+
+    vector: NDArray[np.floating[Any]]
+    if isinstance(query, str):
+        vector = text_tower().embed_text([query])[0]
+        return vector
+    if isinstance(query, np.ndarray) and query.ndim == 1:
+        if query.dtype.kind not in "fiu":
+            raise usage_error(f"got a vector of {query.dtype}; give real numbers")
+        length = float(np.linalg.norm(query))
+        if not np.isfinite(length) or length == 0.0:
+            raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
+        vector = (query / length).astype(np.float32)
+        return vector
+    pixels = np.asarray(_upright(query).convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+        raise usage_error(
+            f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
+            "[height, width, 3], or a vector [dim]"
+        )
+    tower = image_tower()
+    vector = tower.embed(tower.prepare(pixels)[None])[0]
+    return vector
+
+
+def _upright(picture: Any) -> Image:
+    """A picture turned as its camera was held, which a photograph's EXIF says."""
+    from PIL import ImageOps
+
+    turned: Image = ImageOps.exif_transpose(picture)
+    return turned
+
+
+# A search of a library by words, picture or vector: the one table that is named, or all together.
+
+
+def find_hits(
+    reader: LibraryReader,
+    query: str | Image | NDArray[Any],
+    embed: Callable[[str | Image | NDArray[Any]], NDArray[np.floating[Any]]],
+    scope: Scope,
+    k: int,
+    table: Table,
+    min_gap_s: float,
+    space: str | None,
+) -> list[Hit]:
+    """Find the hits of `Library.search`; `embed` gives the vector of a query in `space`."""
+    if not isinstance(query, str):
+        if table not in ("all", "frames"):
+            raise usage_error(f"got a picture or vector and table={table!r}; they are looked for in frames")
+        return reader.search.frames(embed(query), scope, k=k, min_gap_s=min_gap_s, space=space)
+    if not query.strip():
+        raise usage_error("got an empty query; give some words to look for")
+    if table == "words":
+        meaning = reader.sentences.meaning(query)
+        return reader.search.words(query, scope, k=k, min_gap_s=min_gap_s, meaning=meaning)
+    if table == "transcript":
+        return reader.search.transcript(query, scope, k=k, min_gap_s=min_gap_s)
+    if table == "text":
+        return reader.search.screen_text(query, scope, k=k, min_gap_s=min_gap_s)
+    if table == "captions":
+        # Captions are embedded in the library's own space only.
+        vector = reader.load_space(None, "text").embed_text([query])[0]
+        return reader.search.captions(query, vector, scope, k=k, min_gap_s=min_gap_s)
+    if table == "frames":
+        return reader.search.frames(embed(query), scope, k=k, min_gap_s=min_gap_s, space=space)
+    if table == "all":
+        vector, meaning = embed(query), reader.sentences.meaning(query)
+        return reader.search.hybrid(query, vector, scope, k=k, min_gap_s=min_gap_s, space=space, meaning=meaning)
+    raise usage_error(f"got table={table!r}; it is 'all', 'frames', 'words', 'captions', 'transcript' or 'text'")

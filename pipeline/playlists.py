@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.errors import PlaylistRefused
+from kinodex.pipeline.errors import PlaylistRefused
 
 HEAD_BYTES = 4096
 """As much as a file's start is read to tell a playlist; demuxers look for these marks no further in."""

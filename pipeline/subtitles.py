@@ -5,20 +5,19 @@ Tracks: SubRip, ASS, WebVTT, mov_text, and WebVTT in MP4.
 
 from __future__ import annotations
 
+import html
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pipeline.cue_text import ass_text, split_voices, srt_voices
-from pipeline.decoding.video_stream import VideoMetadata, open_options
-from pipeline.errors import SourceError, SubtitleError
-from pipeline.playlists import PLAYLIST_DEMUXERS
-from pipeline.sources.discover import sidecar_tags
-from pipeline.sources.fetch import SILENCE_S, Source, local_copy
-from pipeline.subtitle_formats import parse_cues
-from pipeline.text_encoding import decode_text
+from kinodex.pipeline.decoding.stream import VideoMetadata, open_options
+from kinodex.pipeline.errors import SourceError, SubtitleError
+from kinodex.pipeline.fetch import SILENCE_S, Source, local_copy
+from kinodex.pipeline.playlists import PLAYLIST_DEMUXERS
+from kinodex.pipeline.sources import sidecar_tags
 
 if TYPE_CHECKING:
     from av import Packet
@@ -184,3 +183,223 @@ def _require_short(size_bytes: int, name: str) -> None:
             f"{name}: holds {size_bytes / 1e6:.0f} MB of subtitles, more than the {MAX_BYTES / 1e6:.0f} MB "
             "that are read; leave it out, or take fonts and pictures out of it"
         )
+
+
+# Parse the text of a subtitle file into cues: SRT, WebVTT, ASS and SSA. Linear in its length.
+
+TIME = re.compile(r"(\d{1,4}):(\d{1,2}):(\d{1,2})[.,](\d{1,3})")
+VTT_TIME = re.compile(r"(?:(\d{1,4}):)?(\d{2}):(\d{2})[.,](\d{2,3})")
+ASS_HEADINGS = frozenset({"[script info]", "[v4+ styles]", "[v4 styles]"})
+ASS_COLUMNS = ("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text")
+
+
+class Cue(NamedTuple):
+    """Plain text that one voice says, or that is shown, in `[start_s, end_s)` of the file's own clock."""
+
+    start_s: float
+    end_s: float
+    text: str
+    speaker: str | None = None
+
+
+def parse_cues(text: str) -> Iterator[Cue]:
+    """Yield the cues of a file in its order; the text itself tells which format it is.
+
+    Raises:
+        ValueError: it is in none of these formats, or an event of ASS cannot be read.
+    """
+    lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if text.lstrip("\ufeff \r\n").startswith("WEBVTT"):
+        return _vtt_cues(lines)
+    if any(line.strip().lower() in ASS_HEADINGS for line in lines):
+        return _ass_cues(lines)
+    return _srt_cues(lines)
+
+
+def _srt_cues(lines: Sequence[str]) -> Iterator[Cue]:
+    """Yield the cues of SRT: a line with two times begins one, whatever stands around it."""
+    found = [(number, stamps) for number, line in enumerate(lines) if len(stamps := TIME.findall(line)) == 2]
+    if not found:
+        raise ValueError("no line with two times")
+    ends = [number for number, _ in found[1:]]
+    for (number, (start, end)), until in zip(found, [*ends, None], strict=True):
+        body = lines[number + 1 : until]
+        if until is not None:
+            body = _without_number(body)
+        for speaker, words in srt_voices("\n".join(body)):
+            yield Cue(_seconds(start), _seconds(end), words, speaker)
+
+
+def _without_number(body: Sequence[str]) -> Sequence[str]:
+    """Take the number of the next cue off the end of a cue's lines; a number alone in the first line is its text."""
+    last = len(body) - 1
+    while last > 0 and not body[last].strip():
+        last -= 1
+    return body[:last] if last > 0 and re.fullmatch(r"\s*\d+\s*", body[last]) else body
+
+
+def _vtt_cues(lines: Sequence[str]) -> Iterator[Cue]:
+    """Yield the cues of WebVTT, without its notes, styles, regions and the names of cues."""
+    for block in _blocks(lines):
+        timing = next((i for i, line in enumerate(block) if "-->" in line), None)
+        if timing is None or block[0].startswith("NOTE"):
+            continue
+        stamps = VTT_TIME.findall(block[timing])
+        if len(stamps) < 2:
+            continue
+        for speaker, words in split_voices("\n".join(block[timing + 1 :])):
+            yield Cue(_seconds(stamps[0]), _seconds(stamps[1]), words, speaker)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Group lines that no empty line separates."""
+    block: list[str] = []
+    for line in [*lines, ""]:
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield block
+            block = []
+
+
+def _ass_cues(lines: Sequence[str]) -> Iterator[Cue]:
+    """Yield the events of ASS or SSA that are text: no comments, no drawings."""
+    columns: Sequence[str] = ASS_COLUMNS
+    for number, line in enumerate(lines, 1):
+        kind, _, rest = line.strip().partition(":")
+        if kind == "Format" and "start" in (names := [name.strip().lower() for name in rest.split(",")]):
+            columns = names if {"end", "text"} <= set(names) and names[-1] == "text" else ASS_COLUMNS
+        elif kind == "Dialogue":
+            fields = dict(zip(columns, rest.strip().split(",", len(columns) - 1), strict=False))
+            start, end = (TIME.fullmatch(fields.get(name, "").strip()) for name in ("start", "end"))
+            if not start or not end:
+                raise ValueError(f"line {number} has no two times")
+            if words := ass_text(fields.get("text", "")):
+                speaker = fields.get("name", "").strip() or None
+                yield Cue(_seconds(start.groups()), _seconds(end.groups()), words, speaker)
+
+
+def _seconds(stamp: Sequence[str]) -> float:
+    """Convert hours (or none), minutes, seconds and the digits behind the point."""
+    hours, minutes, seconds, fraction = stamp
+    whole_s = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
+    return (whole_s * 1000 + int(fraction.ljust(3, "0"))) / 1000
+
+
+# Text of one subtitle cue without its markup: by the rules of ASS for ASS, of SRT and WebVTT for these.
+#
+# Every pass is linear in the length of the text, whatever it holds: no pattern here looks past the next bracket.
+
+# Tags that players know, of WebVTT (W3C, section 3.2) and of SRT (no standard; what FFmpeg and VLC take).
+NAMES = "b|i|u|s|font|em|strong|strike|span|br|c|v|lang|ruby|rt"
+TAG = re.compile(rf"</?(?:{NAMES})(?:[.\s/][^<>]*)?>|<(?:\d+:)?\d\d:\d\d[.,]\d\d\d>", re.IGNORECASE)
+BREAK = re.compile(r"<br(?:[\s/][^<>]*)?>", re.IGNORECASE)
+VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]*)>")  # WebVTT: <v.loud Mary>
+# No number is longer than Python reads.
+ENTITY = re.compile(r"&(?:#\d{1,7}(?!\d)|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?")
+# Codes of ASS for place and style that SRT files carry as well, because most players follow them there: {\an8}.
+SRT_CODE = re.compile(r"\{\\(?:(?:an?|[biusq]|[kK][fo]?|f(?:s|r[xyz]?)|bord|shad|blur|be)-?[\d.]|[1-4]?(?:c|a|alpha)&"
+                      r"|(?:pos|move|fade?|org|i?clip)\()[^{}]*\}")  # fmt: skip
+DRAWING = re.compile(r"\\p(\d+)")
+
+
+def srt_voices(text: str) -> Iterator[tuple[str | None, str]]:
+    """Split a cue of SRT as `split_voices` does; codes of place and style in braces go, other text in braces stays."""
+    return split_voices(SRT_CODE.sub("", text))
+
+
+def split_voices(text: str) -> Iterator[tuple[str | None, str]]:
+    """Split a cue of WebVTT into (speaker, plain text) of each voice; leaves out empty text.
+
+    Known tags are removed and entities resolved; unknown tags, braces and backslashes are text.
+    """
+    opening, *voices = VOICE.split(text)
+    for speaker, words in [("", opening), *zip(voices[::2], voices[1::2], strict=True)]:
+        plain = tidy(_resolve(TAG.sub("", BREAK.sub("\n", words))))
+        if plain:
+            yield _resolve(speaker).strip() or None, plain
+
+
+def ass_text(text: str) -> str:
+    """Strip the text of an ASS or SSA event of override blocks and drawings; its codes for breaks become these.
+
+    A brace without its partner is text, and so is one after a backslash, as in libass.
+    """
+    shown: list[str] = []
+    position, drawing = 0, False
+    while (opening := text.find("{", position)) >= 0:
+        escaped = text[opening - 1 : opening] == "\\"
+        closing = opening if escaped else text.find("}", opening)
+        if closing < 0:
+            break
+        if not drawing:
+            shown.append(text[position : opening - 1] + "{" if escaped else text[position:opening])
+        if modes := DRAWING.findall(text, opening, closing):
+            drawing = modes[-1].strip("0") != ""
+        position = closing + 1
+    if not drawing:
+        shown.append(text[position:])
+    plain = "".join(shown)
+    for code, meaning in ((r"\N", "\n"), (r"\n", "\n"), (r"\h", " "), (r"\}", "}")):
+        plain = plain.replace(code, meaning)
+    return tidy(plain)
+
+
+def tidy(text: str) -> str:
+    """Strip each line of white space; empty lines go, and spaces that do not break become ordinary ones."""
+    return "\n".join(line.strip() for line in text.replace("\xa0", " ").splitlines() if line.strip())
+
+
+def _resolve(text: str) -> str:
+    return ENTITY.sub(lambda match: html.unescape(match.group()), text)
+
+
+# Decode text of unknown encoding.
+
+SAMPLE_BYTES = 1 << 18
+MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"),
+         (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))  # fmt: skip
+"""Byte order marks and what they say; that of UTF-32 begins like that of UTF-16."""
+WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+ALWAYS_THERE = ("-->", "WEBVTT", "Dialogue:")
+"""Every subtitle file holds one of these."""
+
+
+def decode_text(data: bytes) -> str:
+    """Decode a subtitle file's bytes: by a byte order mark, else as UTF-8, else in the likeliest encoding.
+
+    UTF-16 and UTF-32 without a mark are known by what every subtitle file holds. Of encodings that are equally likely
+    it is Windows-1252, the commonest; likelihood is charset-normalizer's, by the first 256 KiB.
+    """
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    if b"\0" in data[:SAMPLE_BYTES] and (text := _wide_text(data)) is not None:
+        return text
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode(_likeliest(data), errors="replace")
+
+
+def _wide_text(data: bytes) -> str | None:
+    """Decode UTF-16 or UTF-32 without a byte order mark; None if it is neither."""
+    for encoding in WIDE:
+        text = data.decode(encoding, errors="replace")
+        if any(word in text for word in ALWAYS_THERE):
+            return text
+    return None
+
+
+def _likeliest(data: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    sample = data
+    if len(data) > SAMPLE_BYTES:  # whole lines: a character that is cut in half would rule its encoding out
+        sample = data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1 or SAMPLE_BYTES]
+    matches = from_bytes(sample)
+    best = matches.best()
+    if best is None:
+        return "cp1252"
+    ties = {match.encoding for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)}
+    return "cp1252" if "cp1252" in ties else best.encoding

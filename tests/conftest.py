@@ -100,7 +100,7 @@ def benchmarks() -> Path:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three drawn films of half a minute with `questions.jsonl`: `kinodex sample films --hours 0.02 --seed 3`."""
-    from jobs.synthetic.sample import sample
+    from kinodex.sketch.sample import sample
 
     return made_once(tmp_path_factory, "films", lambda folder: sample(folder, hours=0.02, seed=3))
 
@@ -108,9 +108,9 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of these films in the built-in space, ingested once; tests that change one make their own."""
-    from jobs.ingest.config import IngestConfig
-    from jobs.ingest.run import run_ingest
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
 
     def ingest(place: Path) -> None:
         report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place))

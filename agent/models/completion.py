@@ -7,14 +7,17 @@ reasoning models behind some of them put the whole reply where their thoughts be
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from agent.errors import InvalidReply
-from agent.models.structured_output import json_values
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import Message
+from kinodex.agent.protocol import R, Reply, Request, after_thought
+from kinodex.agent.replies import REASONING, Schema, flat_call, strict_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +162,243 @@ def _call_as_json(name: str, arguments: object) -> str:
 def _without_surrogates(text: str) -> str:
     """Replace lone surrogates: they pass through JSON, but cannot be sent again or written to a file."""
     return text.encode(errors="replace").decode()
+
+
+# Typed replies of language models: request a schema, parse completions, and parse replies without guessing.
+#
+# The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the
+# lower two rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a
+# function with the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way:
+# JSON is searched for leniently and validated strictly; a reply that fits nothing is shown to the model again with
+# its problem. What is beyond doubt is read: line breaks within a text, a comma before a bracket, Python's quotes and
+# words, an object in a list. Nothing is repaired: repairing completes a reply that was cut off, and picks one of
+# several.
+
+Rung = Literal["json_schema", "json_object", "text"]
+NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
+
+SHOWN_PROBLEMS = 3
+LONGEST_PROBLEM = 400
+"""Characters of a complaint."""
+REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
+
+
+def response_format(rung: Rung, name: str, schema: Schema) -> dict[str, object] | None:
+    """The parameter `response_format` of a request; None on the lowest rung."""
+    if rung == "json_schema":
+        return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+    return {"type": "json_object"} if rung == "json_object" else None
+
+
+def tool_parameters(tools: Sequence[type[BaseModel]], choice: str = "required") -> dict[str, object]:
+    """The parameters of a request that offer some tools; `choice` is that of `Request.tool_choice`."""
+    named = {"type": "function", "function": {"name": choice}}
+    return {
+        "tools": [_function_schema(tool) for tool in tools],
+        "tool_choice": choice if choice in ("required", "none") else named,
+        "parallel_tool_calls": False,
+    }
+
+
+def _function_schema(tool: type[BaseModel]) -> dict[str, object]:
+    """A tool as a function: its name is the value of its field `tool`, its description the class's docstring."""
+    [name] = get_args(tool.model_fields["tool"].annotation)
+    schema = strict_schema(tool)
+    properties = {field: each for field, each in schema["properties"].items() if field != "tool"}
+    parameters = {**schema, "properties": properties, "required": list(properties)}
+    parameters.pop("description", None)
+    function = {"name": name, "description": tool.__doc__, "parameters": parameters, "strict": True}
+    return {"type": "function", "function": function}
+
+
+def schema_request(schema: Schema) -> str:
+    """The schema in words, for servers that cannot be bound to it."""
+    written = json.dumps(schema, separators=(",", ":"))
+    return f"Reply with one JSON object and nothing else. It must fit this JSON schema:\n{written}"
+
+
+def reply_schema(request: Request[R], *, reasoning: bool = True, joint: bool = False) -> Schema:
+    """The schema that a reply is written by; with `joint` that of all requests of a run, where they have one."""
+    shared = request.joint() if joint else None
+    return request.schema(reasoning=reasoning) if shared is None else shared.schema(reasoning=reasoning)
+
+
+def repair_messages(request: Request[R], reasoning: bool = True, joint: bool = False) -> list[Message]:
+    """Messages that show a model its own reply and its problem."""
+    demand = f"That reply cannot be used: {request.complaint}\nGive the whole reply again"
+    demand += REPEAT_FORMS[request.form]
+    if request.form != "text":
+        demand += schema_request(reply_schema(request, reasoning=reasoning, joint=joint))
+    return [{"role": "assistant", "content": request.bad_reply}, {"role": "user", "content": demand}]
+
+
+def parse_reply(text: str, request: Request[R]) -> tuple[R | None, str | None]:
+    """Parse and check what a model wrote: the reply, or one line with the problem."""
+    if not text.strip():
+        return None, "empty"
+    try:
+        return (parse_text if request.form == "text" else parse_json)(text, request), None
+    except InvalidReply as error:
+        return None, _one_line(str(error))
+
+
+def _one_line(problem: str) -> str:
+    """A problem as one line of a length that can be shown to a model again: it may quote the reply."""
+    line = " ".join(problem.split())
+    return line if len(line) <= LONGEST_PROBLEM else f"{line[: LONGEST_PROBLEM - 3]}..."
+
+
+def parse_text(text: str, request: Request[R]) -> R:
+    """Parse a reply that is not JSON; raises `InvalidReply` if it does not fit or fails the request's check."""
+    reply = request.Reply.from_text(text.strip())
+    request.check(reply)
+    return reply
+
+
+def parse_json(text: str, request: Request[R]) -> R:
+    """Find the one reply in `text` that fits the request's schema and passes its check, as JSON or in plain words.
+
+    Raises `InvalidReply` with the problem in one line: no JSON, broken JSON, a misfit, or several replies
+    that differ.
+    """
+    problem = "there is no JSON in it"
+    fitting: list[R] = []
+    values, joint = list(json_values(text)), request.joint()
+    if not any(_is_object(value) for value in values):
+        reply = request.in_words(after_thought(text))
+        if reply is not None:
+            return reply
+    for value in values:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+            own = value if joint is None else joint.reply(value)
+            reply = request.interpret(_validated(request.Reply, flat_call(own)))
+            request.check(reply)
+        except UnicodeEncodeError:
+            problem = "it holds an escape that is half a character"
+        except ValidationError as error:
+            problem = _first_misfits(error)
+        except InvalidReply as error:
+            problem = str(error)
+        else:
+            if not any(_same(reply, each) for each in fitting):
+                fitting.append(reply)
+    if len(fitting) > 1:
+        raise InvalidReply(f"it holds {len(fitting)} different replies; give one")
+    if not fitting:
+        raise InvalidReply(problem)
+    return fitting[0]
+
+
+def _is_object(value: object) -> bool:
+    """True for an object of JSON, and for a list of them."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+
+
+def _validated(reply: type[R], value: object) -> R:
+    """Validate a value, or the one object of a list where a list is no reply."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        try:
+            return reply.model_validate(value)
+        except ValidationError:
+            return reply.model_validate(value[0])
+    return reply.model_validate(value)
+
+
+def _same(one: Reply, other: Reply) -> bool:
+    """True if two replies say the same, whatever their reasons."""
+    return one.model_dump(exclude={REASONING}) == other.model_dump(exclude={REASONING})
+
+
+def json_values(text: str) -> Iterator[object]:
+    """Every outermost object and array of JSON in a text, in order, with any text around them.
+
+    The thoughts of a reasoning model before "</think>" are left out. Raises `InvalidReply` at JSON that
+    breaks off: the values inside it are parts of a reply, not a reply.
+    """
+    text = after_thought(text)
+    at = 0
+    while (at := _next_opening(text, at)) < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            end = _closing(text, at)
+            if _OBJECT.match(text, at):
+                value, at = _loosely(text[at:end], error), end
+            # A quote right after the bracket opens a text that never ends.
+            elif text[at + 1 : error.pos].strip() or text[error.pos : error.pos + 1] == '"':
+                raise _malformed(error) from error
+            else:
+                at += 1  # a bracket of prose, not of JSON
+                continue
+        except (RecursionError, ValueError) as error:
+            raise InvalidReply("its JSON is nested too deeply or holds a number of thousands of digits") from error
+        yield value
+
+
+def _loosely(text: str, error: json.JSONDecodeError) -> object:
+    """Decode an object with commas before brackets, or with the quotes and words of Python."""
+
+    def as_json(match: re.Match[str]) -> str:
+        token = match[0]
+        if token[0] in "'“":
+            inner = re.sub(r"\\(['“”])", r"\1", token[1:-1])
+            return '"' + re.sub(r'(?<!\\)"', r'\\"', inner) + '"'
+        return _WORDS_OF_PYTHON.get(token, "" if token[0] == "," else token)
+
+    try:
+        return _DECODER.decode(_TOKEN.sub(as_json, text))
+    except json.JSONDecodeError:
+        raise _malformed(error) from error
+
+
+def _closing(text: str, start: int) -> int:
+    """The place after the bracket that closes the one at `start`, or the end of the text."""
+    depth = 0
+    for match in _TOKEN.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
+        if depth == 0 and match[0] in "}]":
+            return match.end()
+    return len(text)
+
+
+def _malformed(error: json.JSONDecodeError) -> InvalidReply:
+    return InvalidReply(f"its JSON breaks off or is malformed: {error.msg} at character {error.pos}")
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose keys stand once, whatever their case; JSON would take the last value in silence."""
+    given: dict[str, object] = {}
+    for name, value in pairs:
+        if given.setdefault(name.casefold(), value) != value:
+            raise InvalidReply(f"it gives {name[:60]!r} twice, with different values")
+    return dict(pairs)
+
+
+def _refuse_constant(name: str) -> object:
+    raise InvalidReply(f"it holds {name}, which is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_doubles, strict=False)
+_OBJECT = re.compile(r"\{\s*[\"'“]|\[\s*\{")
+"""The beginning of an object with names, or of a list of objects."""
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|“(?:[^”\\]|\\.)*”|,(?=\s*[}\]])|[{}\[\]]|\b(?:None|True|False)\b',
+    re.DOTALL,
+)
+_WORDS_OF_PYTHON = {"None": "null", "True": "true", "False": "false"}
+
+
+def _next_opening(text: str, start: int) -> int:
+    found = [at for at in (text.find("{", start), text.find("[", start)) if at >= 0]
+    return min(found, default=len(text))
+
+
+def _first_misfits(error: ValidationError) -> str:
+    """The first few misfits with their paths: "segments.0.score: Input should be ..."."""
+    misfits = [
+        f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg'].removeprefix('Value error, ')}"
+        for each in error.errors()
+    ]
+    more = len(misfits) - SHOWN_PROBLEMS
+    return "; ".join(misfits[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

@@ -7,7 +7,9 @@ repeat a request that a spent quota refused, and do not repeat one that got an a
 from __future__ import annotations
 
 import asyncio
+import base64
 import email.utils
+import io
 import json
 import logging
 import math
@@ -17,25 +19,194 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from agent.core.work_clock import held
-from agent.models import provider_errors, refusals
-from agent.models.accepted_form import AcceptedForm, CompletionRequest
-from agent.models.completion import Completion, parse_completion
-from agent.models.contact_sheets import FittedMessages, count_pictures
-from agent.models.role_config import Role, api_key
-from index.redact import redact
+from kinodex.agent.limits import held
+from kinodex.agent.models import provider_errors
+from kinodex.agent.models import provider_errors as refusals
+from kinodex.agent.models.completion import (
+    NEXT_RUNG,
+    Completion,
+    Rung,
+    parse_completion,
+    response_format,
+    schema_request,
+    tool_parameters,
+)
+from kinodex.agent.models.roles import Role, api_key
+from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url
+from kinodex.agent.replies import Schema, strict_schema
+from kinodex.index.text import redact
 
 if TYPE_CHECKING:
     import ssl
 
     import openai
+    from PIL import Image, ImageFont
     from tenacity import RetryCallState
 
-    from agent.errors import ModelError
+    from kinodex.agent.errors import ModelError
+
+# Contact sheets: several pictures as numbered tiles of one, for servers that take fewer pictures than a request has.
+#
+# The rule: the pictures are dealt out in their order to as many sheets as the server takes pictures, at most
+# `MAX_TILES`
+# on each. What does not fit even so is left out evenly: the first and the last picture stay. A sheet stands where its
+# first picture stood, after a text that says which tile is which frame; each tile has its number and label drawn above
+# it.
+
+MAX_TILES = 16
+SHEET_SIDE_PX = 1536
+"""The longest side of a sheet: OpenAI's and Qwen's models read about that much."""
+STRIP_PX, GAP_PX = 24, 4
+FONT_PX = 16
+LABEL_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMessages:
+    """Messages with no more pictures than a server takes, the number of sheets in them, and of frames left out."""
+
+    messages: list[Message]
+    sheets: int = 0
+    left_out: int = 0
+
+
+class _Place(NamedTuple):
+    message: int
+    part: int
+
+
+def count_pictures(messages: Sequence[Message]) -> int:
+    """Count the pictures in chat messages."""
+    return len(_places(messages))
+
+
+def fit_pictures(messages: Sequence[Message], most: int) -> FittedMessages:
+    """Put the pictures of messages on at most `most` sheets, if they are more; `most` is at least 1."""
+    places = _places(messages)
+    if len(places) <= most:
+        return FittedMessages(list(messages))
+    kept = _evenly(places, most * MAX_TILES)
+    groups = _deal(kept, most)
+    replaced: dict[_Place, list[Part]] = {place: [] for place in places}
+    for number, group in enumerate(groups, start=1):
+        title = f"sheet {number} of {len(groups)}" if len(groups) > 1 else "one picture"
+        replaced[group[0]] = _sheet_parts([_picture(messages, place) for place in group], title)
+    fitted = [
+        _rewrite(message, {place.part: parts for place, parts in replaced.items() if place.message == number})
+        for number, message in enumerate(messages)
+    ]
+    return FittedMessages(fitted, sum(len(group) > 1 for group in groups), len(places) - len(kept))
+
+
+def _places(messages: Sequence[Message]) -> list[_Place]:
+    return [
+        _Place(number, at)
+        for number, message in enumerate(messages)
+        if isinstance(content := message["content"], list)
+        for at, part in enumerate(content)
+        if "image_url" in part
+    ]
+
+
+def _evenly(places: Sequence[_Place], most: int) -> list[_Place]:
+    """At most so many places, at equal distances, the first and the last among them."""
+    if len(places) <= most:
+        return list(places)
+    step = (len(places) - 1) / max(1, most - 1)
+    return [places[round(number * step)] for number in range(most)]
+
+
+def _deal(places: Sequence[_Place], sheets: int) -> list[Sequence[_Place]]:
+    """Consecutive groups of sizes that differ by one at most."""
+    cuts = [round(number * len(places) / sheets) for number in range(sheets + 1)]
+    return [places[start:end] for start, end in pairwise(cuts) if end > start]
+
+
+class _Labelled(NamedTuple):
+    label: str
+    image: Mapping[str, str]
+
+
+def _picture(messages: Sequence[Message], place: _Place) -> _Labelled:
+    content: Any = messages[place.message]["content"]
+    return _Labelled(_label(content, place.part), content[place.part]["image_url"])
+
+
+def _label(content: Sequence[Mapping[str, Any]], at: int) -> str:
+    """The text right before a picture, if it is a label: one short line."""
+    text = str(content[at - 1].get("text", "")) if at else ""
+    return text if 0 < len(text) <= LABEL_CHARACTERS and "\n" not in text else ""
+
+
+def _rewrite(message: Message, replaced: Mapping[int, list[Part]]) -> Message:
+    """A message with other parts in the place of some pictures and their labels."""
+    content: Any = message["content"]
+    if not replaced:
+        return message
+    labels = {at - 1 for at in replaced if _label(content, at)}
+    parts: list[Part] = []
+    for at, part in enumerate(content):
+        if at not in labels:
+            parts += replaced.get(at, [part])
+    return {**message, "content": parts}
+
+
+def _sheet_parts(pictures: Sequence[_Labelled], title: str) -> list[Part]:
+    """The text and picture of one sheet; a single picture stays as it is."""
+    labels = [picture.label or f"picture {number}" for number, picture in enumerate(pictures, start=1)]
+    if len(pictures) == 1:
+        return [{"type": "text", "text": labels[0]}, {"type": "image_url", "image_url": dict(pictures[0].image)}]
+    tiles = "; ".join(f"tile {number} is {label}" for number, label in enumerate(labels, start=1))
+    text = f"{title} with {len(pictures)} frames as tiles, by rows, each under its number and label: {tiles}"
+    detail = {"detail": "high"} if any("detail" in picture.image for picture in pictures) else {}
+    image = {"url": data_url(draw_sheet([_decode(picture.image["url"]) for picture in pictures], labels)), **detail}
+    return [{"type": "text", "text": text}, {"type": "image_url", "image_url": image}]
+
+
+def _decode(url: str) -> bytes:
+    return base64.b64decode(url.partition(",")[2])
+
+
+def draw_sheet(jpegs: Sequence[bytes], labels: Sequence[str]) -> bytes:
+    """Draw pictures as tiles of one JPEG, by rows, each under its number and label; no side over `SHEET_SIDE_PX`."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    columns = math.ceil(math.sqrt(len(jpegs)))
+    rows = math.ceil(len(jpegs) / columns)
+    tiles = [_tile(jpeg, SHEET_SIDE_PX // columns - GAP_PX, SHEET_SIDE_PX // rows - STRIP_PX) for jpeg in jpegs]
+    width, height = max(tile.width for tile in tiles) + GAP_PX, max(tile.height for tile in tiles) + STRIP_PX
+    sheet = Image.new("RGB", (columns * width, rows * height), "black")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_PX)
+    for number, (tile, label) in enumerate(zip(tiles, labels, strict=True)):
+        left, top = number % columns * width, number // columns * height
+        draw.text((left + 4, top + 2), _fitting(f"{number + 1}: {label}", width - 2 * GAP_PX, font), "white", font)
+        sheet.paste(tile, (left, top + STRIP_PX))
+    encoded = io.BytesIO()
+    sheet.save(encoded, "JPEG", quality=JPEG_QUALITY)
+    return encoded.getvalue()
+
+
+def _fitting(text: str, width_px: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
+    """As much of a text's beginning as fits above a tile; the message says the whole label."""
+    while font.getlength(text) > width_px and text:
+        text = text[:-1]
+    return text
+
+
+def _tile(jpeg: bytes, width_px: int, height_px: int) -> Image.Image:
+    """A picture, scaled down to fit; never up."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(jpeg)) as picture:
+        tile = picture.convert("RGB")
+    tile.thumbnail((width_px, height_px))
+    return tile
+
 
 T = TypeVar("T")
 Send = Callable[[dict[str, object]], Awaitable[object]]
@@ -270,3 +441,142 @@ def _warn(role: Role, state: RetryCallState) -> None:
         role.attempts,
         state.upcoming_sleep,
     )
+
+
+# The form of requests that a server accepts: learned from its refusals, once for each process.
+#
+# Schemas, tools and parameters that it does not know are left out or rewritten, and pictures over its limit become
+# contact sheets. What kinodex never sends needs no learning: no system message, and no two messages of one speaker.
+
+MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
+DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
+
+REPLY_SHARE = 1 / 4
+"""The share of a context that is kept for the reply at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """A request for one completion, before it is written as the endpoint wants it."""
+
+    messages: list[Message]
+    reply: type[BaseModel]
+    temperature: float
+    form: Literal["json", "text", "tools"] = "json"
+    tools: tuple[type[BaseModel], ...] = ()
+    schema: Schema | None = None
+    """That of the reply, bound by a request's inputs; None: that of its class."""
+
+    tool_choice: str = "required"
+    schema_name: str = ""
+    """That of the schema; "": that of the reply's class."""
+
+    @property
+    def reply_schema(self) -> Schema:
+        """The schema that a reply has to fit."""
+        return strict_schema(self.reply) if self.schema is None else self.schema
+
+
+class AcceptedForm:
+    """Forms that the server of a role accepts, as far as they are known."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.rung: Rung = "json_schema"
+        self.supports_tools = True
+        self.images = role.images
+        """The most pictures of a request; None while no request had too many."""
+        self.context_tokens = role.context_tokens
+        """What the model can hold; None while it is not known."""
+        self._dropped: set[str] = set()
+
+    def fit(self, request: CompletionRequest) -> FittedMessages:
+        """Write the messages of a request: with the schema in words where the server is not bound to it."""
+        messages = request.messages
+        if self.rung != "json_schema" and request.form != "text" and not self._offers_tools(request):
+            messages = [append_text(messages[0], schema_request(request.reply_schema)), *messages[1:]]
+        return fit_pictures(messages, self.images) if self.images else FittedMessages(messages)
+
+    def _offers_tools(self, request: CompletionRequest) -> bool:
+        return bool(request.tools) and self.supports_tools
+
+    @property
+    def reply_tokens(self) -> int:
+        """The most tokens of a reply: the role's, but no more than its share of a short context."""
+        most = self.role.max_tokens
+        return most if self.context_tokens is None else max(1, min(most, int(REPLY_SHARE * self.context_tokens)))
+
+    def limit_context(self, tokens: int) -> None:
+        """Remember that the model holds no more than so many tokens."""
+        if self.context_tokens is None or tokens < self.context_tokens:
+            self.context_tokens = tokens
+            change = f"a reply has {self.reply_tokens:,} at most, and what a longer request quotes is shortened"
+            self._warn(f"holds {tokens:,} tokens; {change}")
+
+    def parameters(self, request: CompletionRequest) -> dict[str, object]:
+        """Write the other fields of a request's body."""
+        role = self.role
+        second_name = self.reply_tokens if MAX_TOKENS in self._dropped else None
+        parameters: dict[str, object] = {
+            MAX_TOKENS: self.reply_tokens,
+            MAX_COMPLETION_TOKENS: second_name,
+            "temperature": request.temperature,
+            "seed": role.seed,
+        }
+        if self._offers_tools(request):
+            parameters |= tool_parameters(request.tools, request.tool_choice)
+        elif request.form != "text":
+            name = request.schema_name or request.reply.__name__
+            parameters["response_format"] = response_format(self.rung, name, request.reply_schema)
+        dropped = self._dropped
+        sent = {name: value for name, value in parameters.items() if value is not None and name not in dropped}
+        return {**sent, **role.extra}
+
+    def lesson(
+        self, error: openai.APIStatusError, sent: dict[str, object], messages: list[Message]
+    ) -> Callable[[], None] | None:
+        """A function that changes what is sent from now on because of a refusal; None if nothing would help."""
+        if (
+            provider_errors.is_money_spent(error)
+            or provider_errors.is_filtered(error)
+            or provider_errors.is_context_spent(error)
+        ):
+            return None
+        pictures = count_pictures(messages)
+        most = provider_errors.most_images(error, pictures)
+        if most is not None:
+            return partial(self._show_fewer, most) if most else None
+        own, form = self.role.extra, sent.get("response_format")
+        if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
+            return partial(self._step_down, cast(Rung, form["type"]))
+        name = provider_errors.rejected_parameter(
+            error, [name for name in DROPPABLE if name in sent and name not in own]
+        )
+        if name is not None:
+            return partial(self._drop, name)
+        if "tools" in sent and "tools" not in own and provider_errors.rejects_tools(error):
+            return self._do_without_tools
+        return None
+
+    def _show_fewer(self, most: int) -> None:
+        if self.images is None or most < self.images:
+            self.images = most
+            self._warn(f"takes {most} pictures in a request; showing more frames as contact sheets")
+
+    def _step_down(self, refused: Rung) -> None:
+        if self.rung == refused:  # else another request was refused before
+            self.rung = NEXT_RUNG[refused]
+            self._warn(f"takes no {refused}; asking for {self.rung}")
+
+    def _drop(self, name: str) -> None:
+        if name not in self._dropped:
+            self._dropped.add(name)
+            self._warn(f"takes no {name}; asking without")
+
+    def _do_without_tools(self) -> None:
+        if self.supports_tools:
+            self.supports_tools = False
+            self._warn("takes no tools; asking for JSON")
+
+    def _warn(self, change: str) -> None:
+        log.warning("%s at %s %s", self.role.model, self.role.host, change)

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agent.errors import (
+from kinodex.agent.errors import (
     AllRejected,
     ContextSpent,
     ModelError,
@@ -18,9 +20,8 @@ from agent.errors import (
     ModelUnreachable,
     NoCompletion,
 )
-from agent.models import refusals
-from agent.models.role_config import Role
-from index.redact import redact
+from kinodex.agent.models.roles import Role
+from kinodex.index.text import redact
 
 if TYPE_CHECKING:
     import openai
@@ -43,7 +44,7 @@ def is_transient(error: BaseException) -> bool:
 
     if isinstance(error, openai.APIStatusError):
         passes = error.status_code in TRANSIENT or error.status_code >= 500
-        return passes and not refusals.is_money_spent(error) and not refusals.is_context_spent(error)
+        return passes and not is_money_spent(error) and not is_context_spent(error)
     return isinstance(error, (openai.APIConnectionError, NoCompletion))
 
 
@@ -53,11 +54,11 @@ def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str]
     `models` are those that the server lists, if it was asked; `images` is the number of pictures that were sent.
     """
     host, model, status = role.host, role.model, error.status_code
-    message = clip(f"{status}: {refusals.server_message(error)}", role).rstrip(": ")
-    if refusals.is_money_spent(error):
+    message = clip(f"{status}: {server_message(error)}", role).rstrip(": ")
+    if is_money_spent(error):
         account = f"the account of {role.key_env}" if role.key_env else "the account"
         return AllRejected(f"{host} wants to be paid ({message}); add credit to {account}, or use another key")
-    if status in (401, 403) and not refusals.is_filtered(error):
+    if status in (401, 403) and not is_filtered(error):
         credentials = f"the key in {role.key_env}" if role.key_env else "a request without a key"
         kind = AllRejected if status == 401 else ModelRejected  # 403: some gateways use it for content
         return kind(f"{host} refuses {credentials} ({message}); check the key and what it may use")
@@ -69,23 +70,23 @@ def status_error(role: Role, error: openai.APIStatusError, models: Sequence[str]
 def _content_error(role: Role, error: openai.APIStatusError, message: str, images: int) -> ModelError | None:
     """Explain what the server objects to in the request's content: its filter, its pictures, its length."""
     host, model = role.host, role.model
-    if refusals.is_filtered(error):
+    if is_filtered(error):
         return ModelRejected(f"a filter at {host} refuses this request ({message}); others may pass, or another model")
-    if refusals.most_images(error, images) == 0:
+    if most_images(error, images) == 0:
         todo = f"give the roles that see a model with vision, or ask an agent that reads: {READERS}"
         return ModelRejected(f"{model!r} at {host} takes no pictures ({message}); {todo}")
-    if refusals.is_context_spent(error):
+    if is_context_spent(error):
         todo = f"lower the role's max_tokens ({role.max_tokens}) or image_side_px ({role.image_side_px}), show fewer"
         todo += " frames (`kinodex agents` lists the parameters), or serve the model with a longer context"
         what = f"the request and its reply are longer than {model!r} at {host} can hold ({message}); {todo}"
-        return ContextSpent(what, refusals.context_limit(error))
+        return ContextSpent(what, context_limit(error))
     if error.status_code == 413:
         return ModelRejected(f"{host} finds the request too large ({message}); lower the role's image_side_px")
     return None
 
 
 def _other_error(role: Role, error: openai.APIStatusError, message: str) -> ModelError:
-    host, model, said = role.host, role.model, refusals.all_words(error)
+    host, model, said = role.host, role.model, all_words(error)
     if error.status_code == 404 and "model" not in said:
         return AllRejected(f"{role.place} offers no chat completions ({message}); it usually ends in /v1")
     if error.status_code == 404:
@@ -126,3 +127,171 @@ def connection_error(role: Role, error: openai.APIConnectionError) -> ModelUnrea
 def no_completion(role: Role, body: object) -> NoCompletion:
     """Explain that a server answered with success, but not with a chat completion."""
     return NoCompletion(f"{role.place} sent no chat completion but {clip(body, role)}; it usually ends in /v1")
+
+
+# Causes of refusals: what a server objects to, read from its own words wherever in the body they stand.
+#
+# Servers agree on no error codes, nor on a place for the reason: OpenAI has `error.message`, LM Studio a bare string,
+# FastAPI `detail`, and gateways nest the body of the server behind them as text. So the whole body is read, without
+# what
+# it quotes of the request. All words stand in the tables of this module; tests hold a recorded body of a real server
+# for
+# each (tests/data/server_refusals.json).
+
+INVALID_REQUEST = frozenset({400, 422})
+ABOUT_THE_REQUEST = frozenset({*INVALID_REQUEST, 404, 413, 415, 500, 501})
+"""Statuses of an objection to the request itself. Some servers report their own failure at what they do not know."""
+NO_MONEY = ("insufficient_quota", "insufficient balance")
+# A value over a limit names its parameter too, but leaving the parameter out would hide the mistake.
+LIMIT_WORDS = ("too large", "too long", "too many", "at most", "less than", "context length", "maximum")
+FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json schema", "grammar", "structured output")
+TOOL_WORDS = ("tool", "function")
+NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
+NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any variant", "be a string", "a string at")
+"""Said of a request with pictures by a server or model that takes none."""
+FEWER_IMAGES_WORDS = ("too many images", "at most", "single image")
+CONTEXT_WORDS = ("context length", "context size", "prompt is too long", "number of tokens allowed")
+FILTER_WORDS = ("content_filter", "content management policy")
+QUOTED = frozenset({"input", "ctx", "url", "failed_generation", "user_id"})
+"""Keys of values that are the request's own, or beside the point."""
+SAYS_NOTHING = "provider returned error"
+_COUNT = re.compile(r"(?:at most|max is|up to)\s+(\d+)")
+_LIMIT = re.compile(r'(?:context (?:length|size)|tokens allowed)[^0-9]{0,20}(\d+)|> (\d+) maximum|"n_ctx": (\d+)')
+_DEPTH = 6
+
+
+def hidden_error(answer: object, url: str) -> openai.APIStatusError | None:
+    """The refusal in a body that was sent with success: `{"error": {"code": 400, ...}}`; None if it is none."""
+    import httpx2
+    import openai
+
+    error = answer.get("error") if isinstance(answer, Mapping) else None
+    status = error.get("code") if isinstance(error, Mapping) else None
+    if not isinstance(status, int) or not 400 <= status < 600:
+        return None
+    response = httpx2.Response(status, request=httpx2.Request("POST", url))
+    return openai.APIStatusError(f"Error code: {status}", response=response, body=error)
+
+
+def server_message(error: openai.APIStatusError) -> str:
+    """The server's own words in one line, most telling first; empty for a web page, which says nothing."""
+    body = error.body
+    if isinstance(body, str) and body.lstrip().startswith("<"):
+        return ""
+    sayings = list(dict.fromkeys(each for each in _sayings(body) if each))
+    telling = [each for each in sayings if each.lower() != SAYS_NOTHING] or sayings
+    if telling:
+        return "; ".join(telling)
+    message = error.message.removeprefix(f"Error code: {error.status_code}").strip(" -")
+    return message or (json.dumps(body, ensure_ascii=False) if body else "")
+
+
+def _sayings(value: object, depth: int = _DEPTH) -> Iterator[str]:
+    """Sentences in a body: messages, details, and those of a body that is nested as text."""
+    if isinstance(value, str):
+        nested = _nested(value)
+        yield from [" ".join(value.split())] if nested is None or not depth else _sayings(nested, depth - 1)
+    elif isinstance(value, list) and depth:
+        for each in value:
+            yield from _sayings(each, depth - 1)
+    elif isinstance(value, Mapping) and depth:
+        place = value.get("loc")
+        where = f"{'.'.join(map(str, place))}: " if isinstance(place, list) else ""
+        for key in ("message", "msg", "detail", "error", "errors", "raw", "metadata", "reason"):
+            yield from (f"{where}{each}" for each in _sayings(value.get(key), depth - 1))
+
+
+def _nested(text: str) -> object:
+    """The JSON object or array that a text is, if it is one."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        nested: object = json.loads(text)
+    except ValueError:
+        return None
+    return nested
+
+
+def all_words(error: openai.APIStatusError) -> str:
+    """All texts of a refusal in lower case, codes and names of parameters too, but nothing that it quotes."""
+    return " ".join([error.message, *_texts(error.body)]).lower()
+
+
+def _texts(value: object, depth: int = _DEPTH) -> Iterator[str]:
+    if isinstance(value, str):
+        nested = _nested(value)
+        yield from [value] if nested is None or not depth else _texts(nested, depth - 1)
+    elif isinstance(value, list) and depth:
+        for each in value:
+            yield from _texts(each, depth - 1)
+    elif isinstance(value, Mapping) and depth:
+        for key, each in value.items():
+            if key not in QUOTED:
+                yield from _texts(each, depth - 1)
+
+
+def _has(error: openai.APIStatusError, words: Sequence[str]) -> bool:
+    said = all_words(error)
+    return any(word in said for word in words)
+
+
+def rejects_format(error: openai.APIStatusError) -> bool:
+    """True if the server objects to the form in which the reply was requested."""
+    return error.status_code in ABOUT_THE_REQUEST and _has(error, FORMAT_WORDS)
+
+
+def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) -> str | None:
+    """The one of `parameters` that the server does not know or support, if that is its objection."""
+    if error.status_code not in {*INVALID_REQUEST, 500} or _has(error, LIMIT_WORDS):
+        return None
+    said = all_words(error)
+    return error.param if error.param in parameters else next((name for name in parameters if name in said), None)
+
+
+def rejects_tools(error: openai.APIStatusError) -> bool:
+    """True if the server objects to tools that were sent."""
+    return error.status_code in ABOUT_THE_REQUEST and _has(error, TOOL_WORDS)
+
+
+def most_images(error: openai.APIStatusError, sent: int) -> int | None:
+    """The most pictures that the server takes in a request, if it refuses one with `sent` pictures for their number.
+
+    Half of them if it does not say how many. 0 if it takes none.
+    """
+    if not sent or error.status_code not in ABOUT_THE_REQUEST:
+        return None
+    said = all_words(error)
+    if "image" in said and any(word in said for word in FEWER_IMAGES_WORDS):
+        number = _COUNT.search(said)
+        most = int(number[1]) if number else 1 if "single image" in said else sent // 2
+        return most if most < sent else None
+    return 0 if any(word in said for word in NO_IMAGE_WORDS) else None
+
+
+def is_context_spent(error: openai.APIStatusError) -> bool:
+    """True if request and reply are longer than the model's context."""
+    return error.status_code in ABOUT_THE_REQUEST and _has(error, CONTEXT_WORDS)
+
+
+def context_limit(error: openai.APIStatusError) -> int | None:
+    """The length of the model's context in tokens, where a refusal names it."""
+    found = _LIMIT.search(all_words(error)) or _LIMIT.search(json.dumps(error.body))
+    return next(int(each) for each in found.groups() if each) if found else None
+
+
+def is_money_spent(error: openai.APIStatusError) -> bool:
+    """True if the account has nothing left to pay with: waiting does not help."""
+    return error.status_code == 402 or (error.status_code in (400, 403, 429) and _has(error, NO_MONEY))
+
+
+def is_filtered(error: openai.APIStatusError) -> bool:
+    """True if a filter of the provider refuses the content."""
+    return error.status_code in {*INVALID_REQUEST, 403} and _has(error, FILTER_WORDS)
+
+
+def may_reject_model(error: openai.APIStatusError) -> bool:
+    """True if the server may not have the model."""
+    if error.status_code == 404 or error.param == "model" or error.code == "model_not_found":
+        return True
+    said = all_words(error)
+    return error.status_code in INVALID_REQUEST and "model" in said and any(word in said for word in NO_MODEL_WORDS)

@@ -1,25 +1,44 @@
-"""Requests for the answer, with which every agent ends, and their replies.
-
-A bare text ("B") is accepted as a reply too (`agent.requests.named_option`).
-"""
+"""Scenes and chapters as an input of requests: an overview of the videos, which a reply cannot cite."""
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from agent.core.answer_rules import Declining, allowed_actions
-from agent.core.protocol import Reasoned, Reply, Request, ShownFrame, citation_numbers
-from agent.core.question import LATER, Note, Question, Video
-from agent.core.reply_schema import NULL, Bounds, one_of
-from agent.core.reply_values import Numbers, is_blank, says_nothing
-from agent.errors import InvalidReply
-from agent.requests.chapters import WithChapters
-from agent.requests.named_option import lone_letter, named_option, rejected_options
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.protocol import (
+    LATER,
+    Declining,
+    Note,
+    Question,
+    Reasoned,
+    Reply,
+    Request,
+    ShownFrame,
+    Video,
+    allowed_actions,
+    citation_numbers,
+)
+from kinodex.agent.replies import NULL, Bounds, Numbers, is_blank, one_of, says_nothing
+from kinodex.agent.requests.named_option import lone_letter, named_option, rejected_options
+from kinodex.index.search.text_units import words as words_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithChapters:
+    """A request whose prompt lists scenes or chapters of the videos, if a run reads them (`kinodex.agent.tree`)."""
+
+    chapters: tuple[Note, ...] = field(default=(), metadata=LATER)
+
+
+# Requests for the answer, with which every agent ends, and their replies.
+#
+# A bare text ("B") is accepted as a reply too (`agent.requests.named_option`).
 
 
 class Answered(Reply):
@@ -210,3 +229,102 @@ def chosen_option(question: Question, reply: Answered) -> int | None:
     if index is None or answer is None or index in (in_words, lone_letter(answer)):
         return index
     return index if in_words is None and index not in rejected_options(answer, options) else None
+
+
+# Replies in parts, one for each segment or frame: which are missing, and the parts of two replies as one.
+
+P = TypeVar("P", bound=Reply)
+
+
+def check_numbers(thing: str, numbers: Sequence[int], known: Sequence[int]) -> None:
+    """Raise `InvalidReply` for parts of a reply that are of no known number, of one twice, or for none at all."""
+    unknown = [number for number in numbers if number not in known]
+    if unknown:
+        raise InvalidReply(f"there is no {thing} {unknown[0]}; the numbers are {_listed(known)}")
+    if len(set(numbers)) < len(numbers):
+        raise InvalidReply(f"a {thing} is there twice; give each once")
+    if not numbers and known:
+        raise InvalidReply(f"no {thing} is there; give one for each of {_listed(known)}")
+
+
+def _listed(known: Sequence[int]) -> str:
+    if len(known) > 2 and list(known) == list(range(known[0], known[0] + len(known))):
+        return f"{known[0]} to {known[-1]}"
+    return ", ".join(map(str, known))
+
+
+def missing_positions(known: Iterable[int], numbers: Iterable[int]) -> list[int]:
+    """Positions, from 0, of the known numbers that a reply has no part of."""
+    there = set(numbers)
+    return [at for at, number in enumerate(known) if number not in there]
+
+
+def missing_frames(frames: Sequence[ShownFrame], numbers: Iterable[int]) -> tuple[ShownFrame, ...]:
+    """Frames that a reply has no part of."""
+    return tuple(frames[at] for at in missing_positions(citation_numbers(frames)[0], numbers))
+
+
+def join_parts(
+    name: str, first: Sequence[P], rest: Sequence[P], known: Sequence[int], rest_known: Sequence[int]
+) -> list[P]:
+    """The parts of two replies in the order of their numbers, field `name` of each; the second had its own numbers.
+
+    `known` are the numbers of the first request, `rest_known` those of the request for what the first reply left out.
+    """
+    missing = [known[at] for at in missing_positions(known, (getattr(part, name) for part in first))]
+    originals = dict(zip(rest_known, missing, strict=True))
+    parts = [*first, *(part.model_copy(update={name: originals[getattr(part, name)]}) for part in rest)]
+    order = {number: at for at, number in enumerate(known)}
+    return sorted(parts, key=lambda part: order[getattr(part, name)])
+
+
+# Refusals in words: a model that will not look writes that it is sorry where a description was asked for.
+#
+# Such a text fits the schema of a caption. Taken for one, it would be stored, searched and cited.
+
+_SORRY = r"(?:(?:i|we)['’]?(?:m|re)|i am|we are)\s+(?:(?:very|so)\s+)?(?:sorry|afraid|unable|not (?:able|allowed))\b"
+_CANNOT = r"(?:i|we)\s+(?:can['’]?t|cannot|can not|won['’]?t|will not|must decline|(?:don['’]?t|do not) feel)\b"
+_MODEL = r"as an? (?:ai|artificial|language|large language)\b"
+_REFUSAL = re.compile(rf"\W*(?:(?:sorry|apologies)\b|{_SORRY}|{_CANNOT}|{_MODEL})", re.IGNORECASE)
+
+
+def check_not_refused(text: str) -> None:
+    """Raise `InvalidReply` for a description that begins as refusals do; nothing seen is ever described so."""
+    if _REFUSAL.match(text):
+        raise InvalidReply("that is a refusal, not a description; say what is seen, and leave out what you may not say")
+
+
+# Replies without content: the same words over and over, or the words of the request. Small models write both.
+#
+# Such a text fits the schema of a description. Taken for one, it would be stored, searched and cited.
+
+LEAST_WORDS = 16
+"""A shorter text is not looked at for loops: a song may well say "row, row, row your boat"."""
+LEAST_NEW = 0.5
+"""Share of runs of `LOOPED` words that are new in a text that says something; in loops of small models it is 0.03 to
+0.3 (SmolLM2-135M, docs/measured.md), in sentences above 0.65."""
+LOOPED = 4
+ECHOED = 5
+"""Words in a row that a description and its instructions do not share by chance."""
+
+
+def check_not_looping(text: str) -> None:
+    """Raise `InvalidReply` for a text that repeats itself more than it says anything."""
+    words = _words(text)
+    runs = _runs(words, LOOPED)
+    if len(words) >= LEAST_WORDS and len(set(runs)) < LEAST_NEW * len(runs):
+        raise InvalidReply("it says the same words over and over; say each thing once")
+
+
+def check_not_echoed(text: str, instructions: str, words: int = ECHOED) -> None:
+    """Raise `InvalidReply` for a text that has so many words in a row from the instructions for it."""
+    if not set(_runs(_words(text), words)).isdisjoint(_runs(_words(instructions), words)):
+        raise InvalidReply("it repeats the instructions; say what is known of the part instead")
+
+
+def _words(text: str) -> list[str]:
+    return words_of(text.casefold())
+
+
+def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
+    return [tuple(words[at : at + length]) for at in range(len(words) - length + 1)]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from agent.core.protocol import Reply, Request, ShownFrame
-from agent.core.question import Note, Segment, Video
-from agent.core.reply_values import Score
-from agent.errors import InvalidReply
-from agent.requests.refusals import check_not_refused
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.protocol import Note, Reasoned, Reply, Request, Segment, ShownFrame, Video, described
+from kinodex.agent.replies import Score, whole_number
+from kinodex.agent.requests.answer import AnswerRequest, check_not_echoed, check_not_looping, check_not_refused
 
 CLOSED = {"additionalProperties": False}
 # What models read of these replies, and part of the keys of cached ones: the texts stay.
@@ -90,3 +90,124 @@ class Summarize(Request[Summary]):
         if not reply.summary.strip():
             raise InvalidReply("the summary is empty; say in a few sentences what the video shows")
         check_not_refused(reply.summary)
+
+
+# The request to a judge: score a free-form answer by the true one, 0 to 3 (MMBench-Video, 2406.14515).
+
+_BARE = re.compile(r"[^\w-]*(?:(?:the\s+)?score(?:\s+is)?[^\w-]*)?([0-3])(?:\s*(?:/|out of)\s*3)?\W*", re.IGNORECASE)
+Grade = Annotated[int, Field(ge=0, le=3), BeforeValidator(whole_number)]
+
+
+class Verdict(Reasoned):
+    """A score from 0 to 3, after the reason for it."""
+
+    score: Grade = Field(description="a whole number")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return value if isinstance(value, Mapping) else {"score": value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeAnswer(Request[Verdict]):
+    """Score `answer` by `reference`. The judge sees no video and does not know who answered."""
+
+    Reply = Verdict
+    template: ClassVar[str] = "judge_answer"
+    role: ClassVar[str] = "judge"
+    temperature: ClassVar[float] = 0.0
+    question: str
+    reference: str
+    answer: str
+
+    def in_words(self, text: str) -> Verdict | None:
+        """Read a score without JSON, as MMBench-Video's own prompt asks for it: "3", "Score: 3", "3/3"."""
+        bare = _BARE.fullmatch(text.strip())
+        return None if bare is None else Verdict(score=int(bare[1]))
+
+    def example(self) -> Mapping[str, Any]:
+        return {"reasoning": "The place is right, but the answer leaves out that it was raining.", "score": 2}
+
+
+# Requests for the title and the summary of a scene or a chapter: a table of contents is written with them.
+
+LONGEST_TITLE = 120
+"""Characters: a longer one is a summary in the wrong place."""
+LONGEST_SUMMARY = 2000
+COPIED = 8
+"""Words in a row that nobody writes but from the example."""
+KEY_WORDS = 4
+"""Words in a row from the descriptions of the keys, which are shorter than sentences: "at most eight words"."""
+
+
+class PartSummary(Reply):
+    """A title and a summary of a part of a video."""
+
+    # What models read of this reply, and part of the keys of cached ones: the text stays.
+    model_config = described("An entry of a table of contents of a video.")
+
+    title: str = Field(description="at most eight words that tell this part from the others")
+    summary: str = Field(description="one to three sentences")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummarizePart(Request[PartSummary]):
+    """Give a part of a video a title and a summary, by lines about it in `notes`, or by frames.
+
+    The lines of a scene are captions and what is said or written meanwhile; those of a chapter are its scenes.
+    """
+
+    Reply = PartSummary
+    template: ClassVar[str] = "summarize_part"
+    role: ClassVar[str] = "captioner"
+    temperature: ClassVar[float] = 0.0
+    part: Segment
+    level: Literal["scene", "chapter"]
+    notes: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...] = ()
+
+    def example(self) -> Mapping[str, Any]:
+        summary = "Boys play football on a meadow until it rains. They sit in a tent and eat, and speak of the match."
+        return {"title": "Football in the rain", "summary": summary}
+
+    def check(self, reply: PartSummary) -> None:
+        for name, text, most, form in (
+            ("title", reply.title.strip(), LONGEST_TITLE, "at most eight words"),
+            ("summary", reply.summary.strip(), LONGEST_SUMMARY, "one to three sentences"),
+        ):
+            if not text:
+                raise InvalidReply(f"the {name} is empty; give a title and a summary")
+            check_not_refused(text)
+            if len(text) > most:
+                raise InvalidReply(f"the {name} has {len(text)} characters; give {form}")
+            check_not_looping(text)
+            check_not_echoed(text, str(self.example()["summary"]), COPIED)
+            for key in PartSummary.model_fields.values():
+                check_not_echoed(text, key.description or "", KEY_WORDS)
+
+
+# The request of the gate: a question, asked again of the evidence of its answer and nothing else.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(AnswerRequest):
+    """Answer from the evidence of an answer alone, without knowing that answer.
+
+    Of a question without options the answer is the `claim`, since two answers in words are never the same: the reply
+    repeats it if the evidence shows it.
+    """
+
+    template: ClassVar[str] = "verify"
+    role: ClassVar[str] = "vision"
+    frames: tuple[ShownFrame, ...]
+    notes: tuple[Note, ...]
+    claim: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyNotes(Verify):
+    """The same of notes alone: the model that reads answers."""
+
+    role: ClassVar[str] = "policy"
+    frames: tuple[ShownFrame, ...] = ()

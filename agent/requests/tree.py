@@ -12,33 +12,39 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agent.core.answer_rules import Declining, allowed_actions
-from agent.core.joint_schema import Joint
-from agent.core.protocol import (
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.protocol import (
+    LATER,
     REASONING_NAMES,
+    Declining,
+    Note,
+    Question,
     Reasoned,
     Reply,
     Request,
+    ScoredSegment,
+    Segment,
     ShownFrame,
+    Video,
+    allowed_actions,
     citation_numbers,
     described,
+    listed_candidates,
     with_reasoning,
 )
-from agent.core.question import LATER, Note, Question, ScoredSegment, Segment, Video, listed_candidates
-from agent.core.reply_schema import NULL, Bounds, bound_schema, exactly, one_of, strict_schema
-from agent.core.reply_values import Score, WholeNumber
-from agent.errors import InvalidReply
-from agent.requests.answer import (
+from kinodex.agent.replies import NULL, Bounds, Joint, Score, WholeNumber, bound_schema, exactly, one_of, strict_schema
+from kinodex.agent.requests.answer import (
     Answered,
+    WithChapters,
     answer_in_words,
     check_answer,
+    check_numbers,
     cited_frames,
     example_answer,
     letters,
+    missing_positions,
     read_decision,
 )
-from agent.requests.chapters import WithChapters
-from agent.requests.parts import check_numbers, missing_positions
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5

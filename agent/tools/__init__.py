@@ -1,4 +1,4 @@
 """Tools that agents of several papers call: captions on demand, detection, uniform frames.
 
-May import the session, requests, traces and `agent.tree_search.frame_choice`; no agent.
+They act on an environment and leave what they found in the session.
 """

@@ -1,4 +1,4 @@
-"""The agents: one folder for each paper, with its algorithm, its requests and its tools, and one for the controls.
+"""The agents: a file or two for each paper, with its algorithm, its requests and its tools, and one for the controls.
 
-May import all of `agent` below; no agent imports another, and only `registry` imports them.
+`agent.ask` lists them; a user's own is a file of its own (`--agent FILE.py:NAME`).
 """

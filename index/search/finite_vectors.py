@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from index.store.database import Tables
-from index.store.filters import Filter, all_of, fits_one_filter, one_of
-from index.store.vector_index import COLUMN
-from index.videos.stored_frames import check_vectors, not_finite
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import COLUMN
+from kinodex.index.store.schema import Filter, all_of, fits_one_filter, one_of
+from kinodex.index.videos.visibility import check_vectors, not_finite
 
 _SOUND: WeakKeyDictionary[Tables, dict[str, set[int]]] = WeakKeyDictionary()
 """Fragments without such vectors, by table."""

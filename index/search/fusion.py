@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
-from index.rows import Hit
-from index.search.text_units import words
+from kinodex.index.rows import Hit
+from kinodex.index.search.text_units import words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.errors import QueryError
-from index.rows import FrameVectors
+from kinodex.index.errors import QueryError
+from kinodex.index.rows import FrameVectors
 
 
 class Near(NamedTuple):

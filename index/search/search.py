@@ -13,33 +13,33 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from index.annotations.additions import plain_label
-from index.annotations.sentences import Meaning
-from index.annotations.speakers import Speakers, shown_speaker
-from index.annotations.text_lines import SOURCES, Source
-from index.embedding.space import Fingerprint
-from index.rows import Hit, Scope, VideoRow
-from index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
-from index.search.in_memory import unit_query
-from index.search.query import (
+from kinodex.index.additions import plain_label
+from kinodex.index.annotations import LINE_SOURCES, SCENES, SCENES_STAGE, Source, Speakers, shown_speaker
+from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.index.search.fusion import distinct, followed, fuse, fuse_same, shares_words, suppress_neighbours
+from kinodex.index.search.in_memory import unit_query
+from kinodex.index.search.words import (
     Rows,
+    by_words_and_meaning,
     check_scope,
     check_words,
+    forgiving_rows,
     in_scope,
     is_few,
+    lines_like,
     matching_rows,
     nearest_rows,
     on_player_clock,
     search_until_k,
+    with_meaning,
 )
-from index.search.scene_search import search_scenes
-from index.search.typos import forgiving_rows
-from index.search.words import by_words_and_meaning, lines_like, with_meaning
-from index.store.database import Tables
-from index.store.filters import all_of, at_least, equal, overlapping, within
-from index.store.late_tables import present
-from index.store.quiet_lance import ColumnOrdering
-from index.videos.visibility import VisibilityCache, space_scope
+from kinodex.index.sentences import Meaning
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import present
+from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
+from kinodex.index.store.schema import all_of, at_least, equal, overlapping, within
+from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
@@ -188,7 +188,7 @@ class Search:
         k: int = 10,
         min_gap_s: float = 0.0,
         meaning: Meaning | None = None,
-        sources: Collection[Source] = tuple(SOURCES),
+        sources: Collection[Source] = tuple(LINE_SOURCES),
     ) -> list[Hit]:
         """Find the `k` lines that match a text best: said, on screen or captions, in one order by BM25.
 
@@ -279,7 +279,7 @@ class Search:
         scope: Scope,
         k: int,
         min_gap_s: float,
-        sources: Collection[Source] = tuple(SOURCES),
+        sources: Collection[Source] = tuple(LINE_SOURCES),
     ) -> list[Hit]:
         if meaning is None:
             return []
@@ -334,3 +334,45 @@ def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "text", "cap
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
     score = bm25 or 0.0
     return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], source, cosine, bm25)
+
+
+# Search of chapters and scenes by the words of their titles and summaries.
+
+COLUMNS = ["video_id", "start_s", "end_s", "title", "text", "model"]
+
+
+def search_scenes(
+    tables: Tables, visible: VisibilityCache, text: str, scope: Scope, k: int, level: str = "chapter"
+) -> list[Hit]:
+    """Find the `k` chapters, or scenes, whose title and summary match a text best by BM25, best first.
+
+    The text of a hit is the title, and the summary in a line of its own. Where several models summarised a video, the
+    newest is searched. Raises QueryError or UnknownVideo.
+    """
+    check_scope(visible, scope, k)
+    check_words(text)
+    if not present(tables, [SCENES]):
+        return []
+    where = all_of([equal("level", level), *in_scope(visible, scope, overlapping)])
+    words = MultiMatchQuery(text, ["title", "text"])
+
+    def fetch(limit: int) -> Rows:
+        found = tables.rows(
+            SCENES, where, [*COLUMNS, "_score"], full_text_query=words, prefilter=True, limit=limit
+        ).to_pylist()
+        return sorted(found, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
+
+    def to_hits(rows: Rows) -> list[Hit]:
+        ids = {row["video_id"] for row in rows}
+        videos, models = visible.videos(ids), visible.models(SCENES_STAGE, ids)
+        newest = {video_id: models[video_id][-1] for video_id in videos if video_id in models}
+        shown = on_player_clock(rows, videos)
+        return [_hit(row) for row in shown if newest.get(row["video_id"]) == row["model"]]
+
+    return search_until_k(fetch, to_hits, k, first=k)
+
+
+def _hit(row: dict[str, Any]) -> Hit:
+    text = "\n".join(filter(None, [row["title"], row["text"]]))
+    score = row["_score"]
+    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, "chapter", None, score)

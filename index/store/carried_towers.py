@@ -15,24 +15,36 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
 
-from index.embedding.embedders import ImageEmbedder, TextEmbedder
-from index.embedding.fingerprint import Fingerprint
-from index.embedding.portable.tower_files import (
+from kinodex.index.errors import SpaceMismatch, TorchMissing, TowersDamaged
+from kinodex.index.spaces.load import torch_package
+from kinodex.index.spaces.sentence_model import SentenceEmbedder
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
     TOWER_JSON,
     TOWERS,
+    Fingerprint,
+    ImageEmbedder,
     SpaceTowers,
+    TextEmbedder,
+    TowerFacts,
     TowerKind,
+    cached_place,
+    check_content,
     check_sizes,
     find_whole,
+    is_whole,
+    put_whole,
     read_towers,
+    scratch_beside,
     write_towers,
 )
-from index.embedding.sentences.sentence_model import SentenceEmbedder
-from index.errors import TowersDamaged
-from index.store.database import is_local, open_files, storage_errors
-from index.store.tower_cache import cached_tower, fetch_description
+from kinodex.index.store.database import is_local, open_files, storage_errors
+
+if TYPE_CHECKING:
+    from lance.file import LanceFileSession
 
 LEASE = "towers"
 """Name of the lease under which towers are written."""
@@ -74,7 +86,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
     folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
     if folder is None:
         return None
-    from index.embedding.portable import text_tower
+    from kinodex.index.spaces import text_tower
 
     return text_tower.TextTower.open(folder)
 
@@ -87,9 +99,9 @@ def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
-    from index.embedding.portable import open_image
+    from kinodex.index.spaces import resnet
 
-    return open_image.open_image(folder)
+    return resnet.open_image(folder)
 
 
 def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None:
@@ -97,9 +109,9 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
     folder = find_tower(uri, space.digest, "text", f"kinodex add sentences {uri} --model {space.name}")
     if folder is None:
         return None
-    from index.embedding.sentences import sentence_tower
+    from kinodex.index.spaces import sentence_model
 
-    return sentence_tower.SentenceTower.open(folder)
+    return sentence_model.SentenceTower.open(folder)
 
 
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
@@ -184,3 +196,95 @@ def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[
         for name in names:
             session.upload_file(made / name, f"{folder}/{name}")
         session.upload_file(Path(scratch) / TOWER_JSON, f"{folder}/{TOWER_JSON}")
+
+
+# Towers of libraries in object stores, fetched once into the user's cache.
+#
+# A tower lies there under the digest of its space, so all libraries of one space share it.
+
+
+def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
+    """Find the folder in the cache with a tower that the library at `uri` carries, fetched if need be.
+
+    Returns None if the library carries no such tower. Nothing is asked of the store for one that the cache holds.
+    Raises TowersDamaged if what was fetched is not what was written, or StorageError.
+    """
+    cached = cached_place(digest, kind)
+    if is_whole(cached, kind):
+        return cached
+    session = open_files(uri)
+    with scratch_beside(cached) as scratch:
+        towers = fetch_description(session, uri, digest, scratch)
+        tower = towers.tower(kind) if towers else None
+        if towers is None or tower is None:
+            return None
+        with storage_errors(uri):
+            for name in tower.files:
+                session.download_file(f"{TOWERS}/{digest}/{name}", scratch / name)
+        check_content(scratch, tower.files, f"{uri}/{TOWERS}/{digest}")
+        write_towers(scratch, _only(towers, kind, tower))
+        put_whole(scratch, cached, kind)
+    return cached
+
+
+def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch: Path) -> SpaceTowers | None:
+    """Download and read the `tower.json` of a space, or return None if there is none; the copy in `scratch` goes."""
+    folder = f"{TOWERS}/{digest}"
+    with storage_errors(uri):
+        if not session.contains(f"{folder}/{TOWER_JSON}"):
+            return None
+        session.download_file(f"{folder}/{TOWER_JSON}", scratch / TOWER_JSON)
+    try:
+        return read_towers(scratch, f"{uri}/{folder}")
+    finally:
+        (scratch / TOWER_JSON).unlink()
+
+
+def _only(towers: SpaceTowers, kind: TowerKind, tower: TowerFacts) -> SpaceTowers:
+    alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
+    return replace(towers, **alone)
+
+
+# Models of the spaces that a library holds: its exported tower, else by torch, checked against what is stored.
+
+Towers = Literal["both", "text", "image"]
+
+
+def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEmbedder | ImageEmbedder:
+    """Load one tower, or both, of a space that the library at `uri` holds; see `LibraryReader.load_space`."""
+    if towers == "text" and (text_tower := open_text_tower(uri, held.digest)):
+        return text_tower
+    if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
+        return image_tower
+    return _load_with_torch(uri, held, towers)
+
+
+def _load_with_torch(uri: str, held: Fingerprint, towers: Towers) -> Space:
+    try:
+        loaded = load_space(held.name, towers=towers)
+    except ModuleNotFoundError as error:
+        if torch_package(error) is None:
+            raise
+        raise TorchMissing(
+            f"cannot embed with {held.name}: {error.name} is not installed, and {_way_to_tower(uri, held, towers)}"
+        ) from error
+    if loaded.fingerprint.digest != held.digest:
+        raise SpaceMismatch(
+            f"got space {loaded.fingerprint}, but {uri} holds {held}: here the same name stands for other "
+            "weights or other preprocessing; use those that the library was made with"
+        )
+    return loaded
+
+
+def _way_to_tower(uri: str, held: Fingerprint, towers: Towers) -> str:
+    """Say how to get a tower of a space where neither torch nor an exported one can be used."""
+    if towers == "image" and find_tower(uri, held.digest, "image"):
+        return (
+            f"the image tower that {uri} carries needs ONNX Runtime, which is not installed either; "
+            "`pip install 'kinodex[onnx]'` brings it"
+        )
+    option = " --with-image-tower" if towers == "image" else ""
+    return (
+        f"{uri} carries no exported tower for that; run `kinodex add text-tower {uri}{option}` where "
+        "the model is, or `pip install 'kinodex[clip]'` here"
+    )

@@ -9,11 +9,14 @@ addition of stage "vectors" is complete.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -21,15 +24,11 @@ import numpy as np
 import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from index.embedding.model_source import absolute_name
-from index.embedding.space import Fingerprint
-from index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
-from index.foreign_errors import Meaning, meanings_of
-from index.store.filters import Filter, Value, sql_value
-from index.store.memory import free_memory_bytes, index_cache_bytes
-from index.store.newest_state import Mark, is_another, newest_state, state_mark
-from index.store.quiet_lance import Session, lance
-from index.store.schema import VECTORS_PREFIX, read_space
+from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
+from kinodex.index.spaces.model_source import absolute_name
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.quiet_lance import Session, lance
+from kinodex.index.store.schema import VECTORS_PREFIX, Filter, Value, read_space, sql_value
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceScanner, MergeInsertBuilder
@@ -389,3 +388,200 @@ def find_space(tables: Tables, name: str) -> tuple[str, Fingerprint]:
     held = ", ".join(sorted(f"{space.name} ({space.digest})" for space in spaces.values()))
     advice = "give a digest" if matches else "`kinodex add vectors` adds one"
     raise SpaceMismatch(f"got space {name}, and {tables.uri} holds {held}; {advice}")
+
+
+# The newest state of a table, found on a local disk without listing all states.
+#
+# Lance lists them at each look: 0.4 ms for a thousand, and a run that commits every second leaves 3,600 an hour. But
+# states are numbered without gaps, each is a file with a name of its number (Lance's format, "V2 manifest naming"), and
+# it is there at once and whole (it is renamed): so those after the state that is known are looked for one by one, in 5
+# microseconds each. Where the file of the known state does not have such a name, Lance is left to list them.
+
+MOST_STEPS = 200
+"""Listing is quicker than more steps than this."""
+
+
+Mark = tuple[int, int]
+
+
+def state_mark(folder: Path | None, version: int) -> Mark | None:
+    """Return the time of change and size of a state's file on a local disk: a table made again has others there."""
+    try:
+        stat = None if folder is None else _manifest(folder, version).stat()
+    except FileNotFoundError:
+        return None
+    return None if stat is None else (stat.st_mtime_ns, stat.st_size)
+
+
+def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) -> LanceDataset:
+    """Open the newest state of a table of which one is known; `folder` is that of the table on a local disk.
+
+    `mark` is that of the known state when it was opened: with another one the table was deleted and made again.
+    """
+    if folder is None or mark is None or state_mark(folder, known.version) != mark:
+        return _listed(known)
+    version = newest_version(folder, known.version)
+    if version == known.version:
+        return copy(known)
+    if version is None:
+        return _listed(known)
+    try:
+        return known.checkout_version(version)
+    except (OSError, ValueError):  # it was deleted meanwhile
+        return _listed(known)
+
+
+def _listed(known: LanceDataset) -> LanceDataset:
+    newest = copy(known)
+    look: Any = newest  # the method has no types
+    look.checkout_latest()
+    return newest
+
+
+def newest_version(folder: Path, known: int) -> int | None:
+    """Count up from the number of a known state to the newest; None if they have to be listed."""
+    if not _manifest(folder, known).exists():
+        return None
+    for version in range(known, known + MOST_STEPS):
+        if not _manifest(folder, version + 1).exists():
+            return version
+    return None
+
+
+def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, mark: Mark | None) -> bool:
+    """True if the table of the newest state was made after that of the known one, with its `mark`, was deleted.
+
+    In an object store one that has had more commits than the known one by now is not noticed as such, but read.
+    """
+    if mark is not None and state_mark(folder, known.version) not in (mark, None):
+        return True
+    if newest.version != known.version:
+        return newest.version < known.version
+    return bool(newest.get_version()["timestamp"] != known.get_version()["timestamp"])
+
+
+def _manifest(folder: Path, version: int) -> Path:
+    return folder / "_versions" / f"{2**64 - 1 - version:020}.manifest"
+
+
+# Memory that this machine, or this container, has left.
+
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+UNKNOWN_SHARE = 0.5
+"""Of all memory, what is taken for free where the system does not say, as on macOS."""
+
+LANCE_CACHE_BYTES = 6 << 30
+"""What Lance itself takes for its cache of indexes, at most."""
+
+
+def index_cache_bytes(free_bytes: int) -> int:
+    """Compute how much of the indexes is kept in memory, at most: half of what is free, and no less than Lance would.
+
+    A graph that does not fit is read again by each search: of a million rows that takes 0.8 s, and ten million of 512
+    numbers have 8 GB of graphs.
+    """
+    return max(LANCE_CACHE_BYTES, free_bytes // 2)
+
+
+def free_memory_bytes(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:
+    """Read how much memory is available, and no more than programs leave of this container's limit."""
+    facts = dict(line.split(":", 1) for line in _text(meminfo).splitlines() if ":" in line)
+    if "MemAvailable" in facts:
+        free = int(facts["MemAvailable"].split()[0]) * 1024
+    else:
+        free = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * UNKNOWN_SHARE)
+    limit = _text(cgroup / "memory.max").strip()
+    used = dict(line.split() for line in _text(cgroup / "memory.stat").splitlines())
+    if not limit.isdigit() or "anon" not in used:  # "max"
+        return free
+    return min(free, max(0, int(limit) - int(used["anon"])))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+# Error texts of other libraries and their meaning: the only place in this room that knows such texts.
+#
+# Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
+# of their own, so their text is all there is to tell errors apart. `tests/index/test_foreign_errors.py` provokes each
+# entry with the installed version.
+
+
+class Meaning(Enum):
+    """Meaning of an error text."""
+
+    CONFLICT = auto()
+    """Another writer's commit came first; the same commit may succeed on a retry."""
+    DISK_FULL = auto()
+    DAMAGED = auto()
+    """A file that is cut off, or a file or table that is missing."""
+    UNREADABLE = auto()
+    """Files that are whole, and do not hold what was written."""
+    NO_TABLE = auto()
+    TABLE_EXISTS = auto()
+    UNREACHABLE = auto()
+    """The storage failed for any other reason."""
+    NO_BUCKET = auto()
+    REFUSED = auto()
+    """The store does not accept these credentials."""
+    NO_CREDENTIALS = auto()
+    OTHER_REGION = auto()
+    NO_CONDITIONAL_WRITES = auto()
+    PLAIN_HTTP = auto()
+    NO_ANSWER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A part of an error's text, and the library that writes it."""
+
+    library: str
+    text: str
+    meaning: Meaning
+
+
+def _of(library: str, meaning: Meaning, *texts: str) -> tuple[Sign, ...]:
+    return tuple(Sign(library, text, meaning) for text in texts)
+
+
+def _codes(meaning: Meaning, *codes: str) -> tuple[Sign, ...]:
+    return _of("S3", meaning, *(f"<Code>{code}</Code>" for code in codes))
+
+
+SIGNS = (
+    *_of(
+        "Lance", Meaning.CONFLICT, "commit conflict", "concurrent writers", "incompatible with concurrent transaction"
+    ),
+    *_of("libc", Meaning.DISK_FULL, "No space left", "Disk quota exceeded"),
+    *_of("Rust", Meaning.DISK_FULL, "os error 28", "os error 122"),
+    *_of(
+        "Lance", Meaning.DAMAGED, "Invalid range", "size is too small", "does not have sufficient data", "Not found: "
+    ),
+    *_of("Rust", Meaning.DAMAGED, "failed to fill whole buffer"),
+    *_of("Lance", Meaning.DAMAGED, "was not found"),
+    *_of("Arrow", Meaning.UNREADABLE, "External error: ", "Schema error: "),
+    *_of("Lance", Meaning.UNREADABLE, "Task was aborted", "Data file '", "LanceError(Schema)"),
+    *_of("Lance", Meaning.NO_TABLE, "was not found"),
+    *_of("Lance", Meaning.TABLE_EXISTS, "Dataset already exists"),
+    *_of("Lance", Meaning.UNREACHABLE, "LanceError(IO)", "object store", "Could not parse bucket"),
+    *_codes(Meaning.NO_BUCKET, "NoSuchBucket"),
+    *_codes(Meaning.REFUSED, "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
+    *_codes(Meaning.REFUSED, "InvalidToken", "ExpiredToken"),
+    *_of("object_store", Meaning.REFUSED, "status code: 403", "status code: 401"),
+    *_of("Lance", Meaning.NO_CREDENTIALS, "Failed to get AWS credentials", "CredentialsNotLoaded"),
+    *_codes(Meaning.OTHER_REGION, "PermanentRedirect", "AuthorizationHeaderMalformed"),
+    *_codes(Meaning.OTHER_REGION, "IllegalLocationConstraintException"),
+    *_codes(Meaning.NO_CONDITIONAL_WRITES, "NotImplemented"),
+    *_of("object_store", Meaning.PLAIN_HTTP, "HTTP error: builder error"),
+    *_of("object_store", Meaning.NO_ANSWER, "HTTP error: error sending request"),
+)
+
+
+def meanings_of(error: BaseException | str) -> frozenset[Meaning]:
+    """Find every meaning that an error's text has; none for an error that this room does not know."""
+    text = str(error)
+    return frozenset(sign.meaning for sign in SIGNS if sign.text in text)

@@ -6,19 +6,25 @@ videos it gives 98 of 100 true nearest frames (measured on a million). It is bui
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from index.store.database import Tables, retry_on_conflict, space_tables, storage_errors
-from index.store.late_tables import present
-from index.store.schema import SENTENCES_PREFIX
-from index.store.vector_index import COLUMN, build_index, count_parts, read_state
+import pyarrow as pa
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
+
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import Tables, free_memory_bytes, retry_on_conflict, space_tables, storage_errors
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.schema import SENTENCES_PREFIX, SPACE_KEY, key, required
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.dataset import Index
     from lance.lance.indices import IndexDescription
 
 OF_VIDEOS = ("clips", "screen_text", "scenes")
@@ -277,3 +283,239 @@ def _is_stale(table: LanceDataset, column: str, rows: int, share: float) -> bool
     held = table.count_rows()
     missing = max((held - index.num_rows_indexed for index in _indexes(table, column)), default=0)
     return missing > rows and missing > share * held
+
+
+# The index of vectors: HNSW graphs of at most a million rows each, built one by one, so that each fits the memory.
+#
+# A part is one graph over whole fragments of the table (a segment of Lance's index), committed as soon as it is
+# built: an
+# interrupted build goes on with the next part. Rows that are new form a part of their own, or are built again together
+# with small parts once there are some of those: so each row is built a few times at most, however many runs add to a
+# library, and a search walks a few graphs only. A search asks every part.
+
+NAME, COLUMN = "by_vector", "vector"
+PART_ROWS = 1 << 20
+"""Rows of a part, at most; as many as joining puts into a fragment. A search in fewer, larger graphs is quicker."""
+FULL_SHARE = 0.5
+"""A part of this share of the most rows is not built again."""
+MIN_JOINED = 3
+"""So many small parts are built again as one."""
+MIN_PART_ROWS = 100_000
+"""A part is no smaller than this for want of memory: a search would walk too many."""
+GRAPH_BYTES, NUMBER_BYTES = 2_500, 4
+"""Memory that building takes for a row, and for each number of its vector (measured: docs/measured.md)."""
+GRAPH: dict[str, Any] = {"m": 20, "ef_construction": 300, "num_partitions": 1}
+"""Neighbours of a row in its graph, and candidates while it is built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that one graph holds, or that none holds yet: whole fragments by their ids."""
+
+    fragments: frozenset[int]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """Parts of a table's index, and its fragments without one: rows by id."""
+
+    parts: tuple[Part, ...]
+    fresh: Mapping[int, int]
+
+    @property
+    def fresh_rows(self) -> int:
+        """Number of rows that no graph holds."""
+        return sum(self.fresh.values())
+
+
+def read_state(table: LanceDataset) -> IndexState:
+    """Read which fragments are in which part; fragments without any vector, as of captions, are left out."""
+    fragments = {each.fragment_id: each for each in table.get_fragments()}
+    rows = {number: each.count_rows() for number, each in fragments.items()}
+    held = [each.fragment_ids & rows.keys() for each in _segments(table)]
+    fresh = {number: count for number, count in rows.items() if not any(number in each for each in held)}
+    if fresh and table.schema.field(COLUMN).nullable:
+        with_vector = {number: fragments[number].count_rows(f"{COLUMN} IS NOT NULL") for number in fresh}
+        fresh = {number: count for number, count in with_vector.items() if count}
+    return IndexState(tuple(Part(frozenset(each), sum(rows[id_] for id_ in each)) for each in held if each), fresh)
+
+
+def count_parts(table: LanceDataset) -> int:
+    """Count the graphs that a search walks, 0 without an index; takes 10 microseconds."""
+    return len(_segments(table))
+
+
+def build_index(tables: Tables, name: str, part_rows: int | None = None) -> None:
+    """Bring the index of a table up to date, or make it: part by part, each committed when it is built.
+
+    A part has at most `part_rows` rows, None being as many as the memory that is free takes, or one larger fragment.
+    """
+    table = tables[name]
+    most = part_rows or rows_that_fit(table.schema.field(COLUMN).type.list_size)
+    for part in plan_parts(read_state(table), most):
+        graph = table.create_index_uncommitted(
+            COLUMN, "IVF_HNSW_SQ", NAME, "cosine", replace=True, fragment_ids=sorted(part.fragments), **GRAPH
+        )
+        retry_on_conflict(partial(_commit, tables, name, graph))
+
+
+def plan_parts(state: IndexState, part_rows: int) -> list[Part]:
+    """Choose the parts to build: of the fragments without a part, and of small parts, each kept whole.
+
+    While there are three parts or more that are no larger than twice what is gathered, they are gathered too (the
+    size-tiered merges of LSM trees; O'Neil et al. 1996).
+    """
+    gathered = [Part(frozenset([number]), rows) for number, rows in state.fresh.items()]
+    left = [each for each in state.parts if each.rows < FULL_SHARE * part_rows]
+    while gathered:
+        most = 2 * sum(each.rows for each in gathered)
+        small = [each for each in left if each.rows <= most]
+        if len(small) < MIN_JOINED:
+            break
+        gathered += small
+        left = [each for each in left if each.rows > most]
+    return _packed(gathered, part_rows)
+
+
+def _packed(pieces: Sequence[Part], part_rows: int) -> list[Part]:
+    """Join pieces, in the order of their fragments, to parts of so many rows; a larger piece is a part of its own."""
+    parts: list[Part] = []
+    for piece in sorted(pieces, key=lambda each: min(each.fragments)):
+        if parts and parts[-1].rows + piece.rows <= part_rows:
+            parts[-1] = Part(parts[-1].fragments | piece.fragments, parts[-1].rows + piece.rows)
+        else:
+            parts.append(piece)
+    return parts
+
+
+def rows_that_fit(dim: int, free_bytes: int | None = None) -> int:
+    """Compute how many rows a part may have, so that building it takes half of the free memory at most."""
+    free = free_memory_bytes() if free_bytes is None else free_bytes
+    return max(MIN_PART_ROWS, min(PART_ROWS, free // 2 // (GRAPH_BYTES + dim * NUMBER_BYTES)))
+
+
+def _commit(tables: Tables, name: str, graph: Index) -> None:
+    """Commit a graph to the newest state of its table, in place of those over the same fragments."""
+    tables[name].commit_existing_index_segments(NAME, COLUMN, [graph])
+
+
+def _segments(table: LanceDataset) -> list[Any]:
+    return [each for index in table.describe_indices() if index.field_names == [COLUMN] for each in index.segments]
+
+
+# Make one of the late tables, or one for a model of sentences, when something first needs it.
+
+CREATION_TIMEOUT_S = 60.0
+"""Longest wait for another process that creates the table."""
+OWNER = "a run that makes a table"
+
+
+def ensure_table(tables: Tables, name: str, schema: pa.Schema | None = None) -> None:
+    """Create a table unless it is there, in one process at a time; `schema` of None is that of `LATE_TABLES`."""
+    retry = Retrying(
+        retry=retry_if_exception_type(LibraryBusy),
+        wait=wait_random(0.05, 0.2),
+        stop=stop_after_delay(CREATION_TIMEOUT_S),
+        reraise=True,
+    )
+    for attempt in retry:
+        with attempt:
+            if not tables.has(name):
+                with Lease(tables, name, OWNER, DEFAULT_LEASE):
+                    if not tables.has(name):
+                        _create(tables, name, LATE_TABLES[name] if schema is None else schema)
+
+
+def _create(tables: Tables, name: str, schema: pa.Schema) -> None:
+    tables.create(name, schema)
+    if name in WORDED:
+        index_text(tables, name)  # without an index a search for words finds nothing
+
+
+# Tables that a library gets once something needs them: libraries that were made without them stay as they are.
+#
+# Readers take a table that is not there for one without rows. `sentences_*` tables, one for each model of sentences,
+# come
+# late as well (`index.annotations.sentences`).
+
+LIKENESS_KEY = b"kinodex.likeness"
+"""Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentences.likeness`)."""
+
+CLIPS = pa.schema(
+    [
+        key("video_id", 1),
+        key("model", 2),
+        key("part", 3),  # start_s and end_s as a text, since a key of floats never matches
+        required("start_s", pa.float64()),
+        required("end_s", pa.float64()),
+        required("text", pa.string()),
+        pa.field("confidence", pa.float64()),
+        required("frames", pa.int32()),  # that the model was shown
+    ]
+)
+
+SCREEN_TEXT = pa.schema(
+    [
+        required("video_id", pa.string()),
+        required("start_s", pa.float64()),
+        required("end_s", pa.float64()),
+        required("text", pa.string()),  # the best of its readings
+        required("confidence", pa.float32()),
+        required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
+        required("frames", pa.int32()),  # in which it was read
+        pa.field("language", pa.string()),
+        required("model", pa.string()),
+    ]
+)
+
+SCENES = pa.schema(
+    [
+        required("video_id", pa.string()),
+        required("level", pa.string()),  # scene, chapter
+        required("number", pa.int32()),
+        required("start_s", pa.float64()),
+        required("end_s", pa.float64()),
+        required("first_segment", pa.int32()),
+        required("segments", pa.int32()),
+        required("title", pa.string()),
+        required("text", pa.string()),  # its summary
+        required("model", pa.string()),
+    ]
+)
+
+SPEAKERS = pa.schema(
+    [
+        key("speaker", 1),  # speaker-3
+        pa.field("name", pa.string()),  # that a person gave it
+        required("vector", pa.list_(pa.float32(), 256)),  # the mean voice, unit length
+        required("seconds", pa.float64()),  # of speech in the mean
+        required("model", pa.string()),
+    ]
+)
+
+LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}
+
+
+def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
+    """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
+    return pa.schema(
+        [
+            required("video_id", pa.string()),
+            required("source", pa.string()),  # transcript, text, caption
+            required("start_s", pa.float64()),
+            required("end_s", pa.float64()),
+            required("text", pa.string()),
+            pa.field("model", pa.string()),  # that wrote the text
+            required("vector", pa.list_(pa.float16(), fingerprint.dim)),
+        ],
+        metadata={
+            SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True),
+            LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True),
+        },
+    )
+
+
+def present(tables: Tables, names: Iterable[str]) -> list[str]:
+    """Those of some tables that the library has."""
+    return [name for name in names if name not in LATE_TABLES or tables.has(name)]

@@ -1,26 +1,146 @@
-"""Tables of a library: their columns and metadata.
-
-Further tables are there once something needs them (see `index.store.late_tables`).
-
-Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
-copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
-"""
+"""Filters of the library, built from typed values: these are turned into SQL in one place, and quoted there."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from datetime import datetime
+from functools import reduce
+from numbers import Integral
+from operator import and_
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from index.embedding.space import Fingerprint
-from index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary
+from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.towers import Fingerprint
+
+MAX_VALUES_PER_FILTER = 500
+
+Value = str | int | float | datetime
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on the columns of a table, as SQL of DataFusion; `&` and `|` combine two."""
+
+    sql: str
+
+    def __and__(self, other: Filter) -> Filter:
+        return Filter(f"({self.sql}) AND ({other.sql})")
+
+    def __or__(self, other: Filter) -> Filter:
+        return Filter(f"({self.sql}) OR ({other.sql})")
+
+
+def sql_value(value: Value) -> str:
+    """Write a value as SQL; a time of day becomes a text, which takes the type of the column that it is set in.
+
+    Raises QueryError for a text that is not UTF-8: an argument with such bytes arrives with lone surrogates.
+    """
+    if isinstance(value, str):
+        return "'" + checked_text(value, "no video and no label has such a name").replace("'", "''") + "'"
+    if isinstance(value, datetime):
+        return f"'{value.isoformat()}'"
+    if isinstance(value, Integral):
+        return str(int(value))
+    number = float(value)  # NumPy's numbers write their type with their value
+    return repr(number) if math.isfinite(number) else f"CAST('{number}' AS DOUBLE)"
+
+
+def equal(column: str, value: str | int) -> Filter:
+    """Match rows with this value."""
+    return Filter(f"{column} = {sql_value(value)}")
+
+
+def other_than(column: str, value: str | int) -> Filter:
+    """Match rows with another value than this; none is no other."""
+    return Filter(f"{column} != {sql_value(value)}")
+
+
+def none_of(column: str, values: Sequence[str]) -> Filter:
+    """Match rows with none of these values, of which there is one at least."""
+    return Filter(f"{column} NOT IN ({', '.join(map(sql_value, values))})")
+
+
+def at_least(column: str, value: float) -> Filter:
+    """Match rows with this value or more."""
+    return Filter(f"{column} >= {sql_value(value)}")
+
+
+def above(column: str, value: float) -> Filter:
+    """Match rows with more than this value."""
+    return Filter(f"{column} > {sql_value(value)}")
+
+
+def below(column: str, value: float) -> Filter:
+    """Match rows with less than this value."""
+    return Filter(f"{column} < {sql_value(value)}")
+
+
+def one_of(column: str, values: Sequence[str] | Sequence[float]) -> Filter:
+    """Match rows with one of these values; none where there are no values."""
+    return Filter(f"{column} IN ({', '.join(map(sql_value, values))})" if values else "false")
+
+
+def of_frames(video_id: str, frame_nos: Sequence[int]) -> Filter:
+    """Match these frames of one video; the key is indexed, but only almost unique."""
+    return one_of("frame_key", [frame_key(video_id, number) for number in frame_nos]) & equal("video_id", video_id)
+
+
+def overlapping(start_s: float | None, end_s: float | None) -> list[Filter]:
+    """Match ranges that share some time with `[start_s, end_s)`."""
+    after = [] if start_s is None else [above("end_s", start_s)]
+    return after + ([] if end_s is None else [below("start_s", end_s)])
+
+
+def within(start_s: float | None, end_s: float | None) -> list[Filter]:
+    """Match frames at a time in `[start_s, end_s)`."""
+    after = [] if start_s is None else [at_least("time_s", start_s)]
+    return after + ([] if end_s is None else [below("time_s", end_s)])
+
+
+def of_videos(scope: Scope) -> list[Filter]:
+    """Match rows of the videos of a scope."""
+    return [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
+
+
+def all_of(filters: Sequence[Filter]) -> Filter | None:
+    """Combine filters; None, which matches everything, if there are none."""
+    return reduce(and_, filters) if filters else None
+
+
+def any_of(filters: Sequence[Filter]) -> Filter:
+    """Match what one of these filters does; in halves, so that thousands do not stand in each other's brackets."""
+    middle = len(filters) // 2
+    return any_of(filters[:middle]) | any_of(filters[middle:]) if middle else filters[0]
+
+
+def chunked(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split values into groups that one filter can hold."""
+    for first in range(0, len(values), MAX_VALUES_PER_FILTER):
+        yield values[first : first + MAX_VALUES_PER_FILTER]
+
+
+def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
+    """Return the values if one filter can hold them; None, which matches everything, if there are more."""
+    return values if len(values) <= MAX_VALUES_PER_FILTER else None
+
+
+# Tables of a library: their columns and metadata.
+#
+# Further tables are there once something needs them (see `index.store.late_tables`).
+#
+# Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
+# copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
@@ -34,7 +154,7 @@ LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
-"""Column of `videos` with the digests of a video's rows (see `index.videos.digests`)."""
+"""Column of `videos` with the digests of a video's rows (see `kinodex.index.digests`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words")

@@ -1,5 +1,4 @@
-"""Videos of a library, and moments in them, for other programs: what `kinodex export` and the links of a page write.
+"""Videos of a library for other programs: clips, frames, texts, annotations and data sets. `kinodex export`.
 
-May import jobs.errors, jobs.console and jobs.open_library, whatever of index and pipeline an export reads, and
-agent.trace for the evidence of an answer. A folder for each kind of thing, a module a format.
+All but data sets are made of moments: ranges of videos with a label.
 """

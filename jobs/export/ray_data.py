@@ -12,17 +12,16 @@ from ray.data import read_datasource
 from ray.data.block import BlockMetadata
 from ray.data.datasource.datasource import Datasource, ReadTask
 
-from index.datasets.plan import FramePlan, plan_frames
-from index.datasets.read_frames import FrameReader
-from index.library import Library
-from index.store.database import data_bytes
+from kinodex.index.datasets import FramePlan, FrameReader, plan_frames
+from kinodex.index.library import Library
+from kinodex.index.store.database import data_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-    from index.datasets.state import Versions
-    from index.library_reader import LibraryReader
+    from kinodex.index.datasets import Versions
+    from kinodex.index.library import LibraryReader
 
 DEFAULT_COLUMNS = ("video_id", "title", "frame_no", "time_s", "jpeg")
 PIECE_ROWS = 512

@@ -4,7 +4,7 @@ A value is looked for in this order: flags of the command line, `--set`, environ
 of `--config` (TOML or YAML by its suffix), the library's own (what its rows depend on), defaults.
 
 A new setting is one field of `IngestConfig`. `--set`, the environment, files and `--print-config` know it by that; with
-a `Flag` it is an option of `kinodex ingest` too (see jobs/cli/options/ingest.py).
+a `Flag` it is an option of `kinodex ingest` too (see kinodex/cli/options.py).
 
 Each layer is checked by itself, so that an error names it; files are strict about types, text from elsewhere is not.
 pydantic-settings checks all layers as one, reads over misspelt variables and takes text for numbers in files.
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from index.embedding.model_source import DEFAULT_SPACE
-from jobs.errors import UsageError
+from kinodex.index.spaces.model_source import DEFAULT_SPACE
+from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
-    from index.embedding.portable.tower_files import TowerKind
-    from pipeline.sampling.sample import IngestSettings, SamplingSettings
+    from kinodex.index.spaces.towers import TowerKind
+    from kinodex.pipeline.sample import IngestSettings, SamplingSettings
 
 PREFIX = "KINODEX_INGEST_"
 SEE = "`kinodex ingest --print-config` shows all settings"
@@ -153,14 +153,14 @@ class IngestConfig(BaseModel):
 
     def settings(self) -> IngestSettings:
         """The settings that rows depend on."""
-        from pipeline.sampling.sample import IngestSettings
+        from kinodex.pipeline.sample import IngestSettings
 
         return IngestSettings(self.fps, self.jpeg_side_px, self.jpeg_quality, self.window_s)
 
     def sampling(self, preprocess: str, on_gpu: bool) -> SamplingSettings:
         """Sampling of each video, for a space of this preprocessing (see Fingerprint) on a GPU or a CPU."""
-        from pipeline.images.convert import ModelInput
-        from pipeline.sampling.sample import SamplingSettings
+        from kinodex.pipeline.images import ModelInput
+        from kinodex.pipeline.sample import SamplingSettings
 
         return SamplingSettings(
             fps=self.fps,
@@ -181,7 +181,7 @@ def command_options() -> dict[str, Flag]:
 
 def held_settings(uri: str | None) -> dict[str, Any]:
     """The settings of the library at `uri`, used where nothing else is given; {} without a library."""
-    from index.library import Library
+    from kinodex.index.library import Library
 
     if uri is None or not Library.exists(uri):
         return {}

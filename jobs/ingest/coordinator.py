@@ -37,12 +37,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from index.library import Library
-from index.store.leases import Lease
-from jobs.ingest.chunk_writer import discard_all, not_kept
-from jobs.ingest.commit import VideoCommitter, join_chunks
-from jobs.ingest.known_sources import IdSet
-from jobs.ingest.messages import (
+from kinodex.index.library import Library
+from kinodex.index.store.leases import Lease
+from kinodex.jobs.ingest.commit import ProgressReports, SourceOutcome, Totals, VideoCommitter, Watch, join_chunks
+from kinodex.jobs.ingest.messages import (
     ChunkFailed,
     ChunkRead,
     ChunkResult,
@@ -55,12 +53,13 @@ from jobs.ingest.messages import (
     SourceFailed,
     Task,
     WorkDone,
+    WorkQueue,
 )
-from jobs.ingest.outcomes import ProgressReports, SourceOutcome, Totals, Watch
-from jobs.ingest.work_queue import WorkQueue
-from pipeline.errors import DecoderDied, SourceChanged
-from pipeline.sampling.sample import Chunk, IngestSettings
-from pipeline.sources.fetch import FetchedVideo, Source, is_remote
+from kinodex.jobs.ingest.sources import IdSet
+from kinodex.jobs.ingest.worker import discard_all, not_kept
+from kinodex.pipeline.errors import DecoderDied, SourceChanged
+from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote
+from kinodex.pipeline.sample import Chunk, IngestSettings
 
 LOSSES = 3
 """Times that a worker may be lost over one source alone, before the source is taken for the cause."""

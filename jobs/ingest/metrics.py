@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from jobs.errors import UsageError
-from jobs.ingest.outcomes import Progress, Watch
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.commit import Progress, Watch
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family

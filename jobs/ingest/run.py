@@ -6,35 +6,37 @@ import json
 import os
 import platform
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
-from index.embedding.model_source import absolute_name
-from index.embedding.space import Fingerprint
-from index.library import Library
-from index.maintenance.sweep import sweep
-from index.rows import RunRow
-from index.store.indexes import refresh
-from index.store.leases import Lease
-from jobs.carry_towers import carry_or_note, lacks_towers, offer_carried, print_notes
-from jobs.errors import UsageError
-from jobs.ingest.config import IngestConfig, library_settings
-from jobs.ingest.coordinator import Coordinator, RunLimits
-from jobs.ingest.index_refresh import refreshing_indexes
-from jobs.ingest.known_sources import IdSet, NewSources, complete_ids, new_sources
-from jobs.ingest.messages import Assignment, Executor
-from jobs.ingest.outcomes import IngestReport, Watch, summary, utilisation
-from jobs.ingest.work_queue import WorkQueue
-from jobs.tokenizer import fetch_or_note
-from pipeline.sampling.sample import IngestSettings
-from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.fetch import SILENCE_S, Source
-from pipeline.sources.source_list import SourceList
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.rows import RunRow
+from kinodex.index.spaces.model_source import absolute_name
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
+from kinodex.index.store.leases import Lease
+from kinodex.index.sweep import sweep
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.commit import IngestReport, Watch, summary, utilisation
+from kinodex.jobs.ingest.config import IngestConfig, library_settings
+from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
+from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
+from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
+from kinodex.jobs.library import fetch_or_note
+from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
+from kinodex.pipeline.errors import SourceError, SourceMissing
+from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
+from kinodex.pipeline.sample import IngestSettings
+from kinodex.pipeline.sandbox import SandboxLimits
+from kinodex.pipeline.sources import SourceList
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -182,7 +184,7 @@ def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | No
     """Serve metrics for Prometheus, if a port is set."""
     if config.metrics_port is None:
         return nullcontext()
-    from jobs.ingest.metrics import serve
+    from kinodex.jobs.ingest.metrics import serve
 
     return serve(config.metrics_host, config.metrics_port)
 
@@ -194,9 +196,9 @@ def _load_models(config: IngestConfig) -> AbstractContextManager[_Models]:
 @contextmanager
 def _load_here(config: IngestConfig) -> Iterator[_Models]:
     """Load the model in this process; it computes with a worker's share of the cores until the end."""
-    from index.embedding.load_tower import load_image_tower
-    from index.embedding.space import fetch_tokenizer
-    from jobs.ingest.worker import local_executor
+    from kinodex.index.spaces.load import load_image_tower
+    from kinodex.index.spaces.space import fetch_tokenizer
+    from kinodex.jobs.ingest.worker import local_executor
 
     space = load_image_tower(config.space, config.device)
     if not config.text_tower:
@@ -221,10 +223,9 @@ def _load_here(config: IngestConfig) -> Iterator[_Models]:
 @contextmanager
 def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
     """Load the model in actors of a cluster."""
-    from jobs.ingest.metrics import ray_watch
-    from jobs.ingest.ray_embedders import Sizes
-    from jobs.ingest.ray_executor import ray_executor
-    from jobs.ray_cluster import connected
+    from kinodex.jobs.ingest.metrics import ray_watch
+    from kinodex.jobs.ingest.ray import Sizes, ray_executor
+    from kinodex.jobs.workers import connected
 
     sizes = Sizes(config.workers, config.embedders, config.cpus_per_worker, config.gpus_per_embedder)
     name = absolute_name(config.space)
@@ -265,3 +266,139 @@ def _close_broken_runs(library: Library) -> None:
     for run in library.ingest_log.runs():
         if run.kind == LEASE and run.state == RUNNING:
             library.ingest_log.add_run(replace(run, state="interrupted"))
+
+
+# Keep the indexes and files of a library in order beside a run that writes it.
+
+LOOK_EVERY_S = 10.0
+"""Seconds between two looks at the numbers of rows and fragments, which alone decide what is done."""
+CLEAN_EVERY_S = 1800.0
+"""Seconds between two deletions of old states, each of which reads the list of files of every state there is."""
+
+
+@contextmanager
+def refreshing_indexes(uri: str, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
+    """Refresh indexes within this block, so that videos that are shown already are quick to search.
+
+    An error there is raised at the end of the run: it loses no row.
+    """
+    over = threading.Event()
+
+    def keep_fresh() -> None:
+        tables, cleaned = Library.open(uri).tables, time.monotonic()
+        tables.limit_caches()
+        while not over.wait(look_every_s):
+            refresh(tables, DURING_RUN)
+            if time.monotonic() - cleaned > CLEAN_EVERY_S:
+                delete_old_states(tables, DURING_RUN)
+                cleaned = time.monotonic()
+
+    with ThreadPoolExecutor(1, "refresh") as pool:
+        refreshed = pool.submit(keep_fresh)
+        try:
+            yield
+        finally:
+            over.set()
+    refreshed.result()
+
+
+# Ingest what arrives in a place, round after round, until it is stopped: `kinodex ingest --watch`.
+#
+# The place is looked at every few seconds. What is new or changed since it was last taken, and no longer being written,
+# is one round: an ingest of its own, which holds the library's lease for that long and no longer. So other ingests and
+# `kinodex maintain` have their turn between two rounds.
+
+
+class Arrivals:
+    """Sources of a place from look to look: which of them have arrived, and which were taken already.
+
+    A source has arrived if its size and time of change are those of the last look, or, of a local file, if it was last
+    changed `quiet_s` seconds ago or earlier. One without a stamp is taken once.
+    """
+
+    def __init__(self, quiet_s: float) -> None:
+        self._quiet_s = quiet_s
+        self._last: dict[str, Stamp | None] = {}
+        self._taken: dict[str, Stamp | None] = {}
+
+    def look(self, sources: Sequence[Source], now_s: float) -> list[Source]:
+        """Return the sources that are to be taken, at `now_s` seconds since the epoch.
+
+        Those that are gone are forgotten. One that cannot be looked up (it may be gone again) waits for the next look.
+        """
+        stamps: dict[str, Stamp | None] = {}
+        for source in sources:
+            try:
+                stamps[source.uri] = stamp(source)
+            except SourceError:
+                continue
+        arrived = [each for each in sources if each.uri in stamps and self._is_new(each.uri, stamps[each.uri], now_s)]
+        self._last = stamps
+        self._taken = {uri: taken for uri, taken in self._taken.items() if uri in stamps}
+        return arrived
+
+    def take(self, sources: Sequence[Source]) -> None:
+        """Note that sources were taken as they were at the last look."""
+        self._taken |= {source.uri: self._last[source.uri] for source in sources}
+
+    def _is_new(self, uri: str, now: Stamp | None, now_s: float) -> bool:
+        if uri in self._taken and self._taken[uri] == now:
+            return False
+        if now is None or (uri in self._last and self._last[uri] == now):
+            return True
+        return not is_remote(uri) and now_s - int(now.mark) / 1e9 >= self._quiet_s
+
+
+def watch_sources(
+    config: IngestConfig,
+    list_now: Callable[[], Sequence[Source]],
+    uri: str,
+    every_s: float,
+    pause: Callable[[float], bool],
+    on_round: Callable[[IngestReport], None],
+    on_wait: Callable[[str], None] = lambda reason: None,
+    watch: Watch = lambda progress: None,
+) -> bool:
+    """Ingest the sources that `list_now` lists into the library at `uri` as they arrive; True if none of them failed.
+
+    After each round and each look `pause` is called with `every_s`; the watch ends when it returns True, and after a
+    round that --fail-fast or --max-failures has stopped. `on_round` gets the report of each round that took something.
+    A place that is empty or cannot be listed now, and a library that another run holds, are looked at again after the
+    next pause; `on_wait` gets the reason, once for as long as it stays. Raises what `run_ingest` raises otherwise.
+    """
+    arrivals, all_well, waited_for = Arrivals(every_s), True, ""
+    with _connection(config):
+        while True:
+            reason, report = "", None
+            try:
+                sources, reason = _listed(list_now)
+                arrived = arrivals.look(sources, time.time())
+                report = run_ingest(config, arrived, uri, watch) if arrived else None
+                arrivals.take(arrived)
+            except (SourceError, LibraryBusy) as error:
+                reason = str(error)
+            if reason and reason != waited_for:
+                on_wait(reason)
+            waited_for = reason
+            if report is not None and report.outcomes:
+                all_well &= not report.count("failed") and not report.stopped
+                on_round(report)
+            if (report is not None and report.stopped) or pause(every_s):
+                return all_well
+
+
+def _listed(list_now: Callable[[], Sequence[Source]]) -> tuple[Sequence[Source], str]:
+    """List the sources; none where the place holds no video yet, and the reason."""
+    try:
+        return list_now(), ""
+    except SourceMissing as error:
+        return [], str(error)
+
+
+def _connection(config: IngestConfig) -> AbstractContextManager[None]:
+    """Hold one connection to Ray for all rounds, so that a cluster of this process's own starts once."""
+    if not config.ray:
+        return nullcontext()
+    from kinodex.jobs.workers import connected
+
+    return connected(config.ray_address)

@@ -1,4 +1,4 @@
-"""GRPO training of a LongVideoAgent master: `kinodex train master`.
+"""GRPO training of a LongVideoAgent master. `kinodex train master`.
 
-May import `agent`, `index`, and of jobs what opens libraries and models. TRL is loaded only when training begins.
+An experiment, whose interface may change.
 """

@@ -8,23 +8,35 @@ is computed from them.
 
 from __future__ import annotations
 
+import difflib
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from agent.ask_questions import Task, ask_many
-from agent.core.protocol import Exchange, Models, R, Request
-from agent.environment import Environment
-from agent.models.chat_template import first_tokens, message_tokens, opens_thinking
-from agent.models.context_fit import fit_context
-from agent.models.generation import Generator
-from agent.models.local import generate_reply
-from agent.prompts.render import render
-from agent.trace.trace import Record, record
-from agent.variants.longvideoagent.rollouts import MASTER_REQUESTS, Rollout, rollout
-from jobs.model_choice import ModelsFor
-from jobs.synthetic.known_answers import KnownQuestion
-from jobs.train.settings import MasterSettings
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
+
+from kinodex.agent.ask import Task, ask_many
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.local import Generator, first_tokens, generate_reply, message_tokens, opens_thinking
+from kinodex.agent.models.openai_model import fit_context
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Exchange, Models, R, Request
+from kinodex.agent.trace import Record, record
+from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS, Rollout, rollout
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.known_answers import KnownQuestion
+from kinodex.jobs.models import ModelsFor
 
 AGENT = "longvideoagent"
 
@@ -127,3 +139,124 @@ def _tokenized(known: KnownQuestion, master: MasterInTraining, records: list[Rec
     thinking_open = opens_thinking(master.generator.tokenizer)
     run = rollout(records, known.answer, alpha, thinking_open=thinking_open)
     return TokenizedRollout(run, master.tokens[:start], master.tokens[start:], master.own[start:])
+
+
+# Settings of training: the paper's in grpo.toml beside this file, and the user's changes.
+
+COLOCATE = "colocate"
+PAPER = Path(__file__).with_name("grpo.toml")
+
+
+class MasterSettings(BaseModel):
+    """All settings; none has a default here, so that grpo.toml names them all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learning_rate: PositiveFloat
+    steps: PositiveInt
+    kl: NonNegativeFloat
+    questions: PositiveInt
+    rollouts: int = Field(ge=2)
+    """Rollouts of one question; their mean is the baseline, so a single one would teach nothing."""
+    temperature: PositiveFloat
+    alpha: PositiveFloat
+    clip: PositiveFloat
+    entropy: NonNegativeFloat
+    turn_tokens: PositiveInt
+    scale_rewards: Literal["none", "group", "batch"]
+    """Advantages in standard deviations of the group or the batch, or as they are."""
+    lora_rank: NonNegativeInt
+    """The rank of the adapters that are trained; 0: all weights are."""
+    lora_alpha: PositiveInt
+    vllm: str
+    """"colocate", or the URL of a vLLM server, to sample rollouts with; "": transformers samples."""
+    vllm_memory: float = Field(gt=0, lt=1)
+    """The share of the GPU's memory that a colocated vLLM takes."""
+    save_every: PositiveInt
+    seed: int = Field(ge=0)
+
+    @classmethod
+    def read(cls, path: Path | None = None, **changes: Any) -> Self:
+        """Read the paper's settings, those of a TOML file over them, and `changes` that are not None over both.
+
+        Raises `UsageError` for a file that cannot be read, for unknown names, and for invalid values.
+        """
+        overrides = {name: value for name, value in changes.items() if value is not None}
+        try:
+            return cls.model_validate(_values(PAPER) | (_values(path) if path else {}) | overrides)
+        except ValidationError as error:
+            raise UsageError(f"{path or 'the settings'}: {_misfit(error)}") from error
+
+
+def _values(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give a TOML file like {PAPER.name}") from error
+
+
+def _misfit(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = ".".join(map(str, first["loc"]))
+    if first["type"] != "extra_forbidden":
+        return f"got {name} = {first['input']!r}; {first['msg']}"
+    near = difflib.get_close_matches(name, MasterSettings.model_fields, n=1)
+    offer = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(MasterSettings.model_fields)}"
+    return f"there is no setting {name}; {offer}"
+
+
+# The memory that training needs on a GPU, by formula: what is always there, and what a text adds.
+#
+# Of P weights, T of them trained, with AdamW and mixed precision as TRL sets them up:
+#
+# - weights: 4 P bytes; with LoRA 2 (P - T) + 4 T, since what is not trained stays in 16 bits (on a GPU)
+# - gradients: 4 T
+# - optimiser: 8 T, two moments in 32 bits
+# - reference, for the divergence: 4 P; none with LoRA, where the model without its adapters is the reference
+#
+# A text of n tokens adds, for each rollout in the batch of an update, with gradient checkpointing, 2 n h L bytes (the
+# input of each of L layers of width h, in 16 bits) and the largest layer's inner values once; while rollouts are
+# sampled
+# without vLLM, 4 n L d bytes (keys and values of width d, in 16 bits) for each of the rollouts sampled together.
+
+WIDE, NARROW = 4, 2
+"""Bytes of a number in 32 and in 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticMemory:
+    """Bytes that are there during the whole of training."""
+
+    weights: int
+    gradients: int
+    optimiser: int
+    reference: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.gradients + self.optimiser + self.reference
+
+
+def static_memory(whole: int, trained: int, *, reference: bool, bf16: bool) -> StaticMemory:
+    """The bytes for `whole` weights of which some are `trained`; fewer than all: by adapters.
+
+    `reference`: the divergence is measured. `bf16`: 16-bit arithmetic is used, as on a GPU.
+    """
+    adapters = trained < whole
+    frozen = (NARROW if bf16 else WIDE) * (whole - trained)
+    return StaticMemory(
+        weights=frozen + WIDE * trained,
+        gradients=WIDE * trained,
+        optimiser=2 * WIDE * trained,
+        reference=WIDE * whole if reference and not adapters else 0,
+    )
+
+
+def checkpointed_bytes(tokens: int, hidden: int, layers: int) -> int:
+    """Bytes that one text of so many tokens keeps for the backward pass, with gradient checkpointing."""
+    return NARROW * tokens * hidden * layers
+
+
+def cache_bytes(tokens: int, layers: int, key_width: int) -> int:
+    """The keys and values of one text while it is written; `key_width` is the heads of keys times their width."""
+    return 2 * NARROW * tokens * layers * key_width

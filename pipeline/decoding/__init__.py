@@ -1,5 +1,4 @@
 """Containers, timestamps and decoders: from one local file to the frames shown at sample instants, with exact times.
 
-`open.py` is the entry, `pyav_reader.py` the reference. May import `pipeline.images`, `pipeline.playlists`
-and `pipeline.errors`.
+A decoder more is a module here with a reader of the protocol in `stream`, named in `open`.
 """

@@ -1,4 +1,4 @@
-"""Parts of a video as files of their own: cut at key frames without loss, or exactly by encoding again.
+"""Parts of a video as files and streams of their own: cut at key frames without loss, or exactly by encoding again.
 
-For people and their tools; nothing here samples or embeds, and no agent comes here.
+Uses decoding, and knows what browsers play.
 """

@@ -1,6 +1,6 @@
 """The child process that opens media files for a server: a file that crashes or hangs a decoder costs it alone.
 
-    python -m pipeline.media.stream_child MEMORY_BYTES TASK
+    python -m kinodex.pipeline.media.stream_child MEMORY_BYTES TASK
 
 TASK is JSON: {"task": "facts", "uri"}, whose reply is one line of JSON, or {"task": "stream", "uri", "way", "from_s"},
 whose reply is the stream; an error of the file is one line of JSON, {"error", "message"}, at the standard error output,
@@ -17,8 +17,8 @@ from dataclasses import asdict
 from io import RawIOBase
 from typing import Any
 
-from pipeline.child_limits import end_with_parent, watch_memory
-from pipeline.errors import PipelineError
+from kinodex.pipeline.errors import PipelineError
+from kinodex.pipeline.sandbox import end_with_parent, watch_memory
 
 BROKEN_FILE = 3
 """Exit status of a child whose file cannot be read or streamed."""
@@ -62,9 +62,8 @@ def main() -> None:
 
 def run_task(task: dict[str, Any], out: RawIOBase) -> dict[str, Any] | None:
     """Do a task: return its reply, or write its stream to `out`; raises PipelineError."""
-    from pipeline.media.facts import read_facts
-    from pipeline.media.source import open_source
-    from pipeline.media.stream import write_stream
+    from kinodex.pipeline.media.play import write_stream
+    from kinodex.pipeline.media.source import open_source, read_facts
 
     match task:
         case {"task": "facts", "uri": uri}:

@@ -1,4 +1,4 @@
-"""Local models of the optional stages: captions, detections with tracks, speech and its voices.
+"""Local models of the optional stages: captions, detections with tracks, speech and its voices, text on screen.
 
-May import `pipeline.decoding` (to open a file for its sound) and `pipeline.errors`.
+Each loads on first use and knows one picture, one sound or one text.
 """

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import WrongModel
-from pipeline.models.hub import Loaded, inference, load_model, quiet
+from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.hub import Loaded, inference, load_model, quiet
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
+from kinodex.pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
 
 if TYPE_CHECKING:
     import torch

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import ModelMissing
-from pipeline.models.audio_windows import RATE_HZ, Samples
-from pipeline.models.hub import chosen_device, import_transformers, inference
+from kinodex.pipeline.errors import ModelMissing
+from kinodex.pipeline.models.audio import RATE_HZ, Samples
+from kinodex.pipeline.models.hub import chosen_device, import_transformers, inference
 
 VOICE_MODEL = "resemblyzer"
 """Vectors of this encoder can be compared with each other only."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.libraries import text_library
 
 

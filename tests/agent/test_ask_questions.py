@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer, Evidence
-from agent.ask_questions import Task, ask, ask_many, default_parameters, spent_until
-from agent.core.budget import Ledger
-from agent.core.protocol import Usage
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.errors import (
+from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.ask import Task, ask, ask_many, default_parameters, spent_until
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import (
     AllRejected,
     BadAnswer,
     BadSettings,
@@ -25,10 +22,12 @@ from agent.errors import (
     QuestionsFailed,
     UnknownAgent,
 )
-from agent.session import Session
-from agent.trace.events import Event, RunStarted
-from agent.variants.base import Variant
-from agent.variants.baselines.uniform import UNIFORM, UniformParameters
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.session import Session
+from kinodex.agent.trace import Event, RunStarted
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.baselines import UNIFORM, UniformParameters
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.runs.kite_runs import kite_environment, run
 
@@ -122,7 +121,7 @@ FAILURES = {
 def test_one_question_that_fails_takes_no_other_with_it(
     environment: Environment, kind: str, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.ask_questions.HANG_S", 0.3)
+    monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.3)
 
     async def hang(session: Session, parameters: Any) -> Any:
         await session.ask_all([])

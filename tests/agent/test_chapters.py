@@ -10,23 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.ask_questions import ask
-from agent.chapters import MOST_LINES, coarse_parts, first_level_cuts_s, first_level_s
-from agent.core.budget import Budget
-from agent.core.protocol import request_fields
-from agent.core.question import Note, Question, Segment
-from agent.environment import Environment
-from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes
-from agent.requests.tree import Decide, ScoreSegments
-from agent.trace.events import Acted, Event, Expanded
-from agent.variants.longvideoagent.requests import ChooseAction
-from agent.variants.vca.requests import ChooseFrames
-from agent.variants.videoagent2.requests import Assess
-from agent.variants.videoseek.requests import Act, Think
-from agent.variants.videotree.requests import JudgeRelevance
-from index.library import Library
-from index.rows import SceneRow
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Segment, request_fields
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.trace import Acted, Event, Expanded
+from kinodex.agent.tree import MOST_LINES, coarse_parts, first_level_cuts_s, first_level_s
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction
+from kinodex.agent.variants.vca import ChooseFrames
+from kinodex.agent.variants.videoagent2_requests import Assess
+from kinodex.agent.variants.videoseek_requests import Act, Think
+from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow
 from tests.support.every_request import field_names, kinds, of_full_size
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 

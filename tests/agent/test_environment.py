@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agent.environment import Environment
-from agent.retrieval.line_matches import AnchorsFrom
-from index.rows import TranscriptRow
+from kinodex.agent.environment import Environment
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 

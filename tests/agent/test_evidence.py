@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import Evidence
-from agent.core.protocol import ShownFrame
-from agent.core.question import Note
-from agent.environment import Environment
-from agent.evidence import cited_items, evidence_ranges, shown_numbers
+from kinodex.agent.answer import Evidence, cited_items, evidence_ranges, shown_numbers
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Note, ShownFrame
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 

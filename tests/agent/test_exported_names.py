@@ -1,4 +1,4 @@
-"""The public names of `agent` and of `agent.models`: each is there, none costs anything before its use."""
+"""The public names of `agent` and of `kinodex.agent.models`: each is there, none costs anything before its use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import sys
 import pytest
 
 import agent
-import agent.models
-from agent.ask_questions import ask, ask_many
-from agent.environment import Environment
+from kinodex.agent.ask import ask, ask_many
+from kinodex.agent.environment import Environment
 
 HEAVY = {"numpy", "pydantic", "lance", "openai", "jinja2"}
 
@@ -59,5 +58,5 @@ def test_an_unknown_name_of_the_models_is_refused_too() -> None:
 
 
 def test_importing_the_models_package_loads_no_model() -> None:
-    code = "import sys, agent.models; print([name for name in sys.modules if name.startswith('agent.models.')])"
+    code = "import sys, kinodex.agent.models; print([name for name in sys.modules if name.startswith('kinodex.agent.models.')])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.errors import NeedsPictures
-from agent.library_videos import LibraryVideos
-from agent.variants.longvideoagent.clips import tagged_clips
-from index.embedding.sentences.sentence_model import load_sentence_model
-from index.errors import SpaceMismatch
-from index.library import Library
-from index.rows import Scope, TranscriptRow
+from kinodex.agent.errors import NeedsPictures
+from kinodex.agent.library_videos import LibraryVideos
+from kinodex.agent.variants.longvideoagent import tagged_clips
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope, TranscriptRow
+from kinodex.index.spaces.sentence_model import load_sentence_model
 from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
 from tests.support.libraries.sentence_lines import add_sentences
 from tests.support.libraries.text_library import text_video_id
@@ -97,7 +97,7 @@ def test_the_nearest_videos_are_found_without_reading_all(tmp_path):
 
 def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
     library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
-    monkeypatch.setattr("agent.library_videos.MANY_VIDEOS", 1)
+    monkeypatch.setattr("kinodex.agent.library_videos.MANY_VIDEOS", 1)
     rows = library.videos()
     whole, one = LibraryVideos(library, rows, embed_words), LibraryVideos(library, rows[:1], embed_words)
     assert whole._scope == Scope()
@@ -124,7 +124,7 @@ def test_vectors_are_read_and_texts_embedded_once(tmp_path):
 
 
 def test_the_cache_of_cosines_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("agent.library_videos.COSINES_CACHED", 2)
+    monkeypatch.setattr("kinodex.agent.library_videos.COSINES_CACHED", 2)
     library = make_library(tmp_path / "library", {"film": film(2, 60)})
     videos = LibraryVideos(library, library.videos(), embed_words)
     video_id = videos.videos[0].video_id

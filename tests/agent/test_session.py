@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Usage, request_key
-from agent.core.question import Question
-from agent.errors import BadSettings, ModelUnreachable
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import BadSettings, ModelUnreachable
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Exchange, Question, Usage, request_key
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, Queries, ScoreSegments
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.runs.kite_runs import QUESTION, but, kite_environment, run
 

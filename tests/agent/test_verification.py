@@ -9,23 +9,19 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget
-from agent.core.protocol import Usage
-from agent.core.question import Question
-from agent.errors import AllRejected, ContextSpent, ModelRejected
-from agent.prompts.render import render, request_message
-from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
-from agent.requests.tree import Decide
-from agent.requests.verify import Verify, VerifyNotes
-from agent.trace.events import Acted, Event
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
-from agent.variants.videoagent.requests import FindMissing
-from agent.variants.videoagent2.requests import Assess
-from index.library import Library
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import AllRejected, ContextSpent, ModelRejected
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render, request_message
+from kinodex.agent.protocol import AnswerRules, Question, Usage
+from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
+from kinodex.agent.requests.describe import Verify, VerifyNotes
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.trace import Acted, Event, ReplayModel, trace_to
+from kinodex.agent.variants.videoagent import FindMissing
+from kinodex.agent.variants.videoagent2_requests import Assess
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.libraries.videoagent2_film import SURE, UNSURE, Script, kite_library
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.manifest import COLUMNS
-from pipeline.errors import PipelineError, SourceError, SubtitleError, VideoError
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.sources import COLUMNS
+from kinodex.pipeline.errors import PipelineError, SourceError, SubtitleError, VideoError
 
 
 @pytest.fixture

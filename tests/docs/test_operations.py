@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.models.role_config import Role
-from jobs import errors
-from jobs.doctor.checks import KEYS
-from jobs.ingest.config import PREFIX
+from kinodex.agent.models.roles import Role
+from kinodex.doctor.machine import KEYS
+from kinodex.jobs import errors
+from kinodex.jobs.ingest.config import PREFIX
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.variants.base import Variant
-from agent.variants.registry import VARIANTS
+from kinodex.agent.ask import VARIANTS
+from kinodex.agent.variants.base import Variant
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 CONTROLS = {"uniform", "blind", "random"}

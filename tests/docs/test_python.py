@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent.variants.registry import find_variant
-from jobs.evaluation.run.systems import parse_systems
+from kinodex.agent.ask import find_variant
+from kinodex.jobs.eval.systems import parse_systems
 from tests.support.servers.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)

@@ -9,13 +9,18 @@ import pytest
 from mktestdocs import check_md_file
 from PIL import Image
 
-from index.embedding.cpu_tower import TrialRule
-from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
-from index.embedding.precision import LONG_RUN_BATCHES, MIN_COSINE, MIN_CPU_SPEEDUP, SMALL_TOWER_PARAMETERS
-from index.embedding.space import import_open_clip
-from index.library import Library
-from jobs.annotate.vectors import Vectors
-from jobs.ingest.config import CPU_BATCH, GPU_BATCH
+from kinodex.index.library import Library
+from kinodex.index.spaces.cpu import TrialRule
+from kinodex.index.spaces.model_source import BUILTIN, DEFAULT_SPACE
+from kinodex.index.spaces.space import (
+    LONG_RUN_BATCHES,
+    MIN_COSINE,
+    MIN_CPU_SPEEDUP,
+    SMALL_TOWER_PARAMETERS,
+    import_open_clip,
+)
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 

@@ -7,9 +7,7 @@ import re
 
 import pytest
 
-from jobs.synthetic.story.film import StoryFilm
-from jobs.synthetic.story.script_json import as_json
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.story import StoryFilm, as_json, write_story
 from tests.support.stories.paraphrased_questions import HOURS, SEED, paraphrases, questions
 
 FILMS = ("film-01", "film-02", "film-03")

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from mktestdocs import check_md_file
 
-from index.library import Library
-from index.rows import ClipRow
-from index.store.late_tables import LATE_TABLES, sentences_schema
-from index.store.schema import FORMAT_VERSION, table_schemas, vectors_table
+from kinodex.index.library import Library
+from kinodex.index.rows import ClipRow
+from kinodex.index.store.indexes import LATE_TABLES, sentences_schema
+from kinodex.index.store.schema import FORMAT_VERSION, table_schemas, vectors_table
 from tests.support.libraries.random_library import (
     DIM,
     OTHER_DIM,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from jobs.cli.eval.app import with_run
-from jobs.cli.main import COMMANDS, app
-from jobs.cli.options.ingest import spread_ray
+from kinodex.cli.eval import with_run
+from kinodex.cli.main import COMMANDS, app
+from kinodex.cli.options import spread_ray
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,7 +24,7 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 OURS = re.compile(r"(?:agent|docs|index|infra|jobs|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--minutes", "--threads"}
-"""Options of other programs (docker, pip, Ray, MCP Inspector, `jobs.synthetic.train_clip`) that prose names alone."""
+"""Options of other programs (docker, pip, Ray, MCP Inspector, `kinodex.sketch.train`) that prose names alone."""
 ENDS = {";", "&&", "||", "|", ">", ">>", "&"}
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 

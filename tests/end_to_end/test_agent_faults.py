@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.prompts.render import render
-from agent.trace.events import Event, Exchanged
-from agent.variants.base import Variant
-from agent.variants.registry import VARIANTS
-from index.rows import SegmentRow, TranscriptRow
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.variants.base import Variant
+from kinodex.index.rows import SegmentRow, TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, cut_off, refusing

@@ -13,19 +13,15 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Request, Usage
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.structured_output import parse_reply
-from agent.prompts.render import render
-from agent.requests.answer import Conclusion, Guess
-from agent.trace.events import Event
-from agent.trace.trace import record
-from agent.variants.registry import VARIANTS
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import AnswerRules, Exchange, Question, Request, Usage
+from kinodex.agent.requests.answer import Conclusion, Guess
+from kinodex.agent.trace import Event, record
 from tests.support.every_request import kinds, of_full_size, variations
 from tests.support.fuzz_replies import fuzzed
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library

@@ -10,18 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import Task, ask, ask_many, default_parameters
-from agent.core.protocol import Models
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.trace.events import Event, Exchanged
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
-from agent.variants.base import Variant, with_settings
-from agent.variants.registry import VARIANTS
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, Task, ask, ask_many, default_parameters
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import Models, Question
+from kinodex.agent.trace import Event, Exchanged, ReplayModel, trace_to
+from kinodex.agent.variants.base import Variant, with_settings
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, Seen
 from tests.support.servers.rule_server import MODEL, Rules

@@ -29,10 +29,10 @@ ROOM_MODULES, FOLDER_MODULES = 12, 16
 LOGIC_LINES = 30
 """A module with more lines of function bodies than this has a test file of its own."""
 TESTED_ELSEWHERE = {
-    "jobs/synthetic/world/drawings_living.py": "tests/jobs/synthetic/world/test_sprites.py draws every thing",
-    "jobs/synthetic/world/drawings_manmade.py": "the same",
-    "jobs/synthetic/world/drawings_objects.py": "the same",
-    "jobs/serve/play/sources.py": "tests/jobs/serve/play/test_routes.py plays a file in each of its states",
+    "kinodex/sketch/drawings.py": "tests/jobs/synthetic/world/test_sprites.py draws every thing",
+    "kinodex/sketch/drawings.py": "the same",
+    "kinodex/sketch/drawings.py": "the same",
+    "kinodex/web/play.py": "tests/jobs/serve/play/test_routes.py plays a file in each of its states",
 }
 """Modules with logic and without a test file of their own, each with the reason and the place of its tests."""
 BESIDE_THE_MIRROR = {"end_to_end", "docs", "support"}
@@ -150,7 +150,7 @@ def modules_after(code: str) -> set[str]:
 
 RUN_HELP = """
 import sys
-from jobs.cli.main import main
+from kinodex.cli.main import main
 sys.argv = ["kinodex", "--help"]
 try:
     main()
@@ -165,8 +165,8 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_library_is_read_without_decoder_or_ray() -> None:
-    names = ("index.library", "index.search.search", "agent", "agent.models.rulebased.model")
-    code = f"import {', '.join(names)}, agent.ask_questions, agent.models.openai_compatible"
+    names = ("kinodex.index.library", "kinodex.index.search.search", "agent", "kinodex.agent.models.rules")
+    code = f"import {', '.join(names)}, kinodex.agent.ask, kinodex.agent.models.openai_model"
     assert not {"av", "ray", "pipeline", "jobs"} & modules_after(code)
 
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX
+from kinodex.jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX
 from tests.support.command import runner
 from tests.support.house.kuberay import KUBERNETES, RayCluster, RayJob
 
@@ -257,7 +257,7 @@ def test_the_dashboard_asks_for_what_is_told(infra: Path) -> None:
 
 
 def test_states_and_stages_that_the_dashboard_picks_exist(infra: Path) -> None:
-    from jobs.ingest.outcomes import DECODE_STAGES, STATES
+    from kinodex.jobs.ingest.commit import DECODE_STAGES, STATES
 
     stages: set[str] = {*DECODE_STAGES, "embed", "write"}
     known: dict[str, set[str]] = {"state": set(STATES), "stage": stages, "kind": {"reader", "embedder"}}

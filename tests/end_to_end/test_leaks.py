@@ -20,27 +20,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent.core.answer_rules import USUAL, AnswerRules
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Model, R, Request, request_key
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.session import Session
-from agent.variants.registry import VARIANTS
-from agent.variants.videoagent2.requests import Assess
-from index.library import Library
-from index.rows import TranscriptRow
-from jobs.benchmarks.registry import BENCHMARKS, read_benchmark
-from jobs.benchmarks.samples import Sample, Target
-from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import ANSWERS, TRACES, read_results
-from jobs.evaluation.run.solve import make_solver
-from jobs.evaluation.run.systems import System, parse_systems
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
-from jobs.model_choice import ModelChoice
+from kinodex.agent.ask import VARIANTS
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Question, R, Request, request_key
+from kinodex.agent.session import Session
+from kinodex.agent.variants.videoagent2_requests import Assess
+from kinodex.index.library import Library
+from kinodex.index.rows import TranscriptRow
+from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
+from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.samples import Sample, Target
+from kinodex.jobs.eval.solve import make_solver
+from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, parse_systems
+from kinodex.jobs.models import ModelChoice
 from tests.agent.prompts.test_render import KINDS
 from tests.support.house.reachable import reachable
 from tests.support.libraries import benchmark_files as kit
@@ -200,7 +197,7 @@ class Watched:
 def beneath(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of a call stack that are an agent's, or of who puts questions to it."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("agent.", "jobs.evaluation.run.solve")):
+        if frame.f_globals.get("__name__", "").startswith(("agent.", "kinodex.jobs.eval.solve")):
             yield frame
         frame = frame.f_back
 
@@ -334,13 +331,13 @@ def test_over_the_wire_every_byte_is_the_same_whatever_is_true(library: Library,
 
 
 def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
-    modules = "jobs.evaluation.run.solve, jobs.evaluation.run.process_pool, agent.variants.registry"
+    modules = "kinodex.jobs.eval.solve, kinodex.jobs.workers, kinodex.agent.ask"
     code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     knowing = {
-        "jobs.benchmarks.samples",
-        "jobs.evaluation.run.run_folder",
-        "jobs.evaluation.score.scorers",
-        "jobs.synthetic.known_answers",
+        "kinodex.jobs.eval.samples",
+        "kinodex.jobs.eval.folder",
+        "kinodex.jobs.eval.score",
+        "kinodex.jobs.known_answers",
     }
     assert knowing & set(loaded) == set()

@@ -11,11 +11,11 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from index.errors import LeaseLost, LibraryBusy, StorageError
-from index.library import Library
-from index.maintenance.sweep import audit, sweep
-from index.rows import ClipRow
-from index.store.indexes import Thresholds, refresh
+from kinodex.index.errors import LeaseLost, LibraryBusy, StorageError
+from kinodex.index.library import Library
+from kinodex.index.rows import ClipRow
+from kinodex.index.store.indexes import Thresholds, refresh
+from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.random_library import (
     SETTINGS,
     fingerprint,

@@ -16,7 +16,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
 import kinodex
-from jobs.evaluation.run.run_folder import read_run
+from kinodex.jobs.eval.folder import read_run
 from tests.support.servers.serve_server import Client, serving
 from tests.support.servers.third_parties import lmms_task
 from tests.support.servers.third_parties.client_environments import fastmcp_python, lmms_eval_python

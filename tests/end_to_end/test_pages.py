@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.libraries.viewer_library import EVIL, library_of_films, library_of_titles
 from tests.support.pages import browser_context, hard_to_use
 from tests.support.servers.serve_server import serving

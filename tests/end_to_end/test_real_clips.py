@@ -32,9 +32,9 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 @pytest.fixture(scope="module")
 def library(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from jobs.ingest.config import IngestConfig
-    from jobs.ingest.run import run_ingest
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
 
     wanted = {name for _, name, _ in QUESTIONS}
     clips = [path for path in (media / "clips").iterdir() if any(name in path.name for name in wanted)]
@@ -45,7 +45,7 @@ def library(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(library: Path, question: str, video: str, options: tuple[str, ...]) -> list[str]:
-    from index.library import Library
+    from kinodex.index.library import Library
 
     title = next(row.title for row in Library.open(str(library)).videos() if video in row.title)
     return ["ask", str(library), question, "--video", title, *(part for o in options for part in ("--option", o))]

@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.local import LocalModel, load_local_model
-from agent.trace.events import Event, Exchanged
-from jobs.synthetic.world.questions import write_questions
-from jobs.synthetic.world.script import write_script
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.local import LocalModel, load_local_model
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Event, Exchanged
+from kinodex.sketch.script import write_questions, write_script
 from tests.support.libraries.agent_library import environment_of
 from tests.support.libraries.text_library import text_library
 from tests.support.models.real_models import real_model

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.question import Question
-from agent.errors import ModelError
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from jobs.doctor.endpoint import check_endpoint
-from jobs.open_library import open_environment
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import ModelError
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import Question
+from kinodex.doctor.machine import check_endpoint
+from kinodex.jobs.open import open_environment
 from tests.support.house.once import made_for_all_runs
 from tests.support.models.real_models import real_model
 from tests.support.runs.check_results import by_name

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from index.embedding import space as index_models
-from index.errors import DeviceMissing
-from pipeline.errors import NoSuchDevice
-from pipeline.models import hub as pipeline_models
+from kinodex.index.errors import DeviceMissing
+from kinodex.index.spaces import space as index_models
+from kinodex.pipeline.errors import NoSuchDevice
+from kinodex.pipeline.models import hub as pipeline_models
 
 UNFIT = """
 import sys, types, importlib.abc, importlib.machinery
@@ -33,8 +33,8 @@ sys.meta_path.insert(0, Unfit())
 @pytest.mark.parametrize(
     "call",
     [
-        "from index.embedding.space import import_torchvision as help_torchvision",
-        "from pipeline.models.hub import _import_torchvision as help_torchvision",
+        "from kinodex.index.spaces.space import import_torchvision as help_torchvision",
+        "from kinodex.pipeline.models.hub import _import_torchvision as help_torchvision",
     ],
 )
 def test_operators_that_are_missing_are_declared(call: str) -> None:

@@ -23,8 +23,9 @@ def files_of(root: Path, title: str) -> set[str]:
 
 
 def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> None:
-    from jobs.ingest import IngestConfig, run_ingest
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
 
     film = shutil.copy(films / "film-01.mp4", tmp_path)  # without the subtitles beside it
     sources = list_sources([str(film)])
@@ -37,8 +38,10 @@ def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> No
 def test_a_question_through_eea(root: Path, library: Path, tmp_path: Path) -> None:
     import asyncio
 
-    from agent import Environment, ask
-    from agent.models import OpenAIModel, Role
+    from kinodex.agent.ask import ask
+    from kinodex.agent.environment import Environment
+    from kinodex.agent.models.openai_model import OpenAIModel
+    from kinodex.agent.models.roles import Role
 
     async def answer(base_url: str) -> str | None:
         async with OpenAIModel(Role(model="rules", base_url=base_url, key_env=None)) as model:
@@ -59,7 +62,7 @@ def test_a_question_through_eea(root: Path, library: Path, tmp_path: Path) -> No
 
 
 def test_an_item_of_a_benchmark(root: Path, films: Path, library: Path, tmp_path: Path) -> None:
-    from jobs.evaluation import evaluate
+    from kinodex.jobs.eval.run import evaluate
 
     with walk(tmp_path) as recorder:
         report = evaluate(library, "sketch", films / "questions.jsonl", tmp_path / "run", limit=2, controls=False)

@@ -8,24 +8,21 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.protocol import Models, request_fields
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.models.rulebased.model import RuleBasedModel
-from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, Guess
-from agent.requests.describe import DescribeSegment
-from agent.trace.events import Acted, Event, Exchanged, RunStarted
-from agent.trace.trace import record
-from agent.variants.base import Variant
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips
-from agent.variants.registry import VARIANTS
-from agent.variants.videoagent2.requests import Assess, CreatePlan
-from index.library import Library
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Models, Question, request_fields
+from kinodex.agent.requests.answer import AnswerNotes, Guess
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.trace import Acted, Event, Exchanged, RunStarted, record
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, LocateClips
+from kinodex.agent.variants.videoagent2_requests import Assess, CreatePlan
+from kinodex.index.library import Library
 from tests.support.libraries import text_library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 from tests.support.libraries.text_library import text_video_id

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.store.database import Tables
+from kinodex.index.library import Library
+from kinodex.index.store.database import Tables
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint
 
 

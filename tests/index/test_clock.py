@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from index.clock import first_zero_s, moved, moved_s, player_s, presentation_s, stored_range
+from kinodex.index.rows import first_zero_s, moved, moved_s, player_s, presentation_s, stored_range
 
 
 @dataclass(frozen=True)

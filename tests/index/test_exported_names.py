@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import index
-from index.library import Library
-from index.rows import Hit, Scope
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, Scope
 
 HEAVY = {"lance", "torch", "open_clip", "pyarrow", "numpy", "transformers", "huggingface_hub"}
 

@@ -20,7 +20,7 @@ import pytest
 from lance import LanceDataset
 from lance.file import LanceFileSession
 
-from index.foreign_errors import SIGNS, Meaning, Sign, meanings_of
+from kinodex.index.store.database import SIGNS, Meaning, Sign, meanings_of
 from tests.support.loopback import serve_handler
 
 ROWS = pa.table({"number": list(range(100)), "text": ["x" * 100] * 100})

@@ -11,16 +11,10 @@ from multiprocessing import get_context
 import lancedb
 import pytest
 
-from index.errors import (
-    LibraryError,
-    NotALibrary,
-    SettingsMismatch,
-    SpaceMismatch,
-    StorageError,
-)
-from index.library import Library
-from index.maintenance.sweep import audit
-from index.store.schema import table_schemas
+from kinodex.index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch, StorageError
+from kinodex.index.library import Library
+from kinodex.index.store.schema import table_schemas
+from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, run_together, write
 
 

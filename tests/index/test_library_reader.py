@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from index.errors import LibraryError, UnknownVideo
-from index.library import Library
-from index.rows import ClipRow
+from kinodex.index.errors import LibraryError, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.rows import ClipRow
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 
 

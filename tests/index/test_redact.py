@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from index.redact import redact, redact_uri, redact_values
+from kinodex.index.text import redact, redact_uri, redact_values
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"
 SAS = "sv=2020&se=2024&sr=b&sp=r&spr=https&skoid=1&sig=abc%3D"

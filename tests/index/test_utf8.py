@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from index.embedding.portable.tokenizer import clean
-from index.embedding.sentences.model_facts import ModelFacts
-from index.errors import QueryError
-from index.search.query import check_words
-from index.utf8 import checked_text
+from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.search.words import check_words
+from kinodex.index.spaces.sentence_model import ModelFacts
+from kinodex.index.spaces.tokenizer import clean
 
 HALVES = ["\ud800", "caf\udcc3\udca9"]
 """As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""

@@ -12,7 +12,7 @@ import pytest
 from tests.support.house.once import made_once
 
 if TYPE_CHECKING:
-    from index.library import Library
+    from kinodex.index.library import Library
     from tests.support.libraries.viewer_library import Shown
 
 

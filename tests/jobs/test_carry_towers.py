@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.embedding.cpu_tower import CpuTower, TrialRule
-from index.embedding.embedders import TextEmbedder
-from index.embedding.portable.text_tower import TextTower
-from index.embedding.space import Space, load_space
-from index.errors import SpaceMismatch
-from index.library import Library
-from index.store.carried_towers import LEASE, held_towers
-from jobs.carry_towers import carry_or_note, carry_towers, offer_carried
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.spaces.cpu import CpuTower, TrialRule
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.text_tower import TextTower
+from kinodex.index.spaces.towers import TextEmbedder
+from kinodex.index.store.carried_towers import LEASE, held_towers
+from kinodex.jobs.towers import carry_or_note, carry_towers, offer_carried
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film

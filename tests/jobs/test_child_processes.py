@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from jobs.child_processes import without_interrupts
+from kinodex.jobs.child_processes import without_interrupts
 
 BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.rulebased.model import RuleBasedModel
-from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice, cache_file, chosen_models, describe_models, has_prices
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice, cache_file, chosen_models, describe_models, has_prices
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, discover
 

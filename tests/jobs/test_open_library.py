@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import SpaceMismatch
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.open_library import find_filled_space, find_space, load_text_tower, open_environment
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 
 

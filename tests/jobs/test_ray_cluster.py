@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.ray_cluster import connected, restored_process
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.workers import connected, restored_process
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])

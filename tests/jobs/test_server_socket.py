@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.server_socket import http_url, listen
+from kinodex.guards import http_url, listen
+from kinodex.jobs.errors import UsageError
 
 
 def test_a_free_port_and_a_used_one():

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.maintenance.repair import FileFacts
-from index.rows import SourceRow, VideoRow
-from jobs.video_source import read_facts, source_of
-from pipeline.decoding.open import probe
-from pipeline.errors import SourceMissing
-from pipeline.sources.fetch import Source, identify
+from kinodex.index.library import Library
+from kinodex.index.repair import FileFacts
+from kinodex.index.rows import SourceRow, VideoRow
+from kinodex.jobs.library import read_facts, source_of
+from kinodex.pipeline.decoding.open import probe
+from kinodex.pipeline.errors import SourceMissing
+from kinodex.pipeline.fetch import Source, identify
 from tests.support.libraries.agent_library import make_library
 from tests.support.models.stage_models import tiny_film
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import kinodex
-from jobs.errors import UsageError
-from kinodex.arguments import library_place, names_of, question_of
+from kinodex.frames import library_place, names_of, question_of
+from kinodex.jobs.errors import UsageError
 
 
 def test_videos_are_named_one_or_many_by_name_or_row(library: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kinodex
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.screen_text.lines import Line, add_screen_text
 
 

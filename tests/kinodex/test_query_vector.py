@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.embedding.space import load_space
-from jobs.cli.search import _read_image
-from jobs.errors import UsageError
-from jobs.serve.openai.pictures import read_picture
-from kinodex.query_vector import query_vector
+from kinodex.cli.search import _read_image
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.errors import UsageError
+from kinodex.library import query_vector
+from kinodex.web.openai_chat import read_picture
 
 ORIENTATION = 0x0112
 

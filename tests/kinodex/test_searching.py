@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.rows import Scope
-from jobs.errors import UsageError
-from kinodex.arguments import Table
-from kinodex.searching import find_hits
+from kinodex.frames import Table
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.jobs.errors import UsageError
+from kinodex.library import find_hits
 
 
 def test_each_table_gives_hits_of_its_own_kind(library: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.images.encode_video import encode_video
+from kinodex.pipeline.images import encode_video
 
 FILM_S, FILM_FPS = 12, 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.cue_text import ass_text, split_voices, srt_voices
+from kinodex.pipeline.subtitles import ass_text, split_voices, srt_voices
 
 MANY = 150_000
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import pipeline
-from pipeline.decoding.open import DECODERS, open_video
-from pipeline.sources.discover import list_sources
+from kinodex.pipeline.decoding.open import DECODERS, open_video
+from kinodex.pipeline.sources import list_sources
 
 HEAVY = {"numpy", "av", "torch", "fsspec", "PIL", "decord", "torchcodec"}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decoding.open import open_video
-from pipeline.errors import PlaylistRefused
-from pipeline.playlists import PLAYLIST_DEMUXERS, playlist_kind, playlist_members
-from pipeline.sources.fetch import Source, check_unchanged, content_id, identify
-from pipeline.subtitles import embedded_lines
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.errors import PlaylistRefused
+from kinodex.pipeline.fetch import Source, check_unchanged, content_id, identify
+from kinodex.pipeline.playlists import PLAYLIST_DEMUXERS, playlist_kind, playlist_members
+from kinodex.pipeline.subtitles import embedded_lines
 from tests.support.playlists import FILM_S, ffconcat, m3u8, make_films, mpd
 
 CPL = '<?xml version="1.0"?><CompositionPlaylist xmlns="http://www.smpte-ra.org/schemas/2067-3/2016"/>'

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.decoding.open import open_video
-from pipeline.prefetch import prefetch
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.sample import prefetch
 
 
 def test_a_slow_reader_holds_the_decoder_back(media: Path) -> None:

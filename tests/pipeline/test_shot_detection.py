@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.sampling.sample import ChunkSummary, SampledFrame
-from pipeline.shot_detection import Segment, find_segments
+from kinodex.pipeline.sample import ChunkSummary, SampledFrame
+from kinodex.pipeline.shots import Segment, find_segments
 from tests.support.ffmpeg import ColourTower, read_whole
 
 

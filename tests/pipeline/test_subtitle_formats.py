@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.subtitle_formats import Cue, parse_cues
+from kinodex.pipeline.subtitles import Cue, parse_cues
 
 ASS = (
     "[Script Info]\nScriptType: v4.00+\n\n[V4+ Styles]\nFormat: Name, Fontname\nStyle: Default,Arial\n\n[Events]\n"

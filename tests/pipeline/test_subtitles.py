@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decoding.open import probe
-from pipeline.errors import SubtitleError
-from pipeline.sources.fetch import Source
-from pipeline.subtitles import Line, embedded_lines, read_subtitles, sidecar_lines
+from kinodex.pipeline.decoding.open import probe
+from kinodex.pipeline.errors import SubtitleError
+from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.subtitles import Line, embedded_lines, read_subtitles, sidecar_lines
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 HELLO = [(1.0, 3.5, "Hello world!"), (5.0, 7.0, "This is a test."), (8.5, 10.0, "Goodbye!")]

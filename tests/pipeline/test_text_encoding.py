@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.text_encoding import decode_text
+from kinodex.pipeline.subtitles import decode_text
 
 SAMPLES = {
     "utf-8": "Où est la bibliothèque ? Je ne sais pas, elle était là-bas.",

@@ -16,9 +16,8 @@ from typing import Any, Literal, Union
 from PIL import Image
 
 import agent
-from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Note, Question, ScoredSegment, Segment, Video
-from agent.variants.videoagent2.requests import Toolbox
+from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
+from kinodex.agent.variants.videoagent2_requests import Toolbox
 
 STORED = (640, 360)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))

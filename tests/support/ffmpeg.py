@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.images.convert import ModelInput
-from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
-from pipeline.sources.fetch import FetchedVideo, Source, content_id
+from kinodex.pipeline.fetch import FetchedVideo, Source, content_id
+from kinodex.pipeline.images import ModelInput
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from agent.core.protocol import Request
-from agent.prompts.reply_line import example_text
+from kinodex.agent.prompts import example_text
+from kinodex.agent.protocol import Request
 
 WEIRD: tuple[Any, ...] = (
     *(float("nan"), float("inf"), float("-inf"), 1e308, -1, 0, 0.5, 7, 10**400, True, False, None),

@@ -1,6 +1,6 @@
 """Measure the page of a film of hours in Chromium: `python -m tests.support.measure_video_page FOLDER [FRAMES]`.
 
-Two films are made up in FOLDER (`jobs.bench.page.long_film`), one frame a second: one with shots, lines and detections,
+Two films are made up in FOLDER (`kinodex.bench.page`), one frame a second: one with shots, lines and detections,
 and one with speakers, text on screen, captions and chapters too. Prints of both, in turn, the bytes of the data, the
 time until the page and its time line are drawn, and the times between animation frames while the wheel scrolls, zooms
 and the arrow keys step. Headless Chromium draws without a GPU, so a real browser is not slower.
@@ -15,15 +15,15 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from jobs.bench.page.long_film import make_long_film
-from jobs.bench.synthetic_library import video_id
-from jobs.viewer.video_view import video_view
+from kinodex.bench.page import make_long_film
+from kinodex.bench.search import video_id
+from kinodex.web.inputs import video_view
 from tests.support.libraries.viewer_library import chromium, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, CDPSession, Page
 
-    from index.library import Library
+    from kinodex.index.library import Library
 
 FRAMES, ROUNDS, STEPS = 10_000, 3, 120
 WATCH = """() => {

@@ -15,13 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from index.annotations.sentences import Meaning
-from index.embedding.sentences.likeness import measure_likeness
-from index.embedding.sentences.sentence_model import load_sentence_model
-from index.library import Library
-from index.rows import Hit, Scope
-from index.search.words import lines_like
-from pipeline.subtitles import subtitle_lines
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, Scope
+from kinodex.index.search.words import lines_like
+from kinodex.index.sentences import Meaning
+from kinodex.index.spaces.sentence_model import load_sentence_model, measure_likeness
+from kinodex.pipeline.subtitles import subtitle_lines
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -58,8 +57,8 @@ def heard(whisper: str) -> Iterator[tuple[str, tuple[tuple[float, float, str], .
         known = json.loads(Path(whisper).read_text())
         yield from ((name, tuple(tuple(line) for line in known[name])) for name in CLIPS)
         return
-    from pipeline.models.audio_windows import sound_windows
-    from pipeline.models.whisper import load_recogniser
+    from kinodex.pipeline.models.audio import sound_windows
+    from kinodex.pipeline.models.speech import load_recogniser
 
     recogniser = load_recogniser(whisper, "cpu")
     for name in CLIPS:

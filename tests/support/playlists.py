@@ -6,8 +6,7 @@ from pathlib import Path
 
 import av
 
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
+from kinodex.sketch.script import render_film, write_script
 
 FILM_S = 30
 """Length of each film: its three scenes."""

@@ -20,7 +20,7 @@ def children(parent: int) -> list[int]:
         except OSError:
             continue  # it has ended meanwhile
         state, above = metadata.rpartition(")")[2].split()[:2]
-        if int(above) == parent and state != "Z" and "pipeline.sampling.sandbox_child" in command:
+        if int(above) == parent and state != "Z" and "kinodex.pipeline.sandbox_child" in command:
             found.append(int(stat.parent.name))
     return found
 

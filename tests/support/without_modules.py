@@ -43,6 +43,6 @@ def hide(packages: Collection[str]) -> None:
 if __name__ == "__main__":
     hide(sys.argv[1].split(","))
     sys.argv[:2] = ["kinodex"]
-    from jobs.cli.main import main
+    from kinodex.cli.main import main
 
     main()

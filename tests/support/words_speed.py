@@ -12,10 +12,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from index.annotations.sentences import Meaning
-from index.embedding.sentences.likeness import Likeness
-from index.library import Library
-from index.store.indexes import refresh
+from kinodex.index.library import Library
+from kinodex.index.sentences import Meaning
+from kinodex.index.spaces.sentence_model import Likeness
+from kinodex.index.store.indexes import refresh
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.sentence_lines import ConceptModel
 

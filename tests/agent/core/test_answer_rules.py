@@ -8,23 +8,21 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.answer_rules import AnswerRules, allowed_actions
-from agent.core.budget import Budget
-from agent.core.protocol import Request
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, AnswerRequest
-from agent.requests.tree import Decide, ProposeQueries
-from agent.variants.longvideoagent.requests import AnswerNow as LastTurn
-from agent.variants.longvideoagent.requests import ChooseAction, LocateClips
-from agent.variants.vca.requests import ChooseFrames
-from agent.variants.videoagent2.requests import Assess
-from agent.variants.videoseek.requests import Act, Think
-from agent.variants.videoseek.requests import AnswerNow as LastStep
-from index.rows import TranscriptRow
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import AnswerRules, Question, Request, allowed_actions
+from kinodex.agent.requests.answer import AnswerNotes, AnswerRequest
+from kinodex.agent.requests.tree import Decide, ProposeQueries
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow as LastTurn
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction, LocateClips
+from kinodex.agent.variants.vca import ChooseFrames
+from kinodex.agent.variants.videoagent2_requests import Assess
+from kinodex.agent.variants.videoseek_requests import Act, Think
+from kinodex.agent.variants.videoseek_requests import AnswerNow as LastStep
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

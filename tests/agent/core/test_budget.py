@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent.core.budget import Account, Budget
-from agent.core.protocol import ShownFrame, Usage
-from agent.errors import BadSettings
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Account, Budget
+from kinodex.agent.protocol import ShownFrame, Usage
 
 
 @pytest.mark.parametrize("limit", [{"rounds": 0}, {"frames": -1}, {"cost": 0.0}, {"seconds": -2.0}])

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.core.joint_schema import STEP
-from agent.core.protocol import Request
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_json, reply_schema
-from agent.prompts.render import request_message
-from agent.prompts.reply_line import example_text, reply_line
-from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from agent.variants.eea.requests import ScoreAndPropose
-from agent.variants.videoagent2.requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_json, reply_schema
+from kinodex.agent.prompts import example_text, reply_line, request_message
+from kinodex.agent.protocol import Request
+from kinodex.agent.replies import STEP
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.variants.eea import ScoreAndPropose
+from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
 from tests.support.every_request import of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, is_installed, written
 from tests.support.strict_mode import violations

@@ -5,9 +5,18 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from agent.core.protocol import ShownFrame, Usage, model_for, plain, request_fields, request_key
-from agent.core.question import Question, Segment, Video
-from agent.requests.tree import ScoreSegments
+from kinodex.agent.protocol import (
+    Question,
+    Segment,
+    ShownFrame,
+    Usage,
+    Video,
+    model_for,
+    plain,
+    request_fields,
+    request_key,
+)
+from kinodex.agent.requests.tree import ScoreSegments
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Question
-from agent.errors import BadQuestion
+from kinodex.agent.errors import BadQuestion
+from kinodex.agent.protocol import Question
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 

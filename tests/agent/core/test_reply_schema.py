@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from agent.core.reply_schema import (
+from kinodex.agent.replies import (
     NULL,
     bound_schema,
     exactly,

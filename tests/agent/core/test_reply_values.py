@@ -7,7 +7,7 @@ import math
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from agent.core.reply_values import Confidence, Numbers, Score, Seconds, WholeNumber, on_scale
+from kinodex.agent.replies import Confidence, Numbers, Score, Seconds, WholeNumber, on_scale
 
 NOTHING: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", "NaN", {})
 """No number at all, or none that can be counted with."""

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from agent.core.side_by_side import gather_all, gather_pair
+from kinodex.agent.limits import gather_all, gather_pair
 
 
 async def after(turns: int, value: str) -> str:

@@ -10,17 +10,14 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.answer_rules import AnswerRules
-from agent.core.protocol import Exchange, Model, Request
-from agent.core.question import Question
-from agent.core.stop_signal import StopSignal
-from agent.models.openai_compatible import open_models
-from agent.models.role_config import read_roles
-from agent.models.rulebased.model import RuleBasedModel
-from agent.requests.tree import Decide, ScoreSegments
-from agent.trace.events import Event, Exchanged, Finished
-from agent.variants.registry import VARIANTS
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.limits import StopSignal
+from kinodex.agent.models.openai_model import open_models
+from kinodex.agent.models.roles import read_roles
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import AnswerRules, Exchange, Model, Question, Request
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.trace import Event, Exchanged, Finished
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.chat_server import ChatServer, hanging

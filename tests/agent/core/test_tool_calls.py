@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from agent.core.tool_calls import flat_call
-from agent.models.structured_output import parse_json
+from kinodex.agent.models.completion import parse_json
+from kinodex.agent.replies import flat_call
 from tests.support.servers.wire import GO, HOME, Walk
 
 INNER = {"name": "go", "arguments": {"where": "home", "fast": None}}

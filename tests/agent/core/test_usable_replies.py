@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.core.usable_replies import UsableReplies
-from agent.environment import Environment
-from agent.requests.answer import AnswerNotes
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.variants.videoagent2.requests import Assess, CreatePlan
-from agent.variants.videoseek.requests import Act, AnswerNow, Think
-from index.rows import TranscriptRow
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.requests.describe import DescribeSegment, Summarize
+from kinodex.agent.session import UsableReplies
+from kinodex.agent.variants.videoagent2_requests import Assess, CreatePlan
+from kinodex.agent.variants.videoseek_requests import Act, AnswerNow, Think
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

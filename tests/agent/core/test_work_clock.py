@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.core.side_by_side import gather_all
-from agent.core.work_clock import WorkClock, held, time_limit, waiting
+from kinodex.agent.limits import WorkClock, gather_all, held, time_limit, waiting
 
 
 class Hand:

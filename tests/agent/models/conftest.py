@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.models.local import LocalModel, load_local_model
+from kinodex.agent.models.local import LocalModel, load_local_model
 from tests.support.models.training_model import tiny_master, words_tokenizer
 
 WORDS = "user: assistant: what is it a kite here now"

@@ -8,9 +8,9 @@ import logging
 
 import pytest
 
-from agent.errors import AllRejected, ModelRejected
-from agent.models.openai_compatible import OpenAIModel
-from agent.requests.tree import Queries
+from kinodex.agent.errors import AllRejected, ModelRejected
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.requests.tree import Queries
 from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling, failing, in_turn
 from tests.support.servers.wire import GO, HOME, QUERIES, SCORES, Walk, ask, discover, frame, one_line, role, score
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agent.models.chat_template import (
+from kinodex.agent.models.local import (
     conversation_tokens,
     first_tokens,
     message_tokens,
     opens_thinking,
     without_control_tokens,
 )
-from agent.prompts.render import Message
+from kinodex.agent.prompts import Message
 from tests.support.models.training_model import END, TEMPLATE, words_tokenizer
 
 FIRST: Message = {"role": "user", "content": "what is it"}

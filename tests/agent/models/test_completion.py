@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from agent.models.completion import parse_completion
-from agent.models.structured_output import parse_reply
-from agent.requests.tree import Queries
+from kinodex.agent.models.completion import parse_completion, parse_reply
+from kinodex.agent.requests.tree import Queries
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling
 from tests.support.servers.wire import GO, HOME, QUERIES, Step, Walk, ask, discover
 

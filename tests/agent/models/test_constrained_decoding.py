@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent.core.protocol import Exchange
-from agent.core.question import Question, Video
-from agent.errors import ModelRejected
-from agent.models.constrained_decoding import MAX_CHARACTERS, TokenMasks, bound, reply_grammar
-from agent.models.local import LocalModel, load_local_model
-from agent.requests.answer import Guess
-from agent.requests.tree import DiscoverQueries
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, Clip
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.models.local import MAX_CHARACTERS, LocalModel, TokenMasks, bound, load_local_model, reply_grammar
+from kinodex.agent.protocol import Exchange, Question, Video
+from kinodex.agent.requests.answer import Guess
+from kinodex.agent.requests.tree import DiscoverQueries
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, Clip
 from tests.support.models.training_model import letters_model
 
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)

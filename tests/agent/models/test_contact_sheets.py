@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.models.contact_sheets import (
+from kinodex.agent.models.endpoint import (
     GAP_PX,
     MAX_TILES,
     SHEET_SIDE_PX,
@@ -19,7 +19,7 @@ from agent.models.contact_sheets import (
     draw_sheet,
     fit_pictures,
 )
-from agent.prompts.render import Message, user_message
+from kinodex.agent.prompts import Message, user_message
 from tests.support.servers.wire import frame
 
 

@@ -9,15 +9,20 @@ from dataclasses import replace
 import pytest
 import regex
 
-from agent.core.protocol import Turn
-from agent.core.question import Note, Question, Video
-from agent.errors import ContextSpent
-from agent.models.context_fit import fit_context, fit_request, quoted_characters, shorten_request, shorten_texts
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, Guess
-from agent.variants.longvideoagent.requests import ChooseAction, Clip
+from kinodex.agent.errors import ContextSpent
+from kinodex.agent.models.openai_model import (
+    OpenAIModel,
+    fit_context,
+    fit_request,
+    quoted_characters,
+    shorten_request,
+    shorten_texts,
+)
+from kinodex.agent.models.roles import Role
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Turn, Video
+from kinodex.agent.requests.answer import AnswerNotes, Guess
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
 from tests.support.scripts import SCRIPTS, Script
 from tests.support.servers.chat_server import ChatServer, failing
 

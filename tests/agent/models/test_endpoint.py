@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import ModelRejected, ModelUnreachable
-from agent.models.endpoint import retry_after_s, trusted_certificates
-from agent.models.openai_compatible import OpenAIModel
+from kinodex.agent.errors import ModelRejected, ModelUnreachable
+from kinodex.agent.models.endpoint import retry_after_s, trusted_certificates
+from kinodex.agent.models.openai_model import OpenAIModel
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging, in_turn, rate_limited
 from tests.support.servers.wire import QUERIES, ask, discover, one_line, role
 

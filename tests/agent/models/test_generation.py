@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from agent.errors import ModelRejected
-from agent.models.chat_template import first_tokens
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.models.local import first_tokens
 from tests.support.models.training_model import END
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent.core.protocol import ShownFrame, Turn
-from agent.core.question import Question, Video
-from agent.errors import ModelRejected, ModelUnknown
-from agent.models.local import conversation, load_local_model
-from agent.requests.answer import AnswerFrames, Guess
-from agent.variants.longvideoagent.requests import ChooseAction, Clip
-from jobs.model_choice import ModelChoice, chosen_models
+from kinodex.agent.errors import ModelRejected, ModelUnknown
+from kinodex.agent.models.local import conversation, load_local_model
+from kinodex.agent.protocol import Question, ShownFrame, Turn, Video
+from kinodex.agent.requests.answer import AnswerFrames, Guess
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
+from kinodex.jobs.models import ModelChoice, chosen_models
 
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)
 

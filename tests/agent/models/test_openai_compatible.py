@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.errors import ModelUnreachable
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.response_cache import ResponseCache
-from agent.models.role_config import Role
-from agent.trace.events import Event, Exchanged
-from agent.variants.eea.agent import EEAParameters
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import ModelUnreachable
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.variants.eea import EEAParameters
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, refusing
 from tests.support.servers.wire import ANSWER, QUERIES, decide, discover, frame, role

@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
-from agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
-from agent.models import provider_errors
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
+from kinodex.agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
+from kinodex.agent.models import provider_errors
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
 from tests.agent.models.test_refusals import refusal
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging
 from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line

@@ -11,21 +11,21 @@ import httpx2
 import openai
 import pytest
 
-from agent.models import refusals
+from kinodex.agent.models import provider_errors
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "server_refusals.json").read_text())
 """Bodies of refusals that users of real servers reported, each with its source, and the words that it is known by."""
 PARAMETERS = ("max_tokens", "max_completion_tokens", "temperature", "seed", "parallel_tool_calls")
 CAUSES = {
-    "limit": refusals.LIMIT_WORDS,
-    "format": refusals.FORMAT_WORDS,
-    "tools": refusals.TOOL_WORDS,
-    "model": refusals.NO_MODEL_WORDS,
-    "quota": refusals.NO_MONEY,
-    "images": refusals.FEWER_IMAGES_WORDS,
-    "pictures": refusals.NO_IMAGE_WORDS,
-    "context": refusals.CONTEXT_WORDS,
-    "filter": refusals.FILTER_WORDS,
+    "limit": provider_errors.LIMIT_WORDS,
+    "format": provider_errors.FORMAT_WORDS,
+    "tools": provider_errors.TOOL_WORDS,
+    "model": provider_errors.NO_MODEL_WORDS,
+    "quota": provider_errors.NO_MONEY,
+    "images": provider_errors.FEWER_IMAGES_WORDS,
+    "pictures": provider_errors.NO_IMAGE_WORDS,
+    "context": provider_errors.CONTEXT_WORDS,
+    "filter": provider_errors.FILTER_WORDS,
 }
 
 
@@ -54,18 +54,18 @@ def test_what_a_real_server_objects_to_is_recognised(recorded: dict[str, Any]) -
     error, why = refusal(recorded["status"], recorded["body"]), causes(recorded)
     text = json.dumps(recorded["body"]).lower()
     assert all(word in text for words in why.values() for word in words)
-    rejected = refusals.rejected_parameter(error, PARAMETERS)
+    rejected = provider_errors.rejected_parameter(error, PARAMETERS)
     assert (rejected is not None) == ("parameter" in why)
     assert rejected is None or rejected in recorded["words"]
-    assert refusals.rejects_format(error) == ("format" in why)
-    assert refusals.rejects_tools(error) or "tools" not in why
-    assert refusals.may_reject_model(error) or "model" not in why
-    assert refusals.is_money_spent(error) == ("quota" in why)
-    assert refusals.is_context_spent(error) == ("context" in why)
-    assert refusals.context_limit(error) == recorded.get("context_limit")
-    assert refusals.is_filtered(error) == ("filter" in why)
-    assert refusals.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images"))
-    assert refusals.most_images(error, 0) is None, "a request without pictures is not refused for them"
+    assert provider_errors.rejects_format(error) == ("format" in why)
+    assert provider_errors.rejects_tools(error) or "tools" not in why
+    assert provider_errors.may_reject_model(error) or "model" not in why
+    assert provider_errors.is_money_spent(error) == ("quota" in why)
+    assert provider_errors.is_context_spent(error) == ("context" in why)
+    assert provider_errors.context_limit(error) == recorded.get("context_limit")
+    assert provider_errors.is_filtered(error) == ("filter" in why)
+    assert provider_errors.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images"))
+    assert provider_errors.most_images(error, 0) is None, "a request without pictures is not refused for them"
 
 
 @pytest.mark.parametrize(("cause", "words"), CAUSES.items())
@@ -93,14 +93,14 @@ def test_each_word_of_the_tables_comes_from_a_recorded_refusal(cause: str, words
     ],
 )
 def test_a_servers_own_words_are_found_wherever_they_stand(body: object, message: str) -> None:
-    assert refusals.server_message(refusal(400, body)) == message
+    assert provider_errors.server_message(refusal(400, body)) == message
 
 
 def test_words_of_the_request_are_not_the_servers() -> None:
     body = {"detail": [{"type": "missing", "loc": ["body", "x"], "msg": "required", "input": "the tool, image input"}]}
     error = refusal(422, body)
-    assert not refusals.rejects_tools(error)
-    assert refusals.most_images(error, 3) is None
+    assert not provider_errors.rejects_tools(error)
+    assert provider_errors.most_images(error, 3) is None
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,15 @@ def test_words_of_the_request_are_not_the_servers() -> None:
     ],
 )
 def test_the_most_images_are_read_or_halved(message: str, sent: int, most: int | None) -> None:
-    assert refusals.most_images(refusal(400, {"error": {"message": message}}), sent) == most
+    assert provider_errors.most_images(refusal(400, {"error": {"message": message}}), sent) == most
 
 
 def test_an_error_sent_with_success_is_a_refusal() -> None:
     answer = {"error": {"code": 400, "message": "the request exceeds the available context size."}}
-    error = refusals.hidden_error(answer, "http://nowhere/v1")
+    error = provider_errors.hidden_error(answer, "http://nowhere/v1")
     assert error is not None
     assert error.status_code == 400
-    assert refusals.is_context_spent(error)
+    assert provider_errors.is_context_spent(error)
     others: list[object] = [{"error": {"message": "odd", "code": "x"}}, {"error": {"code": 7}}, {"error": "no"}, "page"]
     for other in others:
-        assert refusals.hidden_error(other, "http://nowhere/v1") is None
+        assert provider_errors.hidden_error(other, "http://nowhere/v1") is None

@@ -16,14 +16,12 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from agent.core.protocol import Reply, Turn
-from agent.core.question import Question
-from agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.response_cache import ResponseCache
-from agent.models.role_config import Role
-from agent.requests.tree import ScoreSegments
-from jobs.model_choice import REPLY_SETTINGS
+from kinodex.agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.protocol import Question, Reply, Turn
+from kinodex.agent.requests.tree import ScoreSegments
+from kinodex.jobs.models import REPLY_SETTINGS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
 from tests.support.servers.wire import (
     ANSWER,
@@ -201,7 +199,7 @@ MATTERS_NOT: dict[str, Any] = {
 def test_a_stored_reply_is_used_only_if_all_settings_that_it_depends_on_are_the_same(
     tmp_path: Path, setting: str
 ) -> None:
-    """Of those that matter the plan of a run tells too: `jobs.model_choice`."""
+    """Of those that matter the plan of a run tells too: `kinodex.jobs.models`."""
     assert {*MATTERS, *MATTERS_NOT, "base_url"} == set(Role.model_fields), "say of a new one if replies depend on it"
     assert set(MATTERS) - {"model"} == REPLY_SETTINGS
     with ResponseCache(tmp_path / "c") as cache, ChatServer(lambda _: ANSWER, models=("tester", "another")) as server:
@@ -319,7 +317,7 @@ def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from agent.models.response_cache import ResponseCache
+from kinodex.agent.models.roles import ResponseCache
 with ResponseCache(Path(sys.argv[1])) as cache:
     for number in range(200):
         cache.put(f"shared {number}", {"text": "same"})
@@ -341,7 +339,7 @@ def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
 OPENER = """
 import sys, time
 from pathlib import Path
-from agent.models.response_cache import ResponseCache
+from kinodex.agent.models.roles import ResponseCache
 for number in range(50):
     time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
     with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:

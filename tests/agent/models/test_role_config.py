@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from agent.errors import BadSettings, KeyMissing
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import ROLES, Role, api_key, read_roles
-from agent.variants.registry import VARIANTS
+from kinodex.agent.ask import VARIANTS
+from kinodex.agent.errors import BadSettings, KeyMissing
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ROLES, Role, api_key, read_roles
 from tests.support.loopback import serve_handler
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.wire import QUERIES, ask, discover, one_line

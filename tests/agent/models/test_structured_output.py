@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent.core.reply_schema import strict_schema
-from agent.errors import InvalidReply
-from agent.models.structured_output import json_values, parse_json, parse_reply
-from agent.requests.tree import Decision, Queries, SegmentScores
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import json_values, parse_json, parse_reply
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.requests.tree import Decision, Queries, SegmentScores
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, in_turn
 from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, score
 

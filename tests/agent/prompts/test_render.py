@@ -15,15 +15,14 @@ from typing import Any
 
 import pytest
 
-from agent.core.protocol import Request, ShownFrame, Turn
-from agent.core.question import Note, Question, ScoredSegment, Segment, Video
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import ROLES
-from agent.models.structured_output import tool_parameters
-from agent.prompts.render import FOLDER, LOW_SIDE_PX, frame_labels, render
-from agent.requests.answer import AnswerFrames
-from agent.requests.describe import DescribeSegment
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.models.completion import tool_parameters
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ROLES
+from kinodex.agent.prompts import FOLDER, LOW_SIDE_PX, frame_labels, render
+from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Turn, Video
+from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from tests.support.every_request import STORED, built, kinds, variations
 from tests.support.servers.chat_server import ChatServer, SentFrame, calling
 from tests.support.servers.wire import ANSWER, GO, SCORES, Walk, ask, decide, frame, role, score

@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent.core.protocol import Request
-from agent.core.reply_schema import REASONING, in_order
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_json, tool_parameters
-from agent.prompts.render import render
-from agent.prompts.reply_line import EXAMPLE, example_text, reply_line
-from agent.requests.scenes import SummarizePart
-from agent.requests.tree import Decide, ScoreSegments
-from agent.variants.videoagent2.requests import Assess
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_json, tool_parameters
+from kinodex.agent.prompts import EXAMPLE, example_text, render, reply_line
+from kinodex.agent.protocol import Request
+from kinodex.agent.replies import REASONING, in_order
+from kinodex.agent.requests.describe import SummarizePart
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.variants.videoagent2_requests import Assess
 from tests.support.every_request import kinds, of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, Accepts, is_installed, written
 from tests.support.strict_mode import violations

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import LISTED, ScoredSegment, Segment, Video
-from agent.prompts.segments import (
+from kinodex.agent.prompts import (
     COMPARED,
     IN_FULL,
     REASON_CHARACTERS,
@@ -16,6 +14,7 @@ from agent.prompts.segments import (
     parent_score,
     segment_line,
 )
+from kinodex.agent.protocol import LISTED, ScoredSegment, Segment, ShownFrame, Video
 from tests.support.scripts import SCRIPTS, Script
 
 FILM = Video("a" * 32, "film", 0.0, 600.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Segment
-from agent.prompts.times import beside, beside_range, clock, seconds
+from kinodex.agent.prompts import beside, beside_range, clock, seconds
+from kinodex.agent.protocol import Segment
 
 
 @pytest.mark.parametrize(

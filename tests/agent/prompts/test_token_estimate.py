@@ -4,16 +4,16 @@ import io
 
 import pytest
 
-from agent.core.protocol import ShownFrame
-from agent.prompts.render import user_message
-from agent.prompts.token_estimate import (
+from kinodex.agent.prompts import (
     MESSAGE_TOKENS,
     Picture,
     estimate_tokens,
     message_parts,
     picture_tokens,
     text_tokens,
+    user_message,
 )
+from kinodex.agent.protocol import ShownFrame
 from tests.support.scripts import SCRIPTS, Script
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.protocol import Request
-from agent.core.question import Note, Question, Video
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_reply
-from agent.prompts.render import render
-from agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option
-from agent.requests.named_option import named_option
-from agent.requests.tree import Decide
-from agent.variants.longvideoagent.requests import ChooseAction
-from agent.variants.videoseek.requests import Act, Limits
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Request, Video
+from kinodex.agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option
+from kinodex.agent.requests.named_option import named_option
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction
+from kinodex.agent.variants.videoseek_requests import Act, Limits
 
 VIDEO = Video("a" * 32, "kites", 0.0, 60.0)
 CHOICE = Question("What colour is the kite?", ("red", "dark blue"))

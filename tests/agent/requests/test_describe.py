@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Segment, Video
-from agent.core.reply_schema import strict_schema
-from agent.errors import InvalidReply
-from agent.requests.describe import DescribeSegment, Description, Summarize, Summary
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.protocol import Segment, Video
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.requests.describe import DescribeSegment, Description, Summarize, Summary
 
 DESCRIBE = DescribeSegment(segment=Segment(1, "a" * 32, 0.0, 5.0), frames=())
 SUMMARIZE = Summarize(videos=(Video("a" * 32, "kites", 0.0, 60.0),), notes=())

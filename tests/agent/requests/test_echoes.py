@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import InvalidReply
-from agent.requests.echoes import check_not_echoed, check_not_looping
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.requests.answer import check_not_echoed, check_not_looping
 from tests.support.scripts import SCRIPTS, Script
 
 INSTRUCTIONS = "Write an entry for a table of contents. First line: a title of at most eight words."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.prompts.render import render
-from agent.requests.judge import JudgeAnswer, Verdict
+from kinodex.agent.prompts import render
+from kinodex.agent.requests.describe import JudgeAnswer, Verdict
 
 
 @pytest.mark.parametrize("reply", [{"reason": "half", "score": 2}, {"score": "2"}, 2, "2/3"])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.question import Question
-from agent.models.structured_output import parse_reply
-from agent.requests.answer import AnswerNotes, chosen_option
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import AnswerNotes, chosen_option
 
 
 def _rows_of_replies() -> list[dict]:

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Request, Usage
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_reply
-from agent.requests.describe import DescribeSegment
-from agent.requests.parts import check_numbers, join_parts, missing_positions
-from agent.requests.tree import ScoreSegments, SegmentScore
-from agent.session import Session
-from agent.variants.eea.requests import ScoreAndPropose
-from agent.variants.videoagent2.requests import CaptionFrames
-from agent.variants.videoseek.look_requests import OverviewVideo, SkimRange
-from agent.variants.videotree.requests import JudgeRelevance
-from index.library import Library
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.protocol import Exchange, Request, Usage
+from kinodex.agent.requests.answer import check_numbers, join_parts, missing_positions
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.tree import ScoreSegments, SegmentScore
+from kinodex.agent.session import Session
+from kinodex.agent.variants.eea import ScoreAndPropose
+from kinodex.agent.variants.videoagent2_requests import CaptionFrames
+from kinodex.agent.variants.videoseek_requests import OverviewVideo, SkimRange
+from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.index.library import Library
 from tests.support.every_request import QUESTION, of_full_size
 from tests.support.libraries.agent_library import environment_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import InvalidReply
-from agent.requests.refusals import check_not_refused
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.requests.answer import check_not_refused
 
 
 @pytest.mark.parametrize(

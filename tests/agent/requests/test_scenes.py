@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Note, Segment
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.requests.scenes import PartSummary, SummarizePart
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Segment
+from kinodex.agent.requests.describe import PartSummary, SummarizePart
 
 VIDEO = "a" * 32
 NOTES = (Note(VIDEO, 10.0, 14.0, "caption", "a red kite"), Note(VIDEO, 12.0, 13.5, "transcript", "Look, it flies!"))

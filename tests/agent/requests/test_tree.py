@@ -8,14 +8,13 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import LISTED, Question, ScoredSegment, Segment, Video
-from agent.core.reply_schema import strict_schema
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_reply
-from agent.prompts.render import render
-from agent.requests.answer import Conclusion, chosen_option
-from agent.requests.tree import (
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import LISTED, Question, ScoredSegment, Segment, ShownFrame, Video
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.requests.answer import Conclusion, chosen_option
+from kinodex.agent.requests.tree import (
     Decide,
     Decision,
     DiscoverQueries,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.retrieval.calibration import calibrate, deviation_of_chance, robust_deviations
+from kinodex.agent.matches import calibrate, deviation_of_chance, robust_deviations
 
 
 def test_similarities_tell_a_match_from_noise() -> None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from agent.core.question import Note
-from agent.retrieval.calibration import robust_deviations
-from agent.retrieval.line_matches import frame_deviations, frames_of, line_deviations
-from agent.retrieval.word_matches import words_of
-from jobs.simulation.world.video import SimulatedVideo
+from kinodex.agent.library_videos import frame_deviations, frames_of, line_deviations
+from kinodex.agent.matches import robust_deviations, words_of
+from kinodex.agent.protocol import Note
+from kinodex.sketch.simulated_world import SimulatedVideo
 
 VIDEO, OTHER = "v", "w"
 TIMES_S = np.arange(0.0, 600.0, 1.0)

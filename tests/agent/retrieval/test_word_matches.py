@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.retrieval.calibration import NO_MATCH, calibrate
-from agent.retrieval.word_matches import word_deviations, words_of
+from kinodex.agent.matches import NO_MATCH, calibrate, word_deviations, words_of
 from tests.support.scripts import SCRIPTS, Script
 
 PLACES = 16

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.caption_store import as_note, store_captions, stored_captions, stored_clips
-from index.library import Library
-from index.rows import ClipRow, part_name
+from kinodex.agent.tools.captions import as_note, store_captions, stored_captions, stored_clips
+from kinodex.index.library import Library
+from kinodex.index.rows import ClipRow, part_name
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.text_library import text_video_id
 

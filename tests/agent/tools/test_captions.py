@@ -10,20 +10,16 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from agent.core.budget import Budget
-from agent.core.protocol import Usage
-from agent.core.question import Note, Question, Video
-from agent.core.side_by_side import gather_all
-from agent.errors import InvalidReply, ModelRejected, ModelUnreachable
-from agent.prompts.render import render
-from agent.requests.describe import DescribeSegment, Summarize, Summary
-from agent.session import Session
-from agent.tools.captions import caption_clips, caption_spans, summarize_video, windows
-from agent.trace.events import Acted, RunStarted
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
-from index.library import Library
-from jobs.annotate.captions import Caption
+from kinodex.agent.errors import InvalidReply, ModelRejected, ModelUnreachable
+from kinodex.agent.limits import Budget, gather_all
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Usage, Video
+from kinodex.agent.requests.describe import DescribeSegment, Summarize, Summary
+from kinodex.agent.session import Session
+from kinodex.agent.tools.captions import caption_clips, caption_spans, summarize_video, windows
+from kinodex.agent.trace import Acted, ReplayModel, RunStarted, trace_to
+from kinodex.index.library import Library
+from kinodex.jobs.add.captions import Caption
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What is seen?")

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.errors import InvalidReply, OutOfBudget
-from agent.session import Session
-from agent.tools.detection import WHOLE, Box, detect, track, zoom
-from index.rows import DetectionRow
-from jobs.annotate.agent_detector import EVERYDAY_THINGS, detect_with
-from jobs.open_library import open_environment
-from pipeline.errors import ModelMissing, WrongModel
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import InvalidReply, OutOfBudget
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.session import Session
+from kinodex.agent.tools.detection import WHOLE, Box, detect, track, zoom
+from kinodex.index.rows import DetectionRow
+from kinodex.jobs.open import EVERYDAY_THINGS, detect_with, open_environment
+from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 from tests.support.libraries.random_library import detection
 from tests.support.models import stage_models as stage_kit

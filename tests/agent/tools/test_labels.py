@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.environment import Environment
-from agent.tools.labels import Match, match_label
+from kinodex.agent.environment import Environment
+from kinodex.agent.tools.detection import Match, match_label
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 KNOWN = ("person", "car", "bus", "boat", "red boat", "dog", "knife")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.tools.uniform_frames import uniform_frames, uniform_times
-from index.library import Library
+from kinodex.agent.tools.captions import uniform_frames, uniform_times
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.text_library import text_video_id
 

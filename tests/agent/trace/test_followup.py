@@ -7,14 +7,12 @@ import json
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.errors import NotATrace
-from agent.requests.answer import Recall
-from agent.trace.followup import read_prior_evidence
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import read_trace, trace_to
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import NotATrace
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import Recall
+from kinodex.agent.trace import ReplayModel, read_prior_evidence, read_trace, trace_to
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))

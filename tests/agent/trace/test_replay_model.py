@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.errors import NotInTrace
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import NotInTrace
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import ReplayModel, trace_to
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

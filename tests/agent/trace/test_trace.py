@@ -9,15 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Usage
-from agent.core.question import Question
-from agent.errors import NeedsLanguage, NotATrace, NotInTrace
-from agent.models.rulebased.model import RuleBasedModel
-from agent.requests.tree import Decide
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import read_trace, trace_to
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import NeedsLanguage, NotATrace, NotInTrace
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.trace import ReplayModel, read_trace, trace_to
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

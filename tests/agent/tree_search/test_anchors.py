@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Anchor, Video
-from agent.environment import Environment
-from agent.tree_search.anchors import anchors, chains, clip_length_s, drawing_order, find_matches, per_video
+from kinodex.agent.anchors import anchors, chains, clip_length_s, drawing_order, find_matches, per_video
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Anchor, Video
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 LENGTH_S = {"v": 8.0, "w": 8.0}

@@ -11,19 +11,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Earlier, Question
-from agent.environment import Environment
-from agent.requests.answer import Recall
-from agent.requests.tree import Decide, DiscoverQueries
-from agent.trace.events import Event, Ranked, Remembered
-from agent.trace.followup import PriorEvidence
-from agent.tree_search.anchors import find_matches, per_video
-from agent.tree_search.frame_choice import CLIP_S, cover, new_queries, spread
-from agent.variants.eea.agent import EEAParameters
-from agent.variants.vca.agent import VCAParameters
-from jobs.console.tree_view import TreeView
+from kinodex.agent.anchors import CLIP_S, cover, find_matches, new_queries, per_video, spread
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Earlier, Question
+from kinodex.agent.requests.answer import Recall
+from kinodex.agent.requests.tree import Decide, DiscoverQueries
+from kinodex.agent.trace import Event, PriorEvidence, Ranked, Remembered
+from kinodex.agent.variants.eea import EEAParameters
+from kinodex.agent.variants.vca import VCAParameters
+from kinodex.cli.tree_view import TreeView
 from tests.support.libraries.agent_library import (
     ScriptedModel,
     embed_words,

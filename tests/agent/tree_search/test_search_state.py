@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.budget import Account, Budget
-from agent.core.protocol import ShownFrame
-from agent.core.question import ScoredSegment, Segment
-from agent.environment import Environment
-from agent.tree_search.search_state import (
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Account, Budget
+from kinodex.agent.protocol import ScoredSegment, Segment, ShownFrame
+from kinodex.agent.tree import (
     Memory,
     Tree,
     affordable,

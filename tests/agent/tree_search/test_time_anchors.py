@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.tree_search.time_anchors import (
-    IN_OPTION,
-    IN_QUESTION,
-    named_times_s,
-    question_anchors,
-)
-from index.library import Library
+from kinodex.agent.anchors import IN_OPTION, IN_QUESTION, named_times_s, question_anchors
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Question
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 
 STREAM_S = 1000.0

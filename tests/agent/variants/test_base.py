@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import BadSettings
-from agent.variants.base import with_settings
-from agent.variants.eea.agent import EEAParameters
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.variants.base import with_settings
+from kinodex.agent.variants.eea import EEAParameters
 
 
 def test_parameters_are_set_by_name_and_checked():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, make_dataclass
 from typing import Literal
 
-from agent.variants.parameter_help import describe_parameters, list_choices
+from kinodex.agent.variants.base import describe_parameters, list_choices
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,17 @@ from typing import Any, ClassVar
 import pytest
 from mcp import Client
 
-from agent.core.budget import Budget
-from agent.core.protocol import Reply, Request
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.errors import InvalidReply, UnknownAgent
-from agent.prompts.render import render
-from agent.trace.trace import read_trace
-from agent.variants.base import with_settings
-from agent.variants.baselines.uniform import UNIFORM
-from agent.variants.registry import find_variant
-from jobs.evaluation.run.run_folder import read_plan, read_results, trace_file
-from jobs.mcp.ask_tool import AskOptions
-from jobs.mcp.server import make_server
-from jobs.mcp.tools import LibraryTools
+from kinodex.agent.ask import find_variant
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import InvalidReply, UnknownAgent
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, Reply, Request
+from kinodex.agent.trace import read_trace
+from kinodex.agent.variants.base import with_settings
+from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.jobs.eval.folder import read_plan, read_results, trace_file
+from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
@@ -39,9 +36,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.requests.answer import AnswerNotes
-from agent.variants.base import Variant
-from agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.baselines import UNIFORM
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +215,7 @@ def test_it_is_measured_and_a_run_of_other_code_is_refused(
 
 
 def test_a_client_of_the_server_asks_it_by_name_and_has_no_file_executed(place: Path, own: Path) -> None:
-    from index.library import Library
+    from kinodex.index.library import Library
 
     mark = own.with_name("mark")
     own.with_name("evil.py").write_text(f"open({str(mark)!r}, 'w').close()\n{OWN}")

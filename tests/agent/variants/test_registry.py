@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.protocol import Models
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
-from agent.models.rulebased.model import RuleBasedModel
-from agent.trace.events import Event
-from agent.variants.base import Variant
-from agent.variants.baselines.uniform import UNIFORM
-from agent.variants.registry import VARIANTS, find_variant
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, ask, find_variant
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import Models, Question
+from kinodex.agent.trace import Event
+from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.baselines import UNIFORM
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 from tests.support.runs.kite_runs import QUESTION, kite_environment
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.house.source_tree import read_sources
 from tests.support.libraries.sketch_library import draw_library
 from tests.support.servers.serve_server import serving
@@ -19,9 +19,9 @@ WATCHED = """
 import asyncio, json, sys
 opened = set()
 sys.addaudithook(lambda event, arguments: opened.add(str(arguments[0])) if event in ("open", "os.open") else None)
-from agent.ask_questions import ask
-from agent.environment import Environment
-from agent.models.rulebased.model import RuleBasedModel
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.rules import RuleBasedModel
 environment = Environment.open(sys.argv[1])
 answer = asyncio.run(ask("What appears in the film?", environment, RuleBasedModel(environment)))
 rooms = sorted({name.partition(".")[0] for name in sys.modules} & {"pipeline", "jobs", "av", "ray", "torch"})

@@ -12,9 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 import kinodex
-from index.library import Library
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
+from kinodex.index.library import Library
+from kinodex.sketch.script import render_film, write_script
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.servers.mcp_client import call, use_tools

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, Ran
 from tests.support.servers.chat_server import Behaviour, failing
 from tests.support.servers.files.folder_server import serve_folder

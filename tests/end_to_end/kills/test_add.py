@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from index.annotations.additions import rows_held
-from index.library import Library
-from index.maintenance.sweep import audit
-from index.rows import VideoRow
-from jobs.annotate.run import add
-from jobs.annotate.stage import StageRows, VideoOutcome
-from pipeline.errors import PictureError
+from kinodex.index.additions import rows_held
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.sweep import audit
+from kinodex.jobs.add.run import StageRows, VideoOutcome, add
+from kinodex.pipeline.errors import PictureError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 
 VIDEOS = 60

@@ -14,23 +14,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from index.annotations.additions import rows_held
-from index.library import Library
-from index.maintenance.sweep import audit
-from index.rows import Hit, Scope
-from index.search.words import lines_like
-from index.store.filters import equal
-from index.store.schema import ADDED_DIGEST
-from jobs.annotate.captions import Captions
-from jobs.annotate.detections import Detections
-from jobs.annotate.run import add
-from jobs.annotate.screen_text import ScreenText
-from jobs.annotate.sentences import Sentences
-from jobs.annotate.speech import Speech
-from jobs.annotate.stage import Stage
-from jobs.annotate.summaries import Summaries
-from jobs.annotate.vectors import Vectors
-from pipeline.models.text.text_reader import CARRIED
+from kinodex.index.additions import rows_held
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, Scope
+from kinodex.index.search.words import lines_like
+from kinodex.index.store.schema import ADDED_DIGEST, equal
+from kinodex.index.sweep import audit
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.detections import Detections
+from kinodex.jobs.add.run import Stage, add
+from kinodex.jobs.add.screen_text import ScreenText
+from kinodex.jobs.add.speech import Speech
+from kinodex.jobs.add.summaries import Summaries
+from kinodex.jobs.add.vectors import Sentences, Vectors
+from kinodex.pipeline.models.screen_text import CARRIED
 from tests.support.libraries.random_library import caption
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.models.warm_processes import start

@@ -21,17 +21,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange, Request
-from agent.environment import Environment
-from index.library import Library
-from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
-from jobs.evaluation.run.solve import make_solver
-from jobs.evaluation.run.systems import parse_systems
-from jobs.evaluation.run.types import RunContext, SampleResult, Solve
-from jobs.model_choice import ModelChoice
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Exchange, Request
+from kinodex.index.library import Library
+from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.solve import make_solver
+from kinodex.jobs.eval.systems import RunContext, SampleResult, Solve, parse_systems
+from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.runs.eval_runs import FILMS, write_questions
 

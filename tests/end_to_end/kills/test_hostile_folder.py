@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from index.library import Library
-from jobs.cli.main import COMMANDS
+from kinodex.cli.main import COMMANDS
+from kinodex.index.library import Library
 from tests.support.servers.ray_node import environment
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ with open({log!r}, "a") as log:
     log.write(f"{{__name__}} {{os.getpid()}}\\n")
 raise ImportError(f"{{__name__}} of the working directory was imported")
 """
-LAUNCHER = "from jobs.cli.main import main\nif __name__ == '__main__':\n    main()\n"
+LAUNCHER = "from kinodex.cli.main import main\nif __name__ == '__main__':\n    main()\n"
 QUESTION = "What colour is the bird at sea?"
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.run import run_ingest
-from pipeline.sources.discover import list_sources
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.corpus import assert_same, make_corpus, other_version
 from tests.support.servers.ray_node import RayCluster, cluster, ingest, kill, log_of, named, node, stopped, vanish
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.core.question import SCREEN_TEXT, SUBTITLE, Note, Question
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.requests.answer import AnswerFrames, AnswerNotes
-from agent.requests.tree import Decide, DiscoverQueries
-from agent.variants.longvideoagent.requests import Clip, LocateClips, ReadFrames
-from agent.variants.videoseek.look_requests import FocusClip
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question
+from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes
+from kinodex.agent.requests.tree import Decide, DiscoverQueries
+from kinodex.agent.variants.longvideoagent_requests import Clip, LocateClips, ReadFrames
+from kinodex.agent.variants.videoseek_requests import FocusClip
 from tests.support.every_request import FILM, built, stored_frame
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.rule_server import MODEL, Rules

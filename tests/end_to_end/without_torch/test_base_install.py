@@ -47,7 +47,7 @@ try:
     if sys.argv[1] == "-c":
         exec(sys.argv.pop(2))
     else:
-        from jobs.cli.main import main
+        from kinodex.cli.main import main
         main()
 except SystemExit as done:
     code = done.code or 0
@@ -73,24 +73,30 @@ class Command(NamedTuple):
 
 
 NO_TABLES = ("numpy", "pyarrow", "lance", "tokenizers", "PIL")
-NO_MODELS = ("openai", "httpx2", "jinja2", "starlette", "uvicorn", "agent.variants", "jobs.evaluation")
+NO_MODELS = ("openai", "httpx2", "jinja2", "starlette", "uvicorn", "kinodex.agent.variants", "kinodex.jobs.eval.run")
 COMMANDS = {
-    "help": Command(("--help",), (*NO_TABLES, *NO_MODELS, "index.library", "asyncio", "urllib.request")),
-    "version": Command(("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "index.library", "asyncio")),
-    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "agent", "pipeline.sources")),
+    "help": Command(("--help",), (*NO_TABLES, *NO_MODELS, "kinodex.index.library", "asyncio", "urllib.request")),
+    "version": Command(
+        ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
+    ),
+    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "agent", "kinodex.pipeline")),
     "frames": Command(
         ("frames", "LIBRARY", "--video", "film-01", "--at", "3", "--out", "SCRATCH"),
         (*NO_MODELS, "tokenizers", "agent"),
     ),
-    "agents": Command(("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "index.library", "starlette")),
+    "agents": Command(
+        ("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "kinodex.index.library", "starlette")
+    ),
     "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "agent")),
     "ground": Command(("ground", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "PIL")),
     "ask": Command(
         ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
-        ("openai", "httpx2", "starlette", "jobs.evaluation"),
+        ("openai", "httpx2", "starlette", "kinodex.jobs.eval.run"),
     ),
     "view": Command(("view", "LIBRARY", "--out", "SCRATCH/page.html"), ("openai", "httpx2", "jinja2")),
-    "servers": Command(("-c", "import jobs.mcp.server, jobs.mcp.ask_tool, jobs.viewer.server"), ("openai", "jinja2")),
+    "servers": Command(
+        ("-c", "import kinodex.mcp.server, kinodex.mcp.server, kinodex.web.pages"), ("openai", "jinja2")
+    ),
     "open": Command(
         ("-c", "import sys, kinodex; kinodex.open(sys.argv[2]).info()", "LIBRARY"),
         (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "agent", "jobs"),
@@ -143,10 +149,10 @@ LINUX_CALLS = {
 LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
     ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
-    ("index/store/memory.py", "/proc"): "without it half of all memory counts as free",
-    ("index/store/memory.py", "/sys"): "without it there is no container with a limit",
+    ("index/store/database.py", "/proc"): "without it half of all memory counts as free",
+    ("index/store/database.py", "/sys"): "without it there is no container with a limit",
     ("index/videos/writer.py", "sync"): "ingest alone completes videos",
-    ("index/annotations/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
+    ("index/additions.py", "sync"): "the stages of `kinodex add` alone complete additions",
 }
 
 

@@ -23,12 +23,12 @@ from urllib.parse import urlencode
 import pytest
 from lance.file import LanceFileSession
 
-from index.embedding.space import load_space
-from index.library import Library
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.run import run_ingest
-from jobs.synthetic.known_answers import read_known
-from pipeline.sources.discover import list_sources
+from kinodex.index.library import Library
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.jobs.known_answers import read_known
+from kinodex.pipeline.sources import list_sources
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.s3_server import environment, s3_server, send
 from tests.support.without_modules import MODULE

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.embedding.space import load_space
-from index.library import Library
-from jobs.cli.main import main
+from kinodex.cli.main import main
+from kinodex.index.library import Library
+from kinodex.index.spaces.space import load_space
 from tests.support.without_modules import MODULE
 
 pytestmark = pytest.mark.slow

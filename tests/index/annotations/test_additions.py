@@ -7,9 +7,9 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from index.errors import LibraryError
-from index.library import Library
-from index.store.indexes import Thresholds, refresh
+from kinodex.index.errors import LibraryError
+from kinodex.index.library import Library
+from kinodex.index.store.indexes import Thresholds, refresh
 from tests.support.libraries.random_library import (
     SETTINGS,
     caption,

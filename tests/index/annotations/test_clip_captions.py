@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from index.annotations.clip_captions import MANY_FRAGMENTS
-from index.library import Library
-from index.maintenance.sweep import audit, sweep
-from index.rows import ClipRow
-from index.store.database import Tables
-from index.store.indexes import Thresholds, refresh, small_fragments
+from kinodex.index.annotations import MANY_FRAGMENTS
+from kinodex.index.library import Library
+from kinodex.index.rows import ClipRow
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
+from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, run_together, write
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import UnknownVideo
-from index.library import Library
-from index.rows import SceneRow
+from kinodex.index.errors import UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, spoken, write
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from index.errors import UnknownVideo
-from index.library import Library
-from index.maintenance.remove import remove_added
-from index.rows import ScreenTextRow
-from index.store.indexes import refresh
+from kinodex.index.errors import UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_added
+from kinodex.index.rows import ScreenTextRow
+from kinodex.index.store.indexes import refresh
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.screen_text.lines import CORNER, Line, add_screen_text
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.errors import SpaceMismatch, TowersDamaged
-from index.library import Library
-from index.maintenance.audit_annotations import AddedAudit, AddedRows, audit_added, discard_added
-from index.maintenance.remove import remove_added, remove_videos
-from index.store.carried_towers import LEASE
-from index.store.filters import equal
-from index.store.indexes import refresh
-from jobs.carry_towers import carry_sentences
+from kinodex.index.errors import SpaceMismatch, TowersDamaged
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_added, remove_videos
+from kinodex.index.store.carried_towers import LEASE
+from kinodex.index.store.indexes import refresh
+from kinodex.index.store.schema import equal
+from kinodex.index.sweep import AddedAudit, AddedRows, audit_added, discard_added
+from kinodex.jobs.towers import carry_sentences
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
 from tests.support.libraries.sentence_lines import CHANCE, ConceptModel, add_sentences
 from tests.support.models.sentence_models import small_bert
@@ -129,7 +129,7 @@ def test_rows_go_with_their_video_and_survive_maintenance(library):
 
 
 def test_a_query_is_embedded_by_the_model_that_the_library_carries(library, tmp_path):
-    from index.embedding.sentences.sentence_model import load_sentence_model
+    from kinodex.index.spaces.sentence_model import load_sentence_model
 
     model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
     library.sentences.add_space(model.space, CHANCE)
@@ -159,7 +159,7 @@ def test_a_model_that_cannot_be_had_is_said_and_words_go_on(library):
 
 
 def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(library, tmp_path):
-    from index.embedding.sentences.sentence_model import load_sentence_model
+    from kinodex.index.spaces.sentence_model import load_sentence_model
 
     model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
     add_sentences(library, model, "aaaa")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from index.annotations.speakers import Speakers, shown_speaker
-from index.errors import QueryError
-from index.library import Library
-from index.rows import Hit, SpokenWord, TranscriptRow
-from index.search.fusion import fuse
+from kinodex.index.annotations import Speakers, shown_speaker
+from kinodex.index.errors import QueryError
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, SpokenWord, TranscriptRow
+from kinodex.index.search.fusion import fuse
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SAME = 0.8

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from index.annotations.text_lines import count_lines, shown_models
-from index.library import Library
+from kinodex.index.annotations import count_lines, shown_models
+from kinodex.index.library import Library
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, spoken, write
 from tests.support.screen_text.lines import Line, add_screen_text
 

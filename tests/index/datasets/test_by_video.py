@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.datasets.by_video import frames_by_video
-from index.errors import DamagedRows, LibraryError, SpaceMismatch
-from index.library import Library
-from index.store.filters import equal
-from index.store.schema import CHECKSUM
+from kinodex.index.datasets import frames_by_video
+from kinodex.index.errors import DamagedRows, LibraryError, SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.store.schema import CHECKSUM, equal
 from tests.index.datasets.conftest import VIDEOS
 from tests.support.libraries.random_library import other_space
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from index.datasets.columns import choose, stored_names
-from index.errors import QueryError
+from kinodex.index.datasets import choose, stored_names
+from kinodex.index.errors import QueryError
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from index.datasets.plan import FramePlan, plan_frames
-from index.datasets.read_frames import FrameReader
-from index.errors import QueryError, SpaceMismatch, UnknownVideo
-from index.library import Library
+from kinodex.index.datasets import FramePlan, FrameReader, plan_frames
+from kinodex.index.errors import QueryError, SpaceMismatch, UnknownVideo
+from kinodex.index.library import Library
 from tests.index.datasets.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import OTHER_DIM, made, other_space, vectors_of, write
 

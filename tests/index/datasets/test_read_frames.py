@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.datasets.columns import stored_names
-from index.datasets.plan import plan_frames
-from index.datasets.read_frames import FrameReader
-from index.errors import DamagedRows, LibraryError
-from index.library import Library
-from index.store.filters import equal
-from index.store.schema import CHECKSUM
+from kinodex.index.datasets import FrameReader, plan_frames, stored_names
+from kinodex.index.errors import DamagedRows, LibraryError
+from kinodex.index.library import Library
+from kinodex.index.store.schema import CHECKSUM, equal
 from tests.index.datasets.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.datasets.shares import Batching, Readers, batch_counts, shares
-from index.errors import QueryError
+from kinodex.index.datasets import Batching, Readers, batch_counts, shares
+from kinodex.index.errors import QueryError
 
 
 def pieces(count: int, seed: int = 1) -> np.ndarray:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from index.datasets.plan import plan_frames
-from index.datasets.state import TablesAt, checked_versions, read_versions
-from index.errors import LibraryError, QueryError
-from index.library import Library
-from index.maintenance.maintain import maintain
+from kinodex.index.datasets import TablesAt, checked_versions, plan_frames, read_versions
+from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain
 from tests.support.libraries.random_library import made, write
 
 

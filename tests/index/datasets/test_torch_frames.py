@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.datasets.columns import stored_names
-from index.datasets.plan import plan_frames
-from index.datasets.shares import Batching
-from index.datasets.torch_frames import FrameBatches
-from index.errors import LibraryError, QueryError
-from index.library import Library
+from kinodex.index.datasets import Batching, plan_frames, stored_names
+from kinodex.index.errors import LibraryError, QueryError
+from kinodex.index.library import Library
+from kinodex.index.torch_frames import FrameBatches
 from tests.index.datasets.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import made
 

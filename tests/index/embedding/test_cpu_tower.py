@@ -12,14 +12,11 @@ import onnx
 import pytest
 import torch
 
-from index.embedding.cpu_tower import CpuTower, TrialRule, compare
-from index.embedding.export_to_cache import export_to_cache
-from index.embedding.fingerprint import Fingerprint
-from index.embedding.load_tower import load_image_tower
-from index.embedding.portable.image_tower import IMAGE_ONNX, ImageTower
-from index.embedding.portable.tower_files import SpaceTowers, cache_folder, read_towers, tower_facts, write_towers
-from index.embedding.space import Space, load_space
-from index.errors import StorageError
+from kinodex.index.errors import StorageError
+from kinodex.index.spaces.cpu import IMAGE_ONNX, CpuTower, ImageTower, TrialRule, compare, export_to_cache
+from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import Fingerprint, SpaceTowers, cache_folder, read_towers, tower_facts, write_towers
 from tests.support.models.tiny_models import TINY, write_model
 
 TAKEN = TrialRule(min_parameters=0, min_speedup=0.0)

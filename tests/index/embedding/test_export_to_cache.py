@@ -6,11 +6,10 @@ import fcntl
 
 import pytest
 
-from index.embedding.export_to_cache import ExportBusy, export_in_child, export_to_cache
-from index.embedding.portable.image_tower import ImageTower
-from index.embedding.space import load_space
-from index.embedding.tower_cache import cached_place
-from index.errors import SpaceMismatch
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.spaces.cpu import ExportBusy, ImageTower, export_in_child, export_to_cache
+from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.towers import cached_place
 from tests.support.models.tiny_models import TINY, write_model
 
 

@@ -9,17 +9,17 @@ import sys
 import numpy as np
 import pytest
 
-from index.embedding.cpu_tower import CpuTower
-from index.embedding.load_tower import load_image_tower, load_text_tower, torch_package
-from index.embedding.space import Space
+from kinodex.index.spaces.cpu import CpuTower
+from kinodex.index.spaces.load import load_image_tower, load_text_tower, torch_package
+from kinodex.index.spaces.space import Space
 
 WITHOUT_TORCH = """
 import sys
 from tests.support.without_modules import hide
 hide(sys.argv[1].split(","))
 import numpy as np
-from index.embedding.load_tower import load_image_tower, load_text_tower
-from index.errors import SpaceError
+from kinodex.index.spaces.load import load_image_tower, load_text_tower
+from kinodex.index.errors import SpaceError
 print(load_text_tower("builtin").embed_text(["a red boat"])[0].tolist())
 for name, device in (("ViT-B-32/openai", "cpu"), ("builtin", "cuda")):
     try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from index.embedding.precision import arithmetic_of, compiled_tower, quick_tower
-from index.embedding.space import import_open_clip
+from kinodex.index.spaces.space import arithmetic_of, compiled_tower, import_open_clip, quick_tower
 from tests.support.models.tiny_models import TINY
 
 open_clip = import_open_clip()

@@ -18,10 +18,10 @@ import pytest
 import torch
 from PIL import Image
 
-from index.embedding.model_source import BUILTIN, DEFAULT_SPACE
-from index.embedding.space import Space, import_open_clip, load_space
-from index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
-from pipeline.images.convert import ModelInput, rgb_scaler
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from kinodex.index.spaces.model_source import BUILTIN, DEFAULT_SPACE
+from kinodex.index.spaces.space import Space, import_open_clip, load_space
+from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
@@ -241,8 +241,8 @@ def test_without_a_network(tmp_path, tiny):
     (refs / "main").write_text("0" * 40)
     script = """
 import sys
-from index.errors import WeightsMissing
-from index.embedding.space import load_space
+from kinodex.index.errors import WeightsMissing
+from kinodex.index.spaces.space import load_space
 print(load_space("hf-hub:someone/tiny").fingerprint.digest)
 for name in sys.argv[1:]:
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from index.library import Library
-from index.maintenance.active_leases import addition_lease, lease_holders
-from index.store.filters import equal
+from kinodex.index.library import Library
+from kinodex.index.store.schema import equal
+from kinodex.index.sweep import addition_lease, lease_holders
 
 
 def test_holders_by_lease(library: Library) -> None:

@@ -12,15 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from index.library import Library
-from index.maintenance.altered import AlteredRows
-from index.maintenance.maintain import health, maintain
-from index.maintenance.sweep import audit
-from index.rows import SceneRow, SegmentRow
-from index.store.database import FILE_FORMAT, table_place
-from index.store.filters import equal
-from index.store.quiet_lance import lance
-from index.store.schema import ADDED_DIGEST, ADDITIONS, SENTENCES_PREFIX, VIDEO_DIGESTS, vectors_table
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.rows import SceneRow, SegmentRow
+from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.quiet_lance import lance
+from kinodex.index.store.schema import ADDED_DIGEST, ADDITIONS, SENTENCES_PREFIX, VIDEO_DIGESTS, equal, vectors_table
+from kinodex.index.sweep import AlteredRows, audit
 from tests.support.libraries.random_library import (
     SETTINGS,
     caption,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from index.library import Library
-from index.maintenance.audit_annotations import AddedAudit, AddedRows, audit_added, discard_added
-from index.store.filters import equal
+from kinodex.index.library import Library
+from kinodex.index.store.schema import equal
+from kinodex.index.sweep import AddedAudit, AddedRows, audit_added, discard_added
 from tests.support.libraries.random_library import caption, detection, made, other_space, vectors_of, write
 
 

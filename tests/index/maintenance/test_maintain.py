@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import LibraryBusy
-from index.library import Library
-from index.maintenance.active_leases import INGEST, MAINTENANCE
-from index.maintenance.maintain import health, maintain
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.sweep import INGEST, MAINTENANCE
 from tests.support.libraries.random_library import made, write
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.maintenance.maintain import health, maintain
-from index.maintenance.pictures import JPEG_END, JPEG_START, damaged_pictures
-from index.maintenance.sweep import audit
-from index.store.schema import CHECKSUM, FRAMES
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.store.schema import CHECKSUM, FRAMES
+from kinodex.index.sweep import JPEG_END, JPEG_START, audit, damaged_pictures
 from tests.support.libraries.random_library import made
 
 PICTURE_BYTES = 2_000

@@ -10,15 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.errors import LibraryBusy
-from index.library import Library
-from index.maintenance.maintain import maintain
-from index.maintenance.purge import holds_deleted, purge_table
-from index.maintenance.remove import remove_videos
-from index.maintenance.sweep import audit
-from index.rows import ClipRow, SourceRow
-from index.store.database import Tables
-from index.store.indexes import Thresholds, refresh
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.maintain import holds_deleted, maintain, purge_table, remove_videos
+from kinodex.index.rows import ClipRow, SourceRow
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import Thresholds, refresh
+from kinodex.index.sweep import audit
 from tests.support.command import Kinodex, bad, runner
 from tests.support.libraries.random_library import SETTINGS, WHEN, caption, detection, fingerprint, made, unit_vectors
 
@@ -73,8 +71,8 @@ def traces(library: Library, number: int) -> list[str]:
 
 KILLED = """
 import os, sys
-from index.library import Library
-from index.maintenance.maintain import maintain
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain
 def on_step(step):
     if step.startswith("writing"):
         os.kill(os.getpid(), 9)

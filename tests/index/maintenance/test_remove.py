@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import LibraryBusy, LibraryError
-from index.library import Library
-from index.maintenance.remove import remove_added, remove_videos
-from index.maintenance.sweep import audit
-from index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.errors import LibraryBusy, LibraryError
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_added, remove_videos
+from kinodex.index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import WHEN, detection, made, write
 
 

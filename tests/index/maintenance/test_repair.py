@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from index.errors import LibraryDamaged, NotALibrary, StorageError
-from index.library import Library
-from index.maintenance.maintain import health, maintain
-from index.maintenance.repair import FileFacts, Repair, repair
-from index.maintenance.sweep import audit, sweep
-from index.rows import RunRow, SourceRow
-from index.store.database import Tables
-from index.store.filters import equal
-from pipeline.shot_detection import Segment
+from kinodex.index.errors import LibraryDamaged, NotALibrary, StorageError
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.repair import FileFacts, Repair, repair
+from kinodex.index.rows import RunRow, SourceRow
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import equal
+from kinodex.index.sweep import audit, sweep
+from kinodex.pipeline.shots import Segment
 from tests.support.libraries.random_library import SETTINGS, WHEN, caption, fingerprint, made, other_space, vectors_of
 
 FACTS = FileFacts(25.0, 640, 360, "h264")

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.errors import StorageError
-from index.maintenance.sweep import audit, sweep
-from index.rows import SegmentRow, SourceRow
-from index.store.filters import equal
-from index.store.schema import vectors_table
+from kinodex.index.errors import StorageError
+from kinodex.index.rows import SegmentRow, SourceRow
+from kinodex.index.store.schema import equal, vectors_table
+from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.random_library import WHEN, fingerprint, made, write
 
 VECTORS = vectors_table(fingerprint())
@@ -96,8 +95,8 @@ def test_speech_that_was_added_is_not_counted(library, tables):
 
 WRITE = """
 import sys
-from index.errors import StorageError
-from index.library import Library
+from kinodex.index.errors import StorageError
+from kinodex.index.library import Library
 from tests.support.libraries.random_library import made, write
 library = Library.open(sys.argv[1])
 with library.lease("ingest", "a run"):

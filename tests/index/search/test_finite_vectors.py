@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from index.errors import DamagedRows
-from index.library import Library
-from index.rows import Scope
-from index.store.database import FILE_FORMAT, table_place
-from index.store.quiet_lance import lance
+from kinodex.index.errors import DamagedRows
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.quiet_lance import lance
 from tests.support.libraries.random_library import SETTINGS, caption, empty_library, fingerprint, made, write
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 

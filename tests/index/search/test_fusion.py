@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from index.library import Library
-from index.rows import Hit, Scope
-from index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours, word_share
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, Scope
+from kinodex.index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours, word_share
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
 
 MEANINGS = unit_vectors(3, seed=50)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.errors import QueryError
-from index.library import Library
-from index.rows import FrameVectors, Scope
-from index.search.in_memory import InMemory, top_positions
+from kinodex.index.errors import QueryError
+from kinodex.index.library import Library
+from kinodex.index.rows import FrameVectors, Scope
+from kinodex.index.search.in_memory import InMemory, top_positions
 from tests.support.libraries.random_library import DIM, unit_vectors
 from tests.support.libraries.searched_library import make_searched
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.search.query import candidates
+from kinodex.index.library import Library
+from kinodex.index.search.words import candidates
 from tests.support.libraries.random_library import SETTINGS, fingerprint, found, made, numpy_search, unit_vectors, write
 from tests.support.libraries.searched_library import make_searched
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import QueryError
-from index.library import Library
-from index.rows import Scope
-from index.search.search import EVERYWHERE
-from index.store.indexes import AFTER_RUN, forget_deleted, optimize, refresh
+from kinodex.index.errors import QueryError
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.search.search import EVERYWHERE
+from kinodex.index.store.indexes import AFTER_RUN, forget_deleted, optimize, refresh
 from tests.index.annotations.test_scenes import scene, summarised
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from index.errors import QueryError, UnknownVideo
-from index.library import Library
-from index.rows import CaptionRow, DetectionRow, Hit, Scope, SegmentRow
-from index.store.indexes import Thresholds, refresh
+from kinodex.index.errors import QueryError, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.rows import CaptionRow, DetectionRow, Hit, Scope, SegmentRow
+from kinodex.index.store.indexes import Thresholds, refresh
 from tests.support.libraries.random_library import (
     DIM,
     SETTINGS,

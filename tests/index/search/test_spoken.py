@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, unit_vectors, write
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 

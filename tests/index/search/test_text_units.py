@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 import regex
 
-from index.search.fusion import plain_words
-from index.search.text_units import beginning, end, words
+from kinodex.index.search.fusion import plain_words
+from kinodex.index.search.text_units import beginning, end, words
 from tests.support.scripts import SCRIPTS, Script
 
 UNSPACED = ("Thai", "Chinese", "Japanese")

@@ -7,10 +7,10 @@ import unicodedata
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.rows import Scope
-from index.search.typos import forgiving_query
-from index.store.indexes import refresh
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.search.words import forgiving_query
+from kinodex.index.store.indexes import refresh
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 from tests.support.screen_text.lines import Line, add_screen_text

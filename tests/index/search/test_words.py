@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.errors import QueryError, UnknownVideo
-from index.library import Library
-from index.rows import Scope
-from index.search.words import lines_like
+from kinodex.index.errors import QueryError, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.search.words import lines_like
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 from tests.support.screen_text.lines import Line, add_screen_text

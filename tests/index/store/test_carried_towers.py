@@ -7,13 +7,12 @@ import shutil
 
 import pytest
 
-from index.embedding.portable.tower_files import BUILTIN_TOWERS, TOWER_JSON, read_towers
-from index.errors import LibraryBusy, LibraryDamaged, StorageError, TowersDamaged
-from index.library import Library
-from index.maintenance.maintain import maintain
-from index.maintenance.remove import remove_videos
-from index.maintenance.sweep import audit, sweep
-from index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
+from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError, TowersDamaged
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain, remove_videos
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
+from kinodex.index.store.carried_towers import LEASE, builtin_tower, find_tower, held_towers, keep_towers
+from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 

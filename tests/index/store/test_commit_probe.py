@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from index.errors import UnsafeStore
-from index.library import Library
-from tests.support.libraries.random_library import (
-    SETTINGS,
-    fingerprint,
-)
+from kinodex.index.errors import UnsafeStore
+from kinodex.index.library import Library
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send
 
 

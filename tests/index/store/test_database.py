@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from lancedb.index import FTS, HnswSq
 
-from index.errors import (
+from kinodex.index.errors import (
     KinodexError,
     NewerLibrary,
     NotALibrary,
@@ -26,14 +26,13 @@ from index.errors import (
     StorageError,
     StorageFull,
 )
-from index.library import Library
-from index.maintenance.maintain import health
-from index.maintenance.sweep import audit
-from index.rows import Scope
-from index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
-from index.store.filters import equal, other_than
-from index.store.indexes import Thresholds, refresh
-from index.store.schema import FORMAT_KEY, table_schemas
+from kinodex.index.library import Library
+from kinodex.index.maintain import health
+from kinodex.index.rows import Scope
+from kinodex.index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
+from kinodex.index.store.indexes import Thresholds, refresh
+from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
+from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     SETTINGS,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.errors import QueryError
-from index.rows import Scope
-from index.store.database import Tables
-from index.store.filters import (
+from kinodex.index.errors import QueryError
+from kinodex.index.rows import Scope
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import (
     MAX_VALUES_PER_FILTER,
     above,
     all_of,

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from index.library import Library
-from index.maintenance.sweep import audit
-from index.rows import SourceRow
-from index.store.indexes import AFTER_RUN, DURING_RUN, Thresholds, delete_old_states, refresh
+from kinodex.index.library import Library
+from kinodex.index.rows import SourceRow
+from kinodex.index.store.indexes import AFTER_RUN, DURING_RUN, Thresholds, delete_old_states, refresh
+from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import made, unit_vectors, write
 
 ROUNDS = 12

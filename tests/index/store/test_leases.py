@@ -15,11 +15,11 @@ from multiprocessing.synchronize import Barrier
 
 import pytest
 
-from index.errors import LeaseLost, LibraryBusy
-from index.library import Library
-from index.store.database import Tables
-from index.store.filters import equal
-from index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
+from kinodex.index.errors import LeaseLost, LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.store.database import Tables
+from kinodex.index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
+from kinodex.index.store.schema import equal
 from tests.support.libraries.random_library import run_together
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
@@ -27,9 +27,9 @@ PATIENT = Pace(beat_s=0.1, patience_s=60.0)
 ROUNDS = 8
 HOLD = """
 import sys
-from index.errors import LeaseLost
-from index.store.leases import Pace
-from index.library import Library
+from kinodex.index.errors import LeaseLost
+from kinodex.index.store.leases import Pace
+from kinodex.index.library import Library
 with Library.open(sys.argv[1]).lease("ingest", "the first run", Pace(0.1, 2.5)) as lease:
     print(lease.token, flush=True)
     for line in sys.stdin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index.store.memory import free_memory_bytes, index_cache_bytes
+from kinodex.index.store.database import free_memory_bytes, index_cache_bytes
 
 GIB = 2**30
 

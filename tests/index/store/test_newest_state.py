@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from index.store.newest_state import MOST_STEPS, is_another, newest_state, newest_version, state_mark
-from index.store.quiet_lance import lance
+from kinodex.index.store.database import MOST_STEPS, is_another, newest_state, newest_version, state_mark
+from kinodex.index.store.quiet_lance import lance
 
 
 @pytest.fixture

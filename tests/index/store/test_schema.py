@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from index.store.schema import frame_key
+from kinodex.index.store.schema import frame_key
 
 
 def test_frame_keys_are_distinct_int64():

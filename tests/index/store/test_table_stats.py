@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from index.library import Library
-from index.store.indexes import Thresholds, refresh
-from index.store.table_stats import table_facts
+from kinodex.index.library import Library
+from kinodex.index.maintain import table_facts
+from kinodex.index.store.indexes import Thresholds, refresh
 from tests.support.libraries.random_library import made, write
 
 

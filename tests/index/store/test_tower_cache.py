@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from index.embedding.portable.tower_files import TOWER_JSON, read_towers
-from index.errors import StorageError, TowersDamaged
-from index.store.carried_towers import find_tower, held_towers, keep_towers
-from index.store.database import open_files
+from kinodex.index.errors import StorageError, TowersDamaged
+from kinodex.index.spaces.towers import TOWER_JSON, read_towers
+from kinodex.index.store.carried_towers import find_tower, held_towers, keep_towers
+from kinodex.index.store.database import open_files
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.store.indexes import Thresholds, refresh
-from index.store.vector_index import (
+from kinodex.index.library import Library
+from kinodex.index.store.indexes import (
     PART_ROWS,
     IndexState,
     Part,
+    Thresholds,
     build_index,
     count_parts,
     plan_parts,
     read_state,
+    refresh,
     rows_that_fit,
 )
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, numpy_search, unit_vectors, write

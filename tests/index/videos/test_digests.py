@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from index.videos.digests import as_text, digests_by_video, row_hashes
+from kinodex.index.digests import as_text, digests_by_video, row_hashes
 
 WORD = pa.struct([("text", pa.string()), ("start_s", pa.float64())])
 SCHEMA = pa.schema(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from index.rows import FailureRow, RunRow, SourceRow
+from kinodex.index.rows import FailureRow, RunRow, SourceRow
 from tests.support.libraries.random_library import WHEN
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from index.library import Library
-from index.rows import SourceRow
-from index.store.database import Tables
-from index.videos.known_keys import MERGE_FROM, KnownKeys
+from kinodex.index.library import Library
+from kinodex.index.rows import SourceRow
+from kinodex.index.store.database import Tables
+from kinodex.index.videos.writer import MERGE_FROM, KnownKeys
 from tests.support.libraries.random_library import WHEN, made, write
 
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.int32())])

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from index.library import Library
-from index.store.database import Tables
-from index.store.indexes import AFTER_RUN, optimize
-from index.videos.known_keys import KnownKeys
-from index.videos.new_rows import JOINED_ROWS, NewRows
-from index.videos.row_counts import Counts, count_rows
+from kinodex.index.library import Library
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import AFTER_RUN, optimize
+from kinodex.index.videos.writer import JOINED_ROWS, Counts, KnownKeys, NewRows, count_rows
 from tests.support.libraries.random_library import MadeVideo, made, spoken, write
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from index.library import Library
-from index.videos.row_counts import count_rows, counts_of, expected_rows, is_complete, rows_by_video
+from kinodex.index.library import Library
+from kinodex.index.videos.writer import count_rows, counts_of, expected_rows, is_complete, rows_by_video
 from tests.support.libraries.random_library import made, spoken, write
 
 

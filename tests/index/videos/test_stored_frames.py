@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from index.errors import DamagedRows, LibraryError, TimeOutside
-from index.maintenance.sweep import audit
-from index.store.filters import equal
-from index.store.schema import CHECKSUM, FRAMES, frame_key
+from kinodex.index.errors import DamagedRows, LibraryError, TimeOutside
+from kinodex.index.store.schema import CHECKSUM, FRAMES, equal, frame_key
+from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import made, write
 
 

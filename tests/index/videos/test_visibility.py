@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import (
-    LibraryError,
-    QueryError,
-    SpaceMismatch,
-    UnknownVideo,
-)
-from index.library import Library
-from index.videos.visibility import MANY, VisibilityCache, space_scope
+from kinodex.index.errors import LibraryError, QueryError, SpaceMismatch, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.videos.visibility import MANY, VisibilityCache, space_scope
 from tests.support.libraries.random_library import detection, made, other_space, vectors_of, write
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from index.errors import LeaseLost
-from index.library import Library
-from index.maintenance.sweep import audit
-from index.rows import SegmentRow
-from pipeline.sampling.sample import FrameRow
+from kinodex.index.errors import LeaseLost
+from kinodex.index.library import Library
+from kinodex.index.rows import SegmentRow
+from kinodex.index.sweep import audit
+from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import DIM, made, write
 
 

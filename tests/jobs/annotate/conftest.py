@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.protocol import ShownFrame
-from index.library import Library
-from jobs.annotate.agent_detector import detect_with
-from pipeline.errors import ModelUnusable
+from kinodex.agent.protocol import ShownFrame
+from kinodex.index.library import Library
+from kinodex.jobs.open import detect_with
+from kinodex.pipeline.errors import ModelUnusable
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.annotate.batch_captions import job_folder
-from jobs.annotate.batch_jobs import STATE, UNCHANGED
-from jobs.annotate.captions import Captions
+from kinodex.index.library import Library
+from kinodex.jobs.add.batch_api import STATE, UNCHANGED, job_folder
+from kinodex.jobs.add.captions import Captions
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
@@ -107,7 +106,7 @@ def test_a_copy_of_a_film_in_another_container_sends_nothing_twice(kinodex: Kino
 def test_a_killed_run_goes_on_with_the_same_batch(kinodex: Kinodex, library: Library) -> None:
     with serving(BatchServer(boat)) as server:
         arguments = ["kinodex", *map(str, options(library, server))]
-        code = f"import sys; sys.argv = {arguments!r}; from jobs.cli.main import main; main()"
+        code = f"import sys; sys.argv = {arguments!r}; from kinodex.cli.main import main; main()"
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert server.created.wait(LIMIT_S)
         process.send_signal(signal.SIGKILL)  # while the batch is worked on, or before its id is written down

@@ -8,7 +8,7 @@ from pathlib import Path
 import openai
 import pytest
 
-from jobs.annotate.batch_jobs import STATE, BatchFailed, JobFolder, Limits
+from kinodex.jobs.add.batch_api import STATE, BatchFailed, JobFolder, Limits
 from tests.support.servers.batch_server import BatchServer, serving
 
 REQUESTS = [(f"id-{number}", {"model": "m", "messages": [], "n": number}) for number in range(5)]

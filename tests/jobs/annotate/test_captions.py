@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from index.embedding.space import load_space
-from index.rows import Scope
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.space import load_space
 from tests.support.command import json_of
 from tests.support.servers.chat_server import ChatServer, in_turn
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from index.rows import Scope
+from kinodex.index.rows import Scope
 from tests.support.command import json_of
 
 

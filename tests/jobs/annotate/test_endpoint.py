@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 
-from jobs.annotate.captions import Captions
-from jobs.annotate.run import add
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.run import add
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
 LIMIT_S = 120.0

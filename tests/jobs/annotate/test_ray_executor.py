@@ -7,11 +7,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from index.annotations.additions import rows_held
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.screen_text import ScreenText
-from pipeline.errors import WrongModel
+from kinodex.index.additions import rows_held
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.screen_text import ScreenText
+from kinodex.pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.dying_stage import Dying
 from tests.support.models.stage_models import library_of, tiny_film
@@ -25,7 +25,7 @@ VIDEOS = 16
 
 @pytest.fixture(scope="module")
 def executor(ray_cluster: RayCluster):
-    from jobs.annotate.ray_executor import ray_executor
+    from kinodex.jobs.workers import ray_executor
 
     with ray_executor(2, ray_cluster.address) as connected:
         yield connected

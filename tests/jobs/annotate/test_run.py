@@ -9,17 +9,15 @@ from typing import NamedTuple
 
 import pytest
 
-from agent.errors import AllRejected, ModelRejected, ModelUnreachable
-from index.errors import LibraryBusy
-from index.library import Library
-from index.store.filters import equal
-from index.store.schema import CHECKSUM
-from jobs.annotate.captions import Captions
-from jobs.annotate.detections import Detections
-from jobs.annotate.run import add
-from jobs.annotate.speech import Speech
-from jobs.annotate.stage import StageRows
-from pipeline.errors import PipelineError
+from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.detections import Detections
+from kinodex.jobs.add.run import StageRows, add
+from kinodex.jobs.add.speech import Speech
+from kinodex.pipeline.errors import PipelineError
 from tests.support.command import json_of
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import library_of, tiny_film

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.screen_text import ScreenText
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.screen_text import ScreenText
 from tests.support.command import json_of
 from tests.support.models.stage_models import library_of
 from tests.support.screen_text.film import text_film

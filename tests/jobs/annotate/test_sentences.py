@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.sentences import Sentences
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Sentences
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
 from tests.support.models.sentence_models import real_minilm, small_bert

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.rows import SourceRow
-from jobs.annotate.run import add
-from jobs.annotate.speech import Speech
+from kinodex.index.library import Library
+from kinodex.index.rows import SourceRow
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.speech import Speech
 from tests.support.command import bad, json_of
 from tests.support.models.stage_models import library_of, tiny_film
 

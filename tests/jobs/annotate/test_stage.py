@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from index.errors import KinodexError
-from index.library import Library
-from jobs.annotate.captions import Captions
-from jobs.annotate.detections import Detections
-from jobs.annotate.speech import Speech
-from jobs.annotate.stage import check_settings, kept_settings
-from jobs.errors import UsageError
-from pipeline.errors import PipelineError
+from kinodex.index.errors import KinodexError
+from kinodex.index.library import Library
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.detections import Detections
+from kinodex.jobs.add.run import check_settings, kept_settings
+from kinodex.jobs.add.speech import Speech
+from kinodex.jobs.errors import UsageError
+from kinodex.pipeline.errors import PipelineError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 HEARD = Speech("/nowhere/m", language="de")

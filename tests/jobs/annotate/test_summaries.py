@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.summaries import Summaries
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.summaries import Summaries
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken
 from tests.support.scenes.chaptered_film import PLACES, make_film
@@ -147,7 +147,7 @@ def test_a_local_model_of_words(kinodex, library, tiny_model):
 @pytest.mark.ray
 @pytest.mark.slow
 def test_summaries_on_ray_are_those_of_one_process(library, ray_cluster):
-    from jobs.annotate.ray_executor import ray_executor
+    from kinodex.jobs.workers import ray_executor
 
     with ChatServer(contents) as server:
         stage = Summaries("tester", server.base_url, batch=4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from index.embedding.space import load_space
-from index.rows import Scope
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.space import load_space
 from tests.support.command import json_of
 from tests.support.models import stage_models as stage_kit
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
+from kinodex.sketch.script import render_film, write_script
 
 FILM_S = 30
 

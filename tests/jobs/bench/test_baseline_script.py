@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.baseline_script import reason_missing, run_plain_script
+from kinodex.bench.baseline_script import reason_missing, run_plain_script
 from tests.jobs.bench.conftest import FILM_S
 from tests.support.ffmpeg import needs_decoder
 

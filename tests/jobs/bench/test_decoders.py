@@ -6,8 +6,8 @@ import importlib.util
 
 import pytest
 
-from jobs.bench.decoders import bench_decoders, table
-from pipeline.errors import SourceMissing
+from kinodex.bench.decoders import bench_decoders, table
+from kinodex.pipeline.errors import SourceMissing
 from tests.jobs.bench.conftest import FILM_S
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.evaluation import Load, bench_eval, ideal, table
-from jobs.errors import UsageError
+from kinodex.bench.evaluation import Load, bench_eval, ideal, table
+from kinodex.jobs.errors import UsageError
 from tests.support.libraries.sketch_library import SketchLibrary
 
 LATENCY_S = 0.05

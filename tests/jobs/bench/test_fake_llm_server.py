@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from jobs.bench.fake_llm_server import MODEL, completion, open_fake_server
+from kinodex.bench.fake_llm_server import MODEL, completion, open_fake_server
 
 
 def request(schema: str, prompt: str) -> dict[str, Any]:

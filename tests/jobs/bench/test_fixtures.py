@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from index.embedding.space import load_space
-from jobs.bench.decoders import bench_decoders
-from jobs.bench.fixtures import drop_page_cache, make_films
+from kinodex.bench.decoders import bench_decoders
+from kinodex.bench.ingest import drop_page_cache, make_films
+from kinodex.index.spaces.space import load_space
 from tests.support.command import bad
 
 

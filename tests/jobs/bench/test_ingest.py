@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from jobs.bench import ingest as bench_ingest
+from kinodex.bench import ingest as bench_ingest
 from tests.jobs.bench.conftest import FILM_S
 from tests.support.command import bad
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from index.embedding.portable.export_tokenizer import export_tokenizer
-from index.embedding.portable.tokenizer import Tokenizer
-from index.embedding.space import import_open_clip
-from jobs.bench.random_tokenizer import write_random_tokenizer
-from jobs.errors import UsageError
+from kinodex.bench.towers import write_random_tokenizer
+from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.tokenizer import Tokenizer
+from kinodex.jobs.errors import UsageError
 
 WORDS = 3_000
 TEXTS = ["a red boat", "", "Ein Boot, 2 Anker!", "лодка", "sea " * 40]

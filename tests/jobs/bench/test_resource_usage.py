@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from jobs.bench.resource_usage import Lost, measure_usage, run_alone, run_alone_within
+from kinodex.bench.ingest import Lost, measure_usage, run_alone, run_alone_within
 
 SPARE_BYTES = 60_000_000
 

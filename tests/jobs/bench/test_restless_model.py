@@ -3,10 +3,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent.core.protocol import Exchange, R, Request
-from agent.core.question import Question, ScoredSegment, Segment, Video
-from agent.requests.tree import Decide, Decision, ScoreSegments, SegmentScores
-from jobs.bench.restless_model import RestlessModel
+from kinodex.agent.protocol import Exchange, Question, R, Request, ScoredSegment, Segment, Video
+from kinodex.agent.requests.tree import Decide, Decision, ScoreSegments, SegmentScores
+from kinodex.bench.evaluation import RestlessModel
 
 VIDEO = Video("v", "film", 0.0, 60.0)
 PARTS = tuple(Segment(number, "v", 20.0 * number, 20.0 * number + 20) for number in range(3))

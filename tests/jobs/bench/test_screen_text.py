@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from index.rows import ScreenTextRow
-from jobs.bench.screen_text import Card, cards_of, score
+from kinodex.bench.screen_text import Card, cards_of, score
+from kinodex.index.rows import ScreenTextRow
 
 BOX = (0.1, 0.1, 0.5, 0.2)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.bench.search import bench_search, table
-from jobs.bench.synthetic_library import Size
+from kinodex.bench.search import Size, bench_search, table
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 

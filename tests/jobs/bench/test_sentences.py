@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.rows import Scope
-from index.search.words import lines_like
-from jobs.bench.sentences import LEAST_COSINE, SPACE, add_sentences, meaning_of, sentence_times, text_vectors
-from jobs.bench.synthetic_library import Size, make_library
+from kinodex.bench.search import Size, make_library
+from kinodex.bench.sentences import LEAST_COSINE, SPACE, add_sentences, meaning_of, sentence_times, text_vectors
+from kinodex.index.rows import Scope
+from kinodex.index.search.words import lines_like
 
 SIZE = Size(videos=3, frames=4, lines=5, dim=16, jpeg_bytes=10)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.bench.start import (
+from kinodex.bench.start import (
     Checkout,
     StartCommand,
     StartFigures,
@@ -21,7 +20,8 @@ from jobs.bench.start import (
     run_once,
     table,
 )
-from jobs.errors import UsageError
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 HERE = Checkout(ROOT, Path(sys.executable))
@@ -50,7 +50,7 @@ def test_cpu_seconds_and_memory_of_a_command_are_its_own() -> None:
 
 @pytest.mark.slow
 def test_each_checkout_runs_its_own_code(other: Path) -> None:
-    code = "import jobs.cli.main as m; print(float('other' in m.__file__))"
+    code = "import kinodex.cli.main as m; print(float('other' in m.__file__))"
     command = StartCommand("where", ("-c", code), prints_cpu=True)
     sides = [HERE, Checkout.at(other)]
     assert [cpu_s for cpu_s, _ in measure(command, sides, rounds=1)] == [0.0, 1.0]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.errors import SettingsMismatch
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.bench.synthetic_library import Size, frame_vectors, make_library, queries, video_id, words
+from kinodex.bench.search import Size, frame_vectors, make_library, queries, video_id, words
+from kinodex.index.errors import SettingsMismatch
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
 
 SIZE = Size(videos=12, frames=30, lines=5, dim=16, jpeg_bytes=50)
 

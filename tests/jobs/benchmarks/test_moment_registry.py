@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.moment_registry import MOMENT_BENCHMARKS, find_moment_benchmark, read_moment_benchmark
-from jobs.benchmarks.registry import UnknownBenchmark
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import (
+    MOMENT_BENCHMARKS,
+    UnknownBenchmark,
+    find_moment_benchmark,
+    read_moment_benchmark,
+)
 from tests.jobs.benchmarks.test_registry import HOSTILE
 from tests.support.libraries.benchmark_files import cg_bench_row
 from tests.support.runs.moment_files import own_search, write_lines

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.moments import MomentQuery, MomentSample, check_range
-from jobs.benchmarks.samples import BadRow
+from kinodex.jobs.eval.samples import BadRow, MomentQuery, MomentSample, check_range
 
 SAMPLE = MomentSample(
     "7", "own", "a dog eats", "a.mp4", (("a.mp4", 1.0, 2.0), ("b.mp4", 3.0, 4.0)), (1.0, 2.0), Path("dog.png")

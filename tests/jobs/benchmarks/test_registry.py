@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.registry import BENCHMARKS, UnknownBenchmark, read_benchmark
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import BENCHMARKS, UnknownBenchmark, read_benchmark
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import BadRow, Target, csv_rows, json_file, json_lines
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.samples import BadRow, Target, csv_rows, json_file, json_lines
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 

@@ -9,13 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.question import Question
-from index.rows import VideoRow
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import MissingVideo, Sample, Target
-from jobs.benchmarks.select_samples import draw_samples, match_videos, parse_subset, read_id_map, select_samples
-from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import read_items, read_plan
+from kinodex.agent.protocol import Question
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.folder import read_items, read_plan
+from kinodex.jobs.eval.samples import (
+    MissingVideo,
+    Sample,
+    Target,
+    draw_samples,
+    match_videos,
+    parse_subset,
+    read_id_map,
+    select_samples,
+)
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library, text_video_id

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.store.filters import at_least
-from index.store.schema import CHECKSUM
-from jobs.open_library import open_environment
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.timeline import curves
+from kinodex.index.library import Library
+from kinodex.index.store.schema import CHECKSUM, at_least
+from kinodex.jobs.open import open_environment
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.trace_view import curves
 from tests.support.command import Kinodex, bad
 from tests.support.servers.chat_server import ChatServer
 

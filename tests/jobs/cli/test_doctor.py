@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.cli.doctor import show
-from jobs.doctor import CheckResult
+from kinodex.cli.doctor import show
+from kinodex.doctor.machine import CheckResult
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import able

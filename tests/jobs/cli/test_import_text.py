@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from index.library import Library
-from jobs.text_import.captions import read_captions
-from jobs.text_import.types import VideoText
+from kinodex.index.library import Library
+from kinodex.jobs.add.import_text import VideoText
+from kinodex.jobs.add.text_files import read_captions
 from tests.support.command import bad, json_of
 from tests.support.libraries.text_files import written
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.cli.ingest import interruptible, stop_on_interrupt
-from jobs.ingest.outcomes import Progress
+from kinodex.cli.ingest import interruptible, stop_on_interrupt
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.commit import Progress
 from tests.support.command import Kinodex, bad
 
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from jobs.synthetic.sample import sample
+    from kinodex.sketch.sample import sample
 
     folder = tmp_path_factory.mktemp("sample") / "films"
     sample(folder, 0.01, 3)
@@ -140,7 +140,7 @@ def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
         (tmp_path / "away").rename(folder / name)
 
     watched = ("ingest", str(folder), "--watch", "--every", "0.1", "--library", str(library), "--space", "builtin")
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", *watched, "--no-text-tower"]
+    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *watched, "--no-text-tower"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         assert run.stderr is not None
@@ -183,7 +183,7 @@ def test_the_first_interrupt_ends_the_pause_and_the_second_the_round() -> None:
 @pytest.mark.slow
 def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(films: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
-    kinodex = f"{sys.executable} -c 'from jobs.cli.main import main; main()'"
+    kinodex = f"{sys.executable} -c 'from kinodex.cli.main import main; main()'"
     command = f"ulimit -v 1500000; exec {kinodex} ingest {films} --library {library} --space builtin"
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert run.returncode == 2, run.stderr

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import bad
 from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made

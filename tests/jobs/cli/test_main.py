@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import sample
-from jobs.cli.main import COMMANDS
+from kinodex.cli import sketch
+from kinodex.cli.main import COMMANDS
 from tests.support.command import Kinodex
 
 
@@ -37,7 +37,7 @@ def test_ctrl_c_is_one_line(kinodex: Kinodex, monkeypatch: pytest.MonkeyPatch, t
     def interrupted(directory: Path) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(sample, "demo", interrupted)
+    monkeypatch.setattr(sketch, "demo", interrupted)
     ran = kinodex("demo", tmp_path)
     assert ran.code == 130
     assert ran.err.strip() == "interrupted: completed work is kept; run the command again to continue"

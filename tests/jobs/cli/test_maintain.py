@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from index.library import Library
-from index.maintenance.active_leases import INGEST, addition_lease
-from index.maintenance.maintain import health, maintain
-from index.maintenance.sweep import audit
-from index.rows import ClipRow, VideoRow
-from index.store.database import Tables
-from index.store.filters import equal
-from index.store.schema import CHECKSUM, frame_key, vectors_table
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.rows import ClipRow, VideoRow
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import CHECKSUM, equal, frame_key, vectors_table
+from kinodex.index.sweep import INGEST, addition_lease, audit
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import (
     SETTINGS,
@@ -41,7 +39,7 @@ from tests.support.libraries.random_library import (
 from tests.support.screen_text.lines import Line
 
 if TYPE_CHECKING:
-    from jobs.annotate.stage import StageRows
+    from kinodex.jobs.add.run import StageRows
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}
@@ -199,7 +197,7 @@ def test_an_addition_of_a_video_that_is_gone(library: Library, tables: Tables) -
 
 DIE = """
 import os, sys
-from index.library import Library
+from kinodex.index.library import Library
 library = Library.open(sys.argv[1])
 with library.lease("ingest", "a run"), library.lease("add captions", "another run"):
     os.kill(os.getpid(), 9)
@@ -250,8 +248,8 @@ class Looking:
 
 
 def test_leases_are_those_that_runs_take(library: Library) -> None:
-    from jobs.annotate.run import add as run_stage
-    from jobs.ingest.run import LEASE
+    from kinodex.jobs.add.run import add as run_stage
+    from kinodex.jobs.ingest.run import LEASE
 
     assert LEASE == INGEST
     for name in ("captions", "detections", "speech", "text"):
@@ -331,7 +329,7 @@ os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
 """
 LOOK_THEN_MAINTAIN = """
 import sys
-from jobs.cli.main import main
+from kinodex.cli.main import main
 command = ["kinodex", "maintain", sys.argv[1]]
 for sys.argv in [*command, "--check"], command:
     try:

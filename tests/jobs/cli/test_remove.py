@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from index.errors import LibraryBusy
-from index.library import Library
-from index.maintenance.remove import remove_videos
-from index.maintenance.sweep import audit
-from index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.errors import LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_videos
+from kinodex.index.rows import ClipRow, FailureRow, SourceRow
+from kinodex.index.sweep import audit
 from tests.support.command import bad
 from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.random_library import caption

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 
 

@@ -7,8 +7,8 @@ import re
 
 from rich.console import Console
 
-from jobs.annotate.stage import VideoOutcome
-from jobs.console.add_progress import add_progress_bar
+from kinodex.cli.add_progress import add_progress_bar
+from kinodex.jobs.add.run import VideoOutcome
 
 ADDED = VideoOutcome("a", "/a.mp4", "a", 12)
 

@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from jobs.console.duplicate_table import CSV_COLUMNS, show_duplicates
-from jobs.duplicates.find import Duplicate, DuplicateRange
+from kinodex.cli.show import CSV_COLUMNS, show_duplicates
+from kinodex.jobs.duplicates import Duplicate, DuplicateRange
 from tests.support.libraries.random_library import made
 
 A, B = (made(name, 60, 1).video_row(name) for name in ("a [b]film[/b]", "b\x1b[31m"))

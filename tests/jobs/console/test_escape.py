@@ -8,8 +8,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from jobs.console.escape import is_utf8, visible, visible_lines, write_any_text
-from jobs.console.output import print_json
+from kinodex.jobs.output import is_utf8, print_json, visible, visible_lines, write_any_text
 from tests.support.libraries.agent_library import make_library
 
 TITLE = "two\nlines \x1b[31mred\r.mp4"

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from jobs.console.ingest_progress import fraction_done, progress_bar, progress_line
-from jobs.ingest.outcomes import Progress
+from kinodex.cli.show import fraction_done, progress_bar, progress_line
+from kinodex.jobs.ingest.commit import Progress
 
 HALF = Progress(
     done=1200,

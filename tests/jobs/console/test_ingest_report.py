@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from index.embedding.space import Fingerprint
-from index.library import Library
-from index.rows import RunRow
-from jobs.console.ingest_report import show_report, show_runs
-from jobs.console.outcome_lines import MOST_LINES
-from jobs.errors import UsageError
-from jobs.ingest.outcomes import IngestReport, SourceOutcome, Totals, summary
+from kinodex.cli.show import MOST_LINES, show_report, show_runs
+from kinodex.index.library import Library
+from kinodex.index.rows import RunRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.commit import IngestReport, SourceOutcome, Totals, summary
 
 
 @pytest.fixture

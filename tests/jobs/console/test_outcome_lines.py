@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from jobs.console.outcome_lines import MOST_LINES, OutcomeLines, outcome_line
-from jobs.ingest.outcomes import IngestReport, Progress, SourceOutcome
+from kinodex.cli.show import MOST_LINES, OutcomeLines, outcome_line
+from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome
 from tests.jobs.console.test_ingest_progress import HALF
 
 FILM = SourceOutcome("/a.mp4", "a [b] film", "indexed", "aaaa", 10, 10.0)

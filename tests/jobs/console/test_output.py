@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from index.library import Library
-from jobs.console.output import (
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import (
     clock,
     console,
     counted,
@@ -23,7 +24,6 @@ from jobs.console.output import (
     show_frames,
     show_library,
 )
-from jobs.errors import UsageError
 from tests.support.libraries.agent_library import JPEG, make_library
 
 

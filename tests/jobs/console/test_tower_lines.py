@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.store.carried_towers import keep_towers
-from jobs.console.tower_lines import tower_states
+from kinodex.index.library import Library
+from kinodex.index.store.carried_towers import keep_towers
+from kinodex.jobs.towers import tower_states
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.doctor import CheckResult
-from jobs.doctor.checks import check_keys, check_library, failed_needs
-from jobs.errors import UsageError
+from kinodex.doctor.machine import CheckResult, check_keys, check_library, failed_needs
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import by_name
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
-from jobs.doctor.decoders import check_decoders
-from pipeline.decoding.open import DECODERS
+from kinodex.doctor.machine import check_decoders
+from kinodex.pipeline.decoding.open import DECODERS
 from tests.support.runs.check_results import by_name
 
 

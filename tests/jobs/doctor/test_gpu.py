@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.doctor.gpu import check_gpu
+from kinodex.doctor.machine import check_gpu
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.doctor.machine import check_machine
+from kinodex.doctor.machine import check_machine
 from tests.support.runs.check_results import by_name
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huggingface_hub import CachedRepoInfo, scan_cache_dir
 
-from jobs.doctor.models import LISTED, check_default_space, list_cached
+from kinodex.doctor.machine import MODELS_LISTED, check_default_space, list_cached
 from tests.support.runs.check_results import by_name, cached_model
 
 DEFAULT = "timm/ViT-B-32-SigLIP2-256"
@@ -30,10 +30,10 @@ def test_kinds_of_cached_models(tmp_path: Path) -> None:
 
 
 def test_a_long_list_ends_in_a_count(tmp_path: Path) -> None:
-    for number in range(LISTED + 3):
+    for number in range(MODELS_LISTED + 3):
         cached_model(tmp_path, f"org/model-{number}", {"model.bin": "w"})
     found = list_cached(cached(tmp_path))
-    assert (len(found), found[-1].said) == (LISTED + 1, "3 smaller models in the cache")
+    assert (len(found), found[-1].said) == (MODELS_LISTED + 1, "3 smaller models in the cache")
     assert [each.state for each in list_cached(())] == ["missing"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.doctor.packages import check_packages
+from kinodex.doctor.machine import check_packages
 from tests.support.runs.check_results import by_name, states
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.doctor.ray import check_ray
+from kinodex.doctor.machine import check_ray
 from tests.support.runs.check_results import states
 
 pytestmark = pytest.mark.ray

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jobs.duplicates.alignment import align, shared_parts
+from kinodex.jobs.duplicates import align, shared_parts
 from tests.support.duplicates.walks import DIM, shot, timeline, walk
 
 FILM, OTHER = walk(120, 11), walk(120, 12)

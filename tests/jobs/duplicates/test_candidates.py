@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.duplicates.candidates import PARTNERS, best_partners, pairs_by_index, pairs_in_memory, probe_places
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import PARTNERS, best_partners, pairs_by_index, pairs_in_memory, probe_places
 from tests.support.duplicates.walks import DIM, shot, timeline, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
 

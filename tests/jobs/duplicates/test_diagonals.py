@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.duplicates.diagonals import BEST_ALL, find_diagonals
+from kinodex.jobs.duplicates import BEST_ALL, find_diagonals
 from tests.support.duplicates.walks import shot, timeline, walk
 
 

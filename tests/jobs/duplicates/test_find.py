@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.duplicates.find import find_duplicates
-from jobs.errors import UsageError
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import find_duplicates
+from kinodex.jobs.errors import UsageError
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
 from tests.support.libraries.text_library import text_library

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.duplicates.timeline import Timeline, make_timeline, read_mean, read_timeline
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import Timeline, make_timeline, read_mean, read_timeline
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 

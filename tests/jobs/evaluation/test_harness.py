@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import jobs.evaluation
-from jobs.errors import UsageError
-from jobs.evaluation import evaluate, read_run
-from jobs.evaluation.score.report import read_report
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import read_run
+from kinodex.jobs.eval.report import read_report
+from kinodex.jobs.eval.run import evaluate
 from tests.support.runs.eval_runs import caption_library, write_questions
 
 FILM = ("harbour",)
@@ -39,6 +39,6 @@ def test_every_exported_name_is_there() -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = "import sys, jobs.evaluation; print(*sys.modules)"
+    code = "import sys, kinodex.jobs.eval.run; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "lance", "rich", "pydantic", "jobs.evaluation.harness"} & set(loaded)
+    assert not {"numpy", "lance", "rich", "pydantic", "kinodex.jobs.eval.run"} & set(loaded)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.servers.ray_node import RayCluster
 
@@ -37,8 +37,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 @pytest.fixture(scope="module")
 def read_library(ray_cluster: RayCluster) -> Iterator[Any]:
     """The function, within a connection to the cluster."""
-    from jobs.export.ray_data import read_library
-    from jobs.ray_cluster import connected
+    from kinodex.jobs.export.ray_data import read_library
+    from kinodex.jobs.workers import connected
 
     with pytest.MonkeyPatch.context() as patch, connected(ray_cluster.address):
         patch.setenv("RAY_DATA_USAGE_DISABLED", "1")  # else a thread looks for metrics until the process ends
@@ -66,8 +66,8 @@ def test_chosen_videos_and_columns_are_read_by_uri(library: Library, read_librar
 
 
 def test_tasks_share_the_rows_evenly(library: Library, tmp_path: Path) -> None:
-    from index.datasets.plan import plan_frames
-    from jobs.export.ray_data import LibraryFrames
+    from kinodex.index.datasets import plan_frames
+    from kinodex.jobs.export.ray_data import LibraryFrames
 
     source = LibraryFrames(plan_frames(library, ["frame_no"], piece_rows=8), 100.0)
     assert source.estimate_inmemory_data_size() == 9000

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.export.target_folder import NOTE, UNFINISHED, target_folder
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import NOTE, UNFINISHED, target_folder
 
 SETTINGS = {"size": 3}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.prompts.token_estimate import estimate_tokens, text_tokens
-from index.library import Library
-from jobs.annotate.captions import Captions
-from jobs.annotate.run import add
-from jobs.forecast.captions import forecast_captions, pending_videos
+from kinodex.agent.prompts import estimate_tokens, text_tokens
+from kinodex.index.library import Library
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.run import add
+from kinodex.jobs.forecast import forecast_captions, pending_videos
 from tests.support.servers.chat_server import Behaviour, ChatServer
 
 REPLY = {"caption": "A boat lies on a beach at sea, and a cat sits on it; it rains.", "confidence": 80}

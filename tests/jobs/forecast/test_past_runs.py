@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget, Ledger
-from jobs.evaluation.run.run_folder import ANSWERS, PLAN
-from jobs.forecast.past_runs import ALIKE, past_ledgers
+from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.protocol import AnswerRules
+from kinodex.jobs.eval.folder import ANSWERS, PLAN
+from kinodex.jobs.forecast import ALIKE, past_ledgers
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run
 
 ITEMS = [item(f"q{n}") for n in range(6)]

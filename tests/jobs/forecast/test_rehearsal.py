@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Question
-from jobs.forecast.forecast import Forecast, add_up, table
-from jobs.forecast.rehearsal import REHEARSED, _choose, _expect_kept, _Kept, _mix
+from kinodex.agent.protocol import Question
+from kinodex.jobs.forecast import REHEARSED, Forecast, _choose, _expect_kept, _Kept, _mix, add_up, table
 
 TASKS = [(Question(f"What is {number}?"), (str(number),)) for number in range(100)]
 

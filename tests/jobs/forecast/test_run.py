@@ -10,18 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget, Ledger
-from agent.errors import NeedsLanguage
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import VARIANTS
-from jobs.forecast.forecast import COSTS, Forecast
-from jobs.forecast.rehearsal import Rehearsal, rehearse
-from jobs.forecast.run import forecast_question
-from jobs.forecast.unwritten import without_writing
-from jobs.model_choice import ModelChoice, endpoint_roles
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import AnswerRules
+from kinodex.jobs.forecast import COSTS, Forecast, Rehearsal, forecast_question, rehearse, without_writing
+from kinodex.jobs.models import ModelChoice, endpoint_roles
 from tests.support.command import Kinodex
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.servers.rule_server import MODEL, MeteredServer, Rules, RuleServer

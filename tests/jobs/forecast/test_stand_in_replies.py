@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.protocol import Turn
-from agent.core.question import Question, ScoredSegment, Segment, Video
-from agent.models.structured_output import parse_reply
-from agent.requests.tree import Decide
-from agent.variants.videoseek.requests import Act, Limits
-from jobs.forecast.stand_in_replies import SEEK_STEPS, explore_on, reply_in_words
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.protocol import Question, ScoredSegment, Segment, Turn, Video
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.variants.videoseek_requests import Act, Limits
+from kinodex.jobs.forecast import SEEK_STEPS, explore_on, reply_in_words
 
 QUESTION = Question("Where is the cat?", ("at sea", "at home"))
 VIDEO = Video("v", "film", 0.0, 600.0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.annotate.summaries import Summaries
-from jobs.forecast.summaries import forecast_summaries
+from kinodex.jobs.add.summaries import Summaries
+from kinodex.jobs.forecast import forecast_summaries
 from tests.support.scenes.chaptered_film import make_film
 from tests.support.servers.chat_server import ChatServer
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.forecast.training import describe_helper_calls
-from jobs.model_choice import ModelChoice
-from jobs.train.settings import MasterSettings
+from kinodex.jobs.forecast import describe_helper_calls
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.train.rollouts import MasterSettings
 from tests.support.libraries.sketch_library import SketchLibrary
 
 

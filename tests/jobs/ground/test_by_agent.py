@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import Answer, Evidence
-from agent.core.budget import Ledger
-from index.library import Library
-from jobs.ground.by_agent import ground_with, grounding_of, grounding_question
-from jobs.model_choice import ModelChoice
-from jobs.open_library import open_environment
+from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.limits import Ledger
+from kinodex.index.library import Library
+from kinodex.jobs.ground import ground_with, grounding_of, grounding_question
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.open import open_environment
 
 
 def test_the_question_repeats_the_text() -> None:

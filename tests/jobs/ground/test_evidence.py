@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.environment import Environment
-from agent.retrieval.calibration import NO_MATCH
-from jobs.ground.evidence import LEAST_OF_ALL, Usual, shown_times, smoothed, usual_cosines, video_evidence
-from jobs.open_library import open_environment
+from kinodex.agent.environment import Environment
+from kinodex.agent.matches import NO_MATCH
+from kinodex.jobs.ground import LEAST_OF_ALL, Usual, shown_times, smoothed, usual_cosines, video_evidence
+from kinodex.jobs.open import open_environment
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.environment import Environment
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.ground.ground import as_json, ground
-from jobs.open_library import open_environment
+from kinodex.agent.environment import Environment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ground import as_json, ground
+from kinodex.jobs.open import open_environment
 from tests.support.libraries.text_library import text_library
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobs.ground.evidence import Evidence
-from jobs.ground.ranges import EvidenceRange, evidence_ranges
+from kinodex.jobs.ground import Evidence, EvidenceRange, evidence_ranges
 
 
 def evidence(*deviations: float) -> Evidence:

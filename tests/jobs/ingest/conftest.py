@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import ingest, make_corpus
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.errors import LeaseLost
-from index.library import Library
-from index.store.filters import equal
-from jobs.ingest.chunk_writer import ChunkWriter
-from jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
-from pipeline.sampling.sample import Chunk, ChunkSummary, FrameRow
-from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.fetch import FetchedVideo, Source
+from kinodex.index.errors import LeaseLost
+from kinodex.index.library import Library
+from kinodex.index.store.schema import equal
+from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, ChunkRead
+from kinodex.jobs.ingest.worker import ChunkWriter
+from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.sample import Chunk, ChunkSummary, FrameRow
+from kinodex.pipeline.sandbox import SandboxLimits
 from tests.support.ffmpeg import READING, read_whole
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.stage_models import tiny_film

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.ingest.commit import (
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.commit import (
     LONGEST_WAIT_S,
     MOST_AT_ONCE,
     SHORTEST_WAIT_S,
@@ -16,9 +16,9 @@ from jobs.ingest.commit import (
     VideoCommitter,
     join_chunks,
 )
-from jobs.ingest.messages import ChunkRead
-from pipeline.sampling.sample import Chunk, ChunkSummary, IngestSettings
-from pipeline.sources.fetch import FetchedVideo, Source
+from kinodex.jobs.ingest.messages import ChunkRead
+from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.sample import Chunk, ChunkSummary, IngestSettings
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.stage_models import tiny_film

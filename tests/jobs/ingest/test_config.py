@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.ingest.config import IngestConfig, Resolved, as_toml, resolve
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.config import IngestConfig, Resolved, as_toml, resolve
 
 
 def layered(

@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.ingest.chunk_writer import discard
-from jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
-from jobs.ingest.known_sources import IdSet
-from jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone
-from jobs.ingest.work_queue import WorkQueue
-from jobs.ingest.worker import SPLIT_FROM_BYTES, LocalExecutor, Worker
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
-from pipeline.errors import DecoderDied
-from pipeline.sampling.sample import Chunk, IngestSettings
-from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.discover import list_sources
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
+from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone, WorkQueue
+from kinodex.jobs.ingest.sources import IdSet
+from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES, LocalExecutor, Worker, discard
+from kinodex.pipeline.errors import DecoderDied
+from kinodex.pipeline.sample import Chunk, IngestSettings
+from kinodex.pipeline.sandbox import SandboxLimits
+from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.script import render_film, write_script
 from tests.support.ffmpeg import READING, ColourTower
 from tests.support.libraries.corpus import contents
 from tests.support.libraries.random_library import SETTINGS, fingerprint

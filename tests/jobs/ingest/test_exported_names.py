@@ -1,4 +1,4 @@
-"""`jobs.ingest` names what others use, and loads it when it is first used."""
+"""`kinodex.jobs.ingest` names what others use, and loads it when it is first used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-import jobs.ingest
-
 HEAVY = {"torch", "ray", "lance", "av", "pyarrow", "numpy", "pydantic"}
 
 
 def test_every_exported_name_is_there_and_typed(root: Path) -> None:
     for name in jobs.ingest.__all__:
-        assert getattr(jobs.ingest, name).__module__.startswith("jobs.ingest.")
+        assert getattr(jobs.ingest, name).__module__.startswith("kinodex.jobs.ingest.")
     tree = ast.parse((root / "jobs" / "ingest" / "__init__.py").read_text())
     imported = [alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
     assert sorted(jobs.ingest.__all__) == sorted({*imported} - {"annotations", "import_module", "TYPE_CHECKING", "Any"})
@@ -28,6 +26,6 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
-    script = "import sys, jobs.ingest; print(*(name.partition('.')[0] for name in sys.modules))"
+    script = "import sys, kinodex.jobs.ingest; print(*(name.partition('.')[0] for name in sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not HEAVY.intersection(loaded)

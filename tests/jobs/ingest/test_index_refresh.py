@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from index.errors import StorageError
-from index.library import Library
-from index.store.indexes import DURING_RUN, small_fragments
-from jobs.ingest.index_refresh import refreshing_indexes
+from kinodex.index.errors import StorageError
+from kinodex.index.library import Library
+from kinodex.index.store.indexes import DURING_RUN, small_fragments
+from kinodex.jobs.ingest.run import refreshing_indexes
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 SOON_S = 0.01

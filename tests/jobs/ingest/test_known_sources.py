@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.rows import SourceRow
-from jobs.ingest.known_sources import MERGE_FROM, IdSet, NewSources, complete_ids, new_sources
-from pipeline.sources.fetch import Source, Stamp
+from kinodex.index.library import Library
+from kinodex.index.rows import SourceRow
+from kinodex.jobs.ingest.sources import MERGE_FROM, IdSet, NewSources, complete_ids, new_sources
+from kinodex.pipeline.fetch import Source, Stamp
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 SEEN = datetime(2026, 1, 2, tzinfo=UTC)

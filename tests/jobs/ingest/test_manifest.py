@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.errors import UsageError
-from jobs.ingest.manifest import read_manifest
-from pipeline.errors import SourceMissing
-from pipeline.sources.fetch import Source
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.sources import read_manifest
+from kinodex.pipeline.errors import SourceMissing
+from kinodex.pipeline.fetch import Source
 
 ROWS: list[dict[str, Any]] = [
     {"uri": "a.mp4", "id": "7", "title": "First, with a comma", "sidecars": ["a.en.srt", "/else/a.vtt"]},

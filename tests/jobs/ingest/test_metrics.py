@@ -13,13 +13,13 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.errors import UsageError
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, serve
-from jobs.ingest.outcomes import IngestReport, Progress
-from jobs.ingest.run import run_ingest
-from jobs.ray_cluster import restored_process
-from pipeline.sources.discover import list_sources
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.commit import IngestReport, Progress
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.metrics import GPU_BUSY, METRICS, RAY_PREFIX, gpus_busy, serve
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.jobs.workers import restored_process
+from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, runner
 
 Metrics = dict[str, dict[str, float]]

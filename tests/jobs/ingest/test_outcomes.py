@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from jobs.ingest.outcomes import OUTCOMES_KEPT, IngestReport, SourceOutcome, Tally, Totals, summary
+from kinodex.jobs.ingest.commit import OUTCOMES_KEPT, IngestReport, SourceOutcome, Tally, Totals, summary
 
 GOOD = SourceOutcome("/a.mp4", "a", "indexed", "0" * 32, 10, 5.0)
 BAD = SourceOutcome("/b.mp4", "b", "failed", problem="no video", error_class="NotAVideo")

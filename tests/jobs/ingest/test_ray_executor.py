@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.libraries.corpus import assert_same
 from tests.support.servers.ray_node import environment
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
 def test_on_ray_the_rows_are_the_same(corpus: Path, whole: Library, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "ingest", str(corpus)]
+    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(tmp_path / "library"), "--space", "builtin", "--ray", "--workers", "2"]
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.errors import LibraryBusy, SettingsMismatch, SpaceError
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.outcomes import Progress
-from jobs.ingest.run import run_ingest
-from jobs.ingest.worker import SPLIT_FROM_BYTES
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
-from pipeline.sources.discover import list_sources
-from pipeline.sources.fetch import Source
+from kinodex.index.errors import LibraryBusy, SettingsMismatch, SpaceError
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.ingest.commit import Progress
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES
+from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.script import render_film, write_script
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.corpus import assert_same, counts, ingest
 from tests.support.libraries.random_library import WHEN
@@ -209,7 +208,7 @@ def test_progress_tells_how_far_a_run_is(corpus: Path, tmp_path: Path) -> None:
 def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path: Path) -> None:
     ingest(corpus / "film-000.mp4", tmp_path / "library")
     library = Library.open(str(tmp_path / "library"))
-    hold = "import sys; from index.library import Library\n"
+    hold = "import sys; from kinodex.index.library import Library\n"
     hold += "with Library.open(sys.argv[1]).lease('ingest', 'kinodex ingest of another'):\n"
     hold += "    print('held', flush=True); input()"
     with subprocess.Popen(

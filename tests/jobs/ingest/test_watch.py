@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.outcomes import IngestReport
-from jobs.ingest.watch import Arrivals, watch_sources
-from pipeline.errors import SourceUnreachable
-from pipeline.sources.discover import list_sources
-from pipeline.sources.fetch import Source, Stamp
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.commit import IngestReport
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import Arrivals, watch_sources
+from kinodex.pipeline.errors import SourceUnreachable
+from kinodex.pipeline.fetch import Source, Stamp
+from kinodex.pipeline.sources import list_sources
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.ray_node import RayCluster, outlasting
 

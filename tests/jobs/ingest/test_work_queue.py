@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from jobs.ingest.messages import Read
-from jobs.ingest.work_queue import BUNDLE_BYTES, WorkQueue
-from pipeline.decoding.base import Span
-from pipeline.sampling.sample import Chunk
-from pipeline.sources.fetch import FetchedVideo, Source
+from kinodex.jobs.ingest.messages import BUNDLE_BYTES, Read, WorkQueue
+from kinodex.pipeline.decoding.stream import Span
+from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.sample import Chunk
 
 
 def source(name: str) -> Source:

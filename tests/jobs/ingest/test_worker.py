@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from index.library import Library
-from index.maintenance.sweep import sweep
-from jobs.ingest.messages import Assignment, ChunkFailed
-from jobs.ingest.worker import Worker
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
-from pipeline.sampling.sample import Chunk
-from pipeline.sampling.sandbox import SandboxLimits
-from pipeline.sources.fetch import FetchedVideo, Source
+from kinodex.index.library import Library
+from kinodex.index.sweep import sweep
+from kinodex.jobs.ingest.messages import Assignment, ChunkFailed
+from kinodex.jobs.ingest.worker import Worker
+from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.sample import Chunk
+from kinodex.pipeline.sandbox import SandboxLimits
+from kinodex.sketch.script import render_film, write_script
 from tests.support.ffmpeg import READING, ColourTower, whole
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 

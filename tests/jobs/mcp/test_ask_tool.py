@@ -9,26 +9,17 @@ from pathlib import Path
 
 from mcp import Client
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import variant_named
-from index.library import Library
-from jobs.mcp.ask_tool import AskOptions
-from jobs.mcp.server import make_server
-from jobs.mcp.tools import LibraryTools
-from jobs.open_library import open_environment
+from kinodex.agent.ask import ask, variant_named
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import Question
+from kinodex.index.library import Library
+from kinodex.jobs.open import open_environment
+from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
-from tests.support.servers.mcp_client import (
-    OPTIONS,
-    QUESTION,
-    call,
-    texts,
-    use_tools,
-)
+from tests.support.servers.mcp_client import OPTIONS, QUESTION, call, texts, use_tools
 
 
 def test_ask_answers_as_the_library_does(mcp_library: Library) -> None:

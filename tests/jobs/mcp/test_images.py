@@ -10,14 +10,10 @@ import numpy as np
 from mcp import Client
 from PIL import Image
 
-from index.library import Library
-from jobs.mcp import replies
+from kinodex.index.library import Library
+from kinodex.mcp import replies
 from tests.support.libraries.agent_library import make_library
-from tests.support.servers.mcp_client import (
-    pictures,
-    texts,
-    use_tools,
-)
+from tests.support.servers.mcp_client import pictures, texts, use_tools
 
 
 def test_pictures_are_few_and_small(mcp_library: Library, tmp_path: Path) -> None:

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from mcp import Client
 
-from index.library import Library
-from jobs.mcp import replies
+from kinodex.index.library import Library
+from kinodex.mcp import replies
 from tests.support.libraries.text_library import text_library
-from tests.support.servers.mcp_client import (
-    call,
-    use_tools,
-)
+from tests.support.servers.mcp_client import call, use_tools
 
 MANY = 450
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from index.library import Library
-from jobs.mcp import replies
-from jobs.mcp.server import serve_http
+from kinodex.index.library import Library
+from kinodex.mcp import replies
+from kinodex.mcp.server import serve_http
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.mcp_client import (
     OPTIONS,

@@ -10,25 +10,18 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from agent.core.budget import Budget
-from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import variant_named
-from index.library import Library
-from index.rows import Scope
-from index.store.indexes import refresh
-from jobs.mcp.ask_tool import AskOptions
-from jobs.mcp.server import make_server
-from jobs.mcp.tools import LibraryTools
+from kinodex.agent.ask import variant_named
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.store.indexes import refresh
+from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_in_two_spaces, library_of, tiny_film
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.support.servers.mcp_client import (
-    QUESTION,
-    call,
-    texts,
-    use_tools,
-)
+from tests.support.servers.mcp_client import QUESTION, call, texts, use_tools
 
 SEEN = "a walrus plays chess"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.serve.access_log import logged_app
+from kinodex.web.app import logged_app
 
 
 def log(path: str, query: bytes = b"", *, fails: bool = False) -> tuple[list[str], list[tuple[str, int]]]:

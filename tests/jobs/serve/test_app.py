@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 from starlette.routing import Route
 
-from index.library import Library
-from jobs.serve.app import bare_app
-from jobs.viewer.search.request import KINDS
+from kinodex.index.library import Library
+from kinodex.web.app import bare_app
+from kinodex.web.search import KINDS
 from tests.support.servers.serve_server import JSON, Client
 
 HOSTILE: tuple[str, ...] = (

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent.trace.trace import read_trace
-from jobs.model_choice import ModelChoice
+from kinodex.agent.trace import read_trace
+from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.viewer_library import EVIL
 from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, hanging
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from agent.errors import KeyMissing
-from jobs.model_choice import ModelChoice
-from jobs.serve.asking_thread import AskingThread
+from kinodex.agent.errors import KeyMissing
+from kinodex.jobs.models import ModelChoice
+from kinodex.web.questions import AskingThread
 
 
 def test_calls_run_in_one_thread_side_by_side() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.serve.day_money import spend, spent_today, until_tomorrow_s
+from kinodex.jobs.errors import UsageError
+from kinodex.web.kept import spend, spent_today, until_tomorrow_s
 
 EVENING = datetime(2026, 11, 23, 23, 59, 30, tzinfo=UTC)
 MORNING = datetime(2026, 11, 24, 0, 0, 30, tzinfo=UTC)

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.serve.environments import Environments
-from jobs.viewer.posters import Posters
-from jobs.viewer.search.library_search import LibrarySearch
-from jobs.viewer.search.request import SearchRequest
-from jobs.viewer.video_list import VideoList
+from kinodex.index.library import Library
+from kinodex.web.inputs import VideoList
+from kinodex.web.page import Posters
+from kinodex.web.questions import Environments
+from kinodex.web.search import LibrarySearch, SearchRequest
 from tests.support.command import Kinodex
 from tests.support.models.sentence_models import small_bert
 

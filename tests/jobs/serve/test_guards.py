@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from starlette.routing import Mount, Route
 
-from jobs.errors import UsageError
-from jobs.serve.app import bare_app
-from jobs.serve.guards import BODY_BYTES, check_host, check_token
+from kinodex.guards import BODY_BYTES, check_host, check_token
+from kinodex.jobs.errors import UsageError
+from kinodex.web.app import bare_app
 from tests.support.servers.serve_server import JSON, Client, serving
 
 TOKEN = "correct-horse-battery-staple"

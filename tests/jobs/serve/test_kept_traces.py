@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.serve.kept_traces import KeptTraces, QuestionFacts, library_digest, traces_folder
-from jobs.viewer.api import NotGiven
+from kinodex.jobs.errors import UsageError
+from kinodex.web.inputs import NotGiven
+from kinodex.web.kept import KeptTraces, QuestionFacts, library_digest, traces_folder
 
 
 def facts(key: str, **more: Any) -> QuestionFacts:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client as McpClient
 
-from jobs.model_choice import ModelChoice
+from kinodex.jobs.models import ModelChoice
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.mcp_client import TOOLS, call, texts
 from tests.support.servers.serve_server import JSON, Client, serving

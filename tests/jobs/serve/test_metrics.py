@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.budget import Ledger
-from jobs.serve.metrics import Tally, metrics_text
+from kinodex.agent.limits import Ledger
+from kinodex.web.questions import Tally, metrics_text
 from tests.support.servers.serve_server import Client
 
 

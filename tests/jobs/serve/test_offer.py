@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from index.library import Library
-from jobs.model_choice import ModelChoice
+from kinodex.index.library import Library
+from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.viewer_library import EVIL, chromium
 from tests.support.servers.chat_server import ChatServer, failing
 from tests.support.servers.rule_server import MODEL, Rules

@@ -12,19 +12,25 @@ from typing import Any
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.errors import BadSettings, KeyMissing, UnknownAgent
-from agent.variants.registry import find_variant
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice
-from jobs.serve.day_money import spend, spent_today
-from jobs.serve.kept_traces import Kept
-from jobs.serve.questions import MONEY_SPENT, MoneySpent, QuestionFault, Questions, TooManyQuestions
-from jobs.serve.running import AskRequest, Running
-from jobs.serve.settings import ServeSettings
-from jobs.viewer.api import NotGiven
+from kinodex.agent.ask import find_variant
+from kinodex.agent.errors import BadSettings, KeyMissing, UnknownAgent
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice
+from kinodex.web.inputs import NotGiven
+from kinodex.web.kept import Kept, spend, spent_today
+from kinodex.web.questions import (
+    MONEY_SPENT,
+    AskRequest,
+    MoneySpent,
+    QuestionFault,
+    Questions,
+    Running,
+    ServeSettings,
+    TooManyQuestions,
+)
 from tests.support.servers.chat_server import ChatServer, Reply, hanging
 from tests.support.servers.rule_server import MODEL, Rules
 
@@ -160,13 +166,13 @@ def test_as_many_as_allowed_at_once(library: Path, tmp_path: Path) -> None:
 def test_agents_by_name_alone_but_the_own_one_of_the_server(library: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "from agent.variants.base import Variant\n"
-        "from agent.variants.baselines.uniform import UNIFORM\n"
+        "from kinodex.agent.variants.base import Variant\n"
+        "from kinodex.agent.variants.baselines import UNIFORM\n"
         "MINE = Variant('mine', 'mine', UNIFORM.run, UNIFORM.parameters, ('vision',))\n"
     )
     with asking(library, tmp_path, agent=str(file)) as questions:
         assert asyncio.run(questions.start(AskRequest(0, BIRD.question, agent="mine")).finished()).status == "answered"
-        for name in (str(file), "mine.py", "agent.variants.baselines.uniform:UNIFORM"):
+        for name in (str(file), "mine.py", "kinodex.agent.variants.baselines:UNIFORM"):
             with pytest.raises(UnknownAgent):
                 questions.start(AskRequest(0, BIRD.question, agent=name))
 
@@ -188,8 +194,8 @@ def test_a_fault_of_an_agent_is_said_without_its_insides(
 ) -> None:
     file = tmp_path / "broken.py"
     file.write_text(
-        "from agent.variants.base import Variant\n"
-        "from agent.variants.baselines.uniform import UNIFORM\n"
+        "from kinodex.agent.variants.base import Variant\n"
+        "from kinodex.agent.variants.baselines import UNIFORM\n"
         "async def run(session, parameters):\n    raise RuntimeError('inside')\n"
         "BROKEN = Variant('broken', 'broken', run, UNIFORM.parameters, ())\n"
     )

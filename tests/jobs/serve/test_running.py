@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.answer import Answer
-from agent.core.budget import Ledger
-from agent.core.question import Question
-from agent.errors import ModelUnreachable
-from jobs.serve.running import AskRequest, Running
+from kinodex.agent.answer import Answer
+from kinodex.agent.errors import ModelUnreachable
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Question
+from kinodex.web.questions import AskRequest, Running
 
 ANSWER = Answer("answered", "red", None, (), 1, Ledger())
 

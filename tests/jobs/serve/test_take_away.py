@@ -13,8 +13,8 @@ import av
 import pytest
 import webvtt
 
-from index.library import Library
-from jobs.serve.take_away import MOST_CLIP_S
+from kinodex.index.library import Library
+from kinodex.web.take_away import MOST_CLIP_S
 from tests.support.libraries.viewer_library import chromium
 from tests.support.pages import WAIT_MS, hard_to_use, pages
 from tests.support.servers.serve_server import Client, Reply

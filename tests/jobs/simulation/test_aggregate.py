@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.simulation.aggregate import aggregate_sweep
-from jobs.simulation.sweeps import Sweep
-from jobs.simulation.trial import FRAMES_AT_MOST, Trial, TrialResult
+from kinodex.sketch.simulation import FRAMES_AT_MOST, Sweep, Trial, TrialResult, aggregate_sweep
 
 
 def outcome(video: str, right: bool, frames_to_evidence: int | None) -> TrialResult:

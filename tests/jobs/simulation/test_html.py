@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from jobs.simulation.questions import make_questions
-from jobs.simulation.run import read_simulation, simulate, write_simulation
-from jobs.simulation.sweeps import Sweep
-from jobs.simulation.trial import Trial
+from kinodex.sketch.simulation import Sweep, Trial, make_questions, read_simulation, simulate, write_simulation
 
 
 class _Text(HTMLParser):

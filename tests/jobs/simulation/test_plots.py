@@ -11,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from jobs.evaluation.report.plot_style import SIMULATED
-from jobs.evaluation.score.statistics import Estimate
-from jobs.simulation import plots
-from jobs.simulation.aggregate import Means, Point, SweepResult
-from jobs.simulation.plots import PANELS, axis_text, plot_sweep
+from kinodex.jobs.eval.plots import SIMULATED
+from kinodex.jobs.eval.score import Estimate
+from kinodex.sketch import simulation
+from kinodex.sketch.simulation import PANELS, Means, Point, SweepResult, axis_text, plot_sweep
 
 
 def means(mean: float, reach: float | None = None) -> Means:
@@ -49,7 +48,7 @@ def heights(line: Any) -> list[float]:
 
 def test_under_conditions_a_panel_a_figure_and_a_line_an_agent() -> None:
     figure = Figure(layout="constrained")
-    plots._draw_conditions(figure, CONDITIONS)
+    simulation._draw_conditions(figure, CONDITIONS)
     assert [axes.get_title() for axes in figure.axes] == [label for label, _ in PANELS.values()]
     found, frames, _ = figure.axes
     assert [line.get_label() for line in error_bars(found)] == ["eea", "vca"]
@@ -65,7 +64,7 @@ def test_under_conditions_a_panel_a_figure_and_a_line_an_agent() -> None:
 
 def test_a_choice_is_drawn_as_differences_from_the_reference_value() -> None:
     figure = Figure(layout="constrained")
-    plots._draw_choice(figure, CHOICE)
+    simulation._draw_choice(figure, CHOICE)
     found = figure.axes[0]
     worlds = [heights(line) for line in found.lines if line.get_label() == "one world"]
     assert worlds == [[0.0, 25.0], [0.0, 25.0]]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.errors import UsageError
-from jobs.simulation.questions import describe, make_questions, read_questions
+from kinodex.jobs.errors import UsageError
+from kinodex.sketch.simulation import describe, make_questions, read_questions
 
 
 def test_made_questions_are_like_lvbench():

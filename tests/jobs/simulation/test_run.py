@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.simulation.questions import make_questions
-from jobs.simulation.run import simulate
-from jobs.simulation.sweeps import Sweep
-from jobs.simulation.trial import Trial
+from kinodex.jobs.errors import UsageError
+from kinodex.sketch.simulation import Sweep, Trial, make_questions, simulate
 from tests.support.runs.eval_runs import OWN_AGENT
 
 

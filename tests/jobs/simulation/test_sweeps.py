@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import KinodexError
-from jobs.errors import UsageError
-from jobs.evaluation.run.systems import parse_systems
-from jobs.simulation.questions import make_questions
-from jobs.simulation.sweeps import add_agents, all_sweeps, check_agents, select_sweeps, with_agents
-from jobs.simulation.trial import TrialResult, run_trial
+from kinodex.index.errors import KinodexError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.systems import parse_systems
+from kinodex.sketch.simulation import (
+    TrialResult,
+    add_agents,
+    all_sweeps,
+    check_agents,
+    make_questions,
+    run_trial,
+    select_sweeps,
+    with_agents,
+)
 from tests.support.command import bad, runner
 from tests.support.runs.eval_runs import OWN_AGENT
 

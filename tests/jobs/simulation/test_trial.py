@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.simulation.questions import make_questions
-from jobs.simulation.trial import Trial, run_trial
+from kinodex.sketch.simulation import Trial, make_questions, run_trial
 
 
 def test_a_trial_says_when_evidence_was_first_shown():

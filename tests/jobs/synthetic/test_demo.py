@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.synthetic.demo import HOURS, SEED
-from jobs.synthetic.sample import sample
+from kinodex.cli.demo import HOURS, SEED
+from kinodex.index.library import Library
+from kinodex.sketch.sample import sample
 from tests.support.command import Kinodex
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.question import Question
-from jobs.errors import UsageError
-from jobs.synthetic.known_answers import KnownQuestion, read_known, true_option
+from kinodex.agent.protocol import Question
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.known_answers import KnownQuestion, read_known, true_option
 
 ROW = {
     "video": "film-01.mp4",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.synthetic.sample import sample
+from kinodex.sketch.sample import sample
 
 
 def test_sample_writes_films_scripts_questions_and_subtitles(films: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.synthetic.score_clip import load_towers, score
-from jobs.synthetic.world.vocabulary import THING_NAMES
+from kinodex.sketch.scenes import THING_NAMES
+from kinodex.sketch.train import load_towers, score
 
 TARGETS = {"thing_top1": 0.95, "colour_top1": 0.90, "place_top1": 0.95, "text_to_image_recall_at_10": 0.90}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.synthetic.score_story import EVERY_S, _ranked, frames_with, score_story
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.score_story import EVERY_S, _ranked, frames_with, score_story
+from kinodex.sketch.story import write_story
 
 
 def test_every_name_has_the_frames_in_which_it_is_seen() -> None:

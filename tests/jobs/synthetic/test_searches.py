@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.synthetic.searches import main, read_films
+from kinodex.jobs.errors import UsageError
+from kinodex.sketch.searches import main, read_films
 
 
 def test_searches_over_all_films_or_over_each(films: Path, capsys: pytest.CaptureFixture[str]) -> None:

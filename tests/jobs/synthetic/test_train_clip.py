@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.synthetic import train_clip as train_builtin
-from jobs.synthetic.score_clip import load_towers
+from kinodex.sketch import train as train_builtin
+from kinodex.sketch.train import load_towers
 
 pytestmark = pytest.mark.slow
 

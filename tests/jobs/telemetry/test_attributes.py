@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from agent.core.question import Note
-from agent.trace.events import Acted
-from jobs.telemetry.attributes import MOST_TEXT, flat, tool_attributes
+from kinodex.agent.protocol import Note
+from kinodex.agent.trace import Acted
+from kinodex.jobs.telemetry import MOST_TEXT, flat, tool_attributes
 
 SECRET = "sk-" + "a1B2c3D4" * 4
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.trace.events import Event
-from agent.trace.trace import trace_to
-from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice, chosen_models
-from jobs.open_library import open_environment
-from jobs.telemetry.otlp import Watch, spans_to, traces_address
+from kinodex.agent.ask import ask
+from kinodex.agent.trace import Event, trace_to
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.open import open_environment
+from kinodex.jobs.telemetry import Watch, spans_to, traces_address
 from tests.support.command import Kinodex, bad
 from tests.support.runs.otlp_collector import Collector, collecting, values
 

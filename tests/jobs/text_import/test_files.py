@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.text_import.types import ReadFailure
+from kinodex.jobs.add.import_text import ReadFailure
+from kinodex.jobs.errors import UsageError
 from tests.support.libraries.text_files import captions, spans, transcripts, written
 
 

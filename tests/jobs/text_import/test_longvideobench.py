@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.text_import.types import ReadFailure, TextLine, VideoText
+from kinodex.jobs.add.import_text import ReadFailure, TextLine, VideoText
+from kinodex.jobs.errors import UsageError
 from tests.support.libraries.text_files import names, spans, transcripts, written
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.text_import.run import ImportResult, import_text
-from jobs.text_import.types import ReadResult, TextLine, VideoText
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.add.import_text import ImportResult, ReadResult, TextLine, VideoText, import_text
 from tests.support.libraries.agent_library import make_library
 
 

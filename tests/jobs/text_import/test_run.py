@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from index.embedding.space import load_space
-from index.errors import LibraryBusy, SpaceMismatch
-from index.library import Library
-from index.maintenance.sweep import audit, sweep
-from index.rows import Scope
-from index.store.indexes import refresh
-from jobs.text_import.run import ImportResult, import_text
-from jobs.text_import.types import ReadResult, TextLine, VideoText
-from pipeline.sampling.sample import FrameRow
+from kinodex.index.errors import LibraryBusy, SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.space import load_space
+from kinodex.index.store.indexes import refresh
+from kinodex.index.sweep import audit, sweep
+from kinodex.jobs.add.import_text import ImportResult, ReadResult, TextLine, VideoText, import_text
+from kinodex.pipeline.sample import FrameRow
 from tests.support.command import bad, json_of
 from tests.support.libraries.agent_library import make_library
 from tests.support.libraries.random_library import fingerprint, made

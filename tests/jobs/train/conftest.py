@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.run import run_ingest
-from jobs.synthetic.world.questions import write_questions
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import subtitles, write_script
-from pipeline.sources.discover import list_sources
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.script import render_film, subtitles, write_questions, write_script
 from tests.support.models.training_model import tiny_master, words_tokenizer
 
 

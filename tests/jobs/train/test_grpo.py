@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.trace.trace import read_trace
-from agent.variants.longvideoagent.rewards import ALPHA
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.vectors import Vectors
-from jobs.errors import UsageError
-from jobs.synthetic.known_answers import read_known
-from jobs.train.grpo import film_environments
+from kinodex.agent.trace import read_trace
+from kinodex.agent.variants.longvideoagent_training import ALPHA
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.known_answers import read_known
+from kinodex.jobs.train.trainer import film_environments
 from tests.support.command import bad
 from tests.support.models.tiny_models import TINY, write_model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.train.memory import cache_bytes, checkpointed_bytes, static_memory
+from kinodex.jobs.train.rollouts import cache_bytes, checkpointed_bytes, static_memory
 
 
 @pytest.mark.parametrize(

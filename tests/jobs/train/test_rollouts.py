@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.chat_template import first_tokens
-from agent.models.local import load_local_model
-from index.embedding.space import load_space
-from jobs.model_choice import ModelChoice, chosen_models
-from jobs.synthetic.known_answers import KnownQuestion, read_known
-from jobs.train.grpo import film_environments
-from jobs.train.rollouts import RolloutContext, sample_rollouts
-from jobs.train.settings import MasterSettings
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.local import first_tokens, load_local_model
+from kinodex.agent.protocol import Question
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.known_answers import KnownQuestion, read_known
+from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.train.rollouts import MasterSettings, RolloutContext, sample_rollouts
+from kinodex.jobs.train.trainer import film_environments
 from tests.support.libraries.text_library import text_library
 from tests.support.models.training_model import ACTIONS
 

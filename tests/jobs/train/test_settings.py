@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.variants.longvideoagent.rewards import ALPHA
-from jobs.errors import UsageError
-from jobs.train.settings import MasterSettings
+from kinodex.agent.variants.longvideoagent_training import ALPHA
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.train.rollouts import MasterSettings
 
 
 def test_the_papers_settings_are_the_default():

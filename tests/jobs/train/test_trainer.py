@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from agent.models.local import load_local_model
-from jobs.errors import UsageError
-from jobs.train.memory import static_memory
-from jobs.train.settings import MasterSettings
-from jobs.train.trainer import expected_warnings, make_trainer, save_master, trainer_config, vllm_sample
+from kinodex.agent.models.local import load_local_model
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.train.rollouts import MasterSettings, static_memory
+from kinodex.jobs.train.trainer import expected_warnings, make_trainer, save_master, trainer_config, vllm_sample
 from tests.support.command import bad
 
 pytestmark = pytest.mark.slow

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.trace.trace import read_trace
-from index.library import Library
-from jobs.cli.main import main
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.trace_view import TraceView, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.cli.main import main
+from kinodex.index.library import Library
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.trace_view import TraceView, trace_view
 from tests.support.libraries.viewer_library import SEEN, Shown, served
 from tests.support.models.stage_models import library_in_two_spaces
 from tests.support.runs.eval_runs import caption_library, write_questions

@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from agent.trace.trace import read_trace
-from jobs.errors import UsageError
-from jobs.viewer.api import NotGiven, ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.search.request import SearchRequest
-from jobs.viewer.trace_view import shown_frames, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.jobs.errors import UsageError
+from kinodex.web.inputs import NotGiven, ViewerApi, classify_inputs
+from kinodex.web.search import SearchRequest
+from kinodex.web.trace_view import shown_frames, trace_view
 from tests.support.libraries.viewer_library import QUESTION, SCENE_S, hits_of, library_of_titles
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.viewer.evidence import evidence_frames
-from jobs.viewer.trace_view import shown_frames
+from kinodex.web.trace_view import evidence_frames, shown_frames
 
 
 def with_evidence(view, *ranges):

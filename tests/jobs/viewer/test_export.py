@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from agent.trace.trace import read_trace
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.export import one_file
-from jobs.viewer.html import as_json
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.trace_view import shown_frames, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.page import as_json, one_file
+from kinodex.web.trace_view import shown_frames, trace_view
 from tests.support.libraries.viewer_library import EVIL, held_in, picture
 
 

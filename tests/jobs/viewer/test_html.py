@@ -6,14 +6,9 @@ import re
 
 import pytest
 
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.export import one_file
-from jobs.viewer.inputs import classify_inputs
-from tests.support.libraries.viewer_library import (
-    EVIL,
-    served,
-    write_long_trace,
-)
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.page import one_file
+from tests.support.libraries.viewer_library import EVIL, served, write_long_trace
 from tests.support.pages import browser_context, hard_to_use, width_px
 
 pytestmark = pytest.mark.needs_chromium

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.viewer.inputs import classify_inputs
+from kinodex.jobs.errors import UsageError
+from kinodex.web.inputs import classify_inputs
 
 
 def test_places_are_sorted(shown, run):

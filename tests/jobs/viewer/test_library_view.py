@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from index.rows import Scope
-from jobs.annotate.run import add
-from jobs.annotate.vectors import Vectors
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.search.request import SearchRequest
+from kinodex.index.rows import Scope
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.search import SearchRequest
 from tests.support.libraries.viewer_library import SEEN, hits_of
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from index.library import Library
-from index.rows import FrameVectors, VideoRow
-from jobs.bench.page.made_up import draw_scene
-from jobs.bench.synthetic_library import made_fingerprint
-from jobs.viewer.api import NotGiven
-from jobs.viewer.posters import SIDE_PX, NoPoster, Posters, candidates, groups, is_telling, telling_frame, variety
-from pipeline.sampling.sample import FrameRow
+from kinodex.bench.page import draw_scene
+from kinodex.bench.search import made_fingerprint
+from kinodex.index.library import Library
+from kinodex.index.rows import FrameVectors, VideoRow
+from kinodex.pipeline.sample import FrameRow
+from kinodex.web.inputs import NotGiven
+from kinodex.web.page import POSTER_SIDE_PX, NoPoster, Posters, candidates, groups, is_telling, telling_frame, variety
 from tests.support.libraries.viewer_library import served
 
 DIM = 8
@@ -124,7 +124,7 @@ def test_few_are_kept_and_none_is_chosen_twice(films) -> None:
     assert posters.poster(0, id_of(0)) is first
     posters.poster(0, id_of(1))
     assert posters.poster(0, id_of(0)) is not first and posters.poster(0, id_of(0)).jpeg == first.jpeg
-    assert max(Image.open(io.BytesIO(first.jpeg)).size) == SIDE_PX
+    assert max(Image.open(io.BytesIO(first.jpeg)).size) == POSTER_SIDE_PX
     with pytest.raises(NotGiven, match="library 1"):
         posters.poster(1, id_of(0))
 
@@ -142,7 +142,7 @@ def test_the_server_sends_it_once_and_then_says_that_it_is_the_same(films) -> No
         path = f"/posters/0/{id_of(0)}"
         status, headers, body = get(path)
         assert (status, headers["content-type"]) == (200, "image/jpeg")
-        assert Image.open(io.BytesIO(body)).size[0] == SIDE_PX
+        assert Image.open(io.BytesIO(body)).size[0] == POSTER_SIDE_PX
         assert headers["cache-control"].startswith("private") and headers["x-content-type-options"] == "nosniff"
         status, _, body = get(path, {"if-none-match": headers["etag"]})
         assert (status, body) == (304, b"")

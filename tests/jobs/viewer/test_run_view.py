@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 
-from jobs.evaluation.foreign.import_predictions import ImportRequest, import_predictions
-from jobs.evaluation.run.run_folder import read_run
-from jobs.evaluation.score.report import report_run
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.run_view import run_view
+from kinodex.jobs.eval.folder import ImportRequest, import_predictions, read_run
+from kinodex.jobs.eval.report import report_run
+from kinodex.web.inputs import ViewerApi, classify_inputs, run_view
 from tests.support.runs.solved_runs import answer, item, seen, write_run
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.trace.trace import Record, read_trace
-from jobs.viewer.sentences import end_sentence, latest_sentence, round_sentences
+from kinodex.agent.trace import Record, read_trace
+from kinodex.web.sentences import end_sentence, latest_sentence, round_sentences
 from tests.support.archives.read import TRACES, trace_name, unpack
 
 DATA = Path(__file__).parents[2] / "data"

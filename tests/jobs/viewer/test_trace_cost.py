@@ -6,9 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from agent.trace.trace import read_trace
-from jobs.viewer.trace_cost import CallCost
-from jobs.viewer.trace_view import shown_frames, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.web.trace_view import CallCost, shown_frames, trace_view
 
 
 def test_the_ledger_adds_up(view):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.trace.trace import read_trace
-from jobs.viewer.trace_view import Frame, trace_view
+from kinodex.agent.trace import read_trace
+from kinodex.web.trace_view import Frame, trace_view
 from tests.support.libraries.viewer_library import SECONDS
 
 

@@ -7,11 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from index.library import Library
-from jobs.bench.page.made_up import make_page_library
-from jobs.errors import UsageError
-from jobs.viewer.library_view import ROWS
-from jobs.viewer.video_list import VideoList, natural
+from kinodex.bench.page import make_page_library
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.web.inputs import ROWS, VideoList, natural
 from tests.support.libraries.viewer_library import library_of_films, library_of_titles, served
 from tests.support.pages import browser_context, width_px
 

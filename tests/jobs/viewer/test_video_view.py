@@ -8,9 +8,9 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from index.errors import TimeOutside
-from index.rows import SegmentRow
-from jobs.viewer.video_view import frame_detections, opening_s, video_view
+from kinodex.index.errors import TimeOutside
+from kinodex.index.rows import SegmentRow
+from kinodex.web.inputs import frame_detections, opening_s, video_view
 from tests.support.libraries.viewer_library import EVIL, SECONDS
 from tests.support.pages import browser_context, hard_to_use
 

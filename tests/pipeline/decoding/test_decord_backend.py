@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding.base import PickError
-from pipeline.decoding.decord_backend import DecordFrames, plain_frames
+from kinodex.pipeline.decoding.others import DecordFrames, plain_frames
+from kinodex.pipeline.decoding.stream import PickError
 from tests.pipeline.conftest import film_frames
 from tests.support.ffmpeg import needs_decoder, psnr_db
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.decoding.base import PickError
-from pipeline.decoding.frame_index import BATCH_BYTES, BATCH_FRAMES, FrameIndex, index_frames, reason_unfit
-from pipeline.decoding.open import open_video, probe
-from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.decoding.split_video import split_video
+from kinodex.pipeline.decoding.open import open_video, probe, split_video
+from kinodex.pipeline.decoding.others import BATCH_BYTES, BATCH_FRAMES, FrameIndex, index_frames, reason_unfit
+from kinodex.pipeline.decoding.pyav_reader import PyavReader
+from kinodex.pipeline.decoding.stream import PickError
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding.gpu_reader import GpuReader, fit_to_input, scale
-from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.images.convert import Fit, ModelInput, rgb_scaler
+from kinodex.pipeline.decoding.pyav_reader import PyavReader
+from kinodex.pipeline.gpu import GpuReader, fit_to_input, scale
+from kinodex.pipeline.images import Fit, ModelInput, rgb_scaler
 from tests.support.ffmpeg import needs_decoder, psnr_db
 
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decoding.base import VideoReader
-from pipeline.decoding.open import DECODERS, open_video, probe
-from pipeline.decoding.split_video import split_video
-from pipeline.errors import PipelineError
-from pipeline.images.convert import rgb_scaler
+from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_video
+from kinodex.pipeline.decoding.stream import VideoReader
+from kinodex.pipeline.errors import PipelineError
+from kinodex.pipeline.images import rgb_scaler
 from tests.support.ffmpeg import ffmpeg, make, needs_decoder, needs_ffmpeg, psnr_db
 
 Shown = list[tuple[int, float, NDArray[np.uint8]]]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.decoding.open import choose_decoder, open_video, probe
-from pipeline.images.convert import rgb_scaler
+from kinodex.pipeline.decoding.open import choose_decoder, open_video, probe
+from kinodex.pipeline.images import rgb_scaler
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
 
 CLIPS = [

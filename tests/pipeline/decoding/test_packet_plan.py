@@ -9,10 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding.open import open_video
-from pipeline.decoding.packet_plan import PacketPlan, Packets, PlanViolated, list_packets, plan_samples
-from pipeline.decoding.pyav_reader import PyavReader
-from pipeline.errors import PipelineError
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.decoding.pyav_reader import (
+    PacketPlan,
+    Packets,
+    PlanViolated,
+    PyavReader,
+    list_packets,
+    plan_samples,
+)
+from kinodex.pipeline.errors import PipelineError
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 CLOSED = [0, 3, 1, 2, 4, 7, 5, 6]  # two groups of four: I P B B

@@ -10,13 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding.open import open_video, probe
-from pipeline.errors import (
-    NotAVideo,
-    NothingDecodes,
-    PipelineError,
-)
-from pipeline.images.convert import rgb_scaler
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.errors import NotAVideo, NothingDecodes, PipelineError
+from kinodex.pipeline.images import rgb_scaler
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, shown_times
 
 av = pytest.importorskip("av")

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.decoding.base import Span, SpanDamaged, VideoReader
-from pipeline.decoding.open import open_video
-from pipeline.decoding.split_video import SHORTEST_SPAN_S, SPANS_A_SHARER, span_count, split_video
+from kinodex.pipeline.decoding.open import SHORTEST_SPAN_S, SPANS_A_SHARER, open_video, span_count, split_video
+from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
 from tests.support.ffmpeg import MADE, ffmpeg, make, needs_ffmpeg
 
 Shown = list[tuple[int, float, str]]

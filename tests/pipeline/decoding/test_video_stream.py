@@ -10,9 +10,15 @@ from pathlib import Path
 import pytest
 from PIL import Image, features
 
-from pipeline.decoding.open import open_video, probe
-from pipeline.decoding.video_stream import NOMINAL_FRAME_S, choose_stream, duration_s, monotonic_frames, open_container
-from pipeline.errors import (
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.decoding.stream import (
+    NOMINAL_FRAME_S,
+    choose_stream,
+    duration_s,
+    monotonic_frames,
+    open_container,
+)
+from kinodex.pipeline.errors import (
     EmptyFile,
     NotAVideo,
     NoVideoStream,

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.embedding.space import import_open_clip
-from pipeline.decoding.open import open_video
-from pipeline.images.convert import ModelInput, rgb_scaler
+from kinodex.index.spaces.space import import_open_clip
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db
 
 open_clip = import_open_clip()
@@ -137,6 +137,6 @@ def test_it_travels_and_needs_no_torch(root: Path) -> None:
     made = ModelInput.from_json('{"size": [64, 96], "resize_mode": "squash"}')
     assert pickle.loads(pickle.dumps(made)) == made
     assert made.side_px == 96
-    script = "import sys, pipeline.images.convert; print([name for name in sys.modules if 'torch' in name])"
+    script = "import sys, kinodex.pipeline.images; print([name for name in sys.modules if 'torch' in name])"
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-from pipeline.decoding.open import open_video, probe
-from pipeline.images.convert import rgb_scaler
-from pipeline.images.encode_video import encode_video
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.images import encode_video, rgb_scaler
 from tests.pipeline.conftest import FILM_FPS, FILM_S, film_frames
 from tests.support.ffmpeg import psnr_db
 

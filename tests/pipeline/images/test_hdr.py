@@ -13,10 +13,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from pipeline.decoding.frame_index import reason_unfit
-from pipeline.decoding.open import open_video, probe
-from pipeline.images.convert import ModelInput, rgb_scaler
-from pipeline.images.hdr import HLG, PQ, is_hdr, tone_map
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.decoding.others import reason_unfit
+from kinodex.pipeline.images import HLG, PQ, ModelInput, is_hdr, rgb_scaler, tone_map
 from tests.support.ffmpeg import read_whole
 
 av = pytest.importorskip("av")

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding.open import open_video
-from pipeline.images.encode_video import encode_video
-from pipeline.images.repeat_video import repeat_video
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.images import encode_video, repeat_video
 
 FRAMES, FPS = 20, 10
 

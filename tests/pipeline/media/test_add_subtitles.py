@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.media.add_subtitles import add_subtitles
-from pipeline.media.copy_clip import copy_clip, copy_suffix
-from pipeline.subtitle_formats import Cue
-from pipeline.subtitles import embedded_lines
+from kinodex.pipeline.media.clips import add_subtitles, copy_clip, copy_suffix
+from kinodex.pipeline.subtitles import Cue, embedded_lines
 from tests.pipeline.media.test_encode_clip import film, shown
 
 __all__ = ["film"]

@@ -9,13 +9,10 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.decoding.video_stream import choose_stream, open_container
-from pipeline.errors import VideoError, WrongClip
-from pipeline.media.check_clip import check_clip, small_picture
-from pipeline.media.clip import ClipFile, Expected
-from pipeline.media.copy_clip import copy_clip, copy_suffix
-from pipeline.media.encode_clip import encode_ranges
-from pipeline.media.timed_frames import timed_frames
+from kinodex.pipeline.decoding.stream import choose_stream, open_container
+from kinodex.pipeline.errors import VideoError, WrongClip
+from kinodex.pipeline.media.clips import check_clip, copy_clip, copy_suffix, encode_ranges, small_picture
+from kinodex.pipeline.media.source import ClipFile, Expected, timed_frames
 from tests.support.ffmpeg import ffmpeg, grey_film, needs_ffmpeg
 
 H264 = ("-c:v", "libx264", "-bf", "3", "-g", "60", "-x264-params", "b-adapt=0")

@@ -7,9 +7,9 @@ from pathlib import Path
 import av
 import pytest
 
-from pipeline.errors import VideoError
-from pipeline.media.clip import container_suffix
-from pipeline.media.copy_clip import copy_clip
+from kinodex.pipeline.errors import VideoError
+from kinodex.pipeline.media.clips import copy_clip
+from kinodex.pipeline.media.source import container_suffix
 from tests.pipeline.media.test_encode_clip import FPS, LEVELS, film, shown
 
 __all__ = ["film"]

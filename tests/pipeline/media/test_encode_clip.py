@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.errors import VideoError
-from pipeline.images.encode_video import encode_video
-from pipeline.media.encode_clip import encode_ranges
+from kinodex.pipeline.errors import VideoError
+from kinodex.pipeline.images import encode_video
+from kinodex.pipeline.media.clips import encode_ranges
 
 FPS = 10
 LEVELS = 12

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.media.facts import read_facts
-from pipeline.media.playable import playable
-from pipeline.media.source import open_source
+from kinodex.pipeline.media.play import playable
+from kinodex.pipeline.media.source import open_source, read_facts
 
 FILES = {
     "awkward/mediabunny__rotate-buck-bunny.mp4": ("h264", -90, "aac", "file"),

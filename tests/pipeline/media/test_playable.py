@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.media.facts import MediaFacts
-from pipeline.media.playable import playable, plays_by_name
+from kinodex.pipeline.media.play import playable, plays_by_name
+from kinodex.pipeline.media.source import MediaFacts
 
 MP4, WEBM = "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"
 H264 = MediaFacts(MP4, "h264", "High", "yuv420p", False, False, 0, "aac", True, True)

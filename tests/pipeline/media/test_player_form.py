@@ -9,8 +9,8 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.errors import VideoError
-from pipeline.media.player_form import TICK_S, add_pictures, player_frame
+from kinodex.pipeline.errors import VideoError
+from kinodex.pipeline.media.source import TICK_S, add_pictures, player_frame
 
 
 def test_a_picture_is_made_even_and_timed_in_ticks():

@@ -9,10 +9,9 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.errors import NotAVideo, PlaylistRefused, VideoError
-from pipeline.media.facts import read_facts
-from pipeline.media.source import open_source
-from pipeline.media.stream import StreamWay, write_stream
+from kinodex.pipeline.errors import NotAVideo, PlaylistRefused, VideoError
+from kinodex.pipeline.media.play import StreamWay, write_stream
+from kinodex.pipeline.media.source import open_source, read_facts
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, film_frames, write_films
 from tests.support.servers.files.folder_server import serve_folder

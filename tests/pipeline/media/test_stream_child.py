@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.media.stream_child import BROKEN_FILE
+from kinodex.pipeline.media.stream_child import BROKEN_FILE
 from tests.support.libraries.play_library import write_film
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def child(**task: object) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pipeline.media.stream_child", "1500000000", json.dumps(task)]
+    command = [sys.executable, "-m", "kinodex.pipeline.media.stream_child", "1500000000", json.dumps(task)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 

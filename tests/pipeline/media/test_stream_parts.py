@@ -8,10 +8,8 @@ from fractions import Fraction
 
 import av
 
-from pipeline.media.player_form import order_s
-from pipeline.media.source import open_source
-from pipeline.media.stream_parts import encoded_pictures, encoder_name
-from pipeline.media.timed_frames import frames_from
+from kinodex.pipeline.media.play import encoded_pictures, encoder_name
+from kinodex.pipeline.media.source import frames_from, open_source, order_s
 from tests.support.libraries.play_library import FPS, WIDTH_PX, write_film
 
 

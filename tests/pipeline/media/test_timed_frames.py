@@ -6,10 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.decoding.video_stream import choose_stream
-from pipeline.media.clip import choose_sound
-from pipeline.media.source import open_source
-from pipeline.media.timed_frames import timed_frames, trimmed_sound
+from kinodex.pipeline.decoding.stream import choose_stream
+from kinodex.pipeline.media.source import choose_sound, open_source, timed_frames, trimmed_sound
 from tests.support.libraries.play_library import FPS, SOUND_HZ, write_film
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import EmptyFile, NotAVideo, SoundError
-from pipeline.models.audio_windows import RATE_HZ, WINDOW_S, sound_windows
+from kinodex.pipeline.errors import EmptyFile, NotAVideo, SoundError
+from kinodex.pipeline.models.audio import RATE_HZ, WINDOW_S, sound_windows
 from tests.support.models.stage_models import beeps, tiny_film
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)

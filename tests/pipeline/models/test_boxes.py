@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.models.boxes import Box, Detection, box_ious, suppress_overlaps
+from kinodex.pipeline.models.detector import Box, Detection, box_ious, suppress_overlaps
 
 
 def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.errors import WrongModel
-from pipeline.models.captioner import Captioner, SegmentFrames, load_captioner
+from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.captioner import Captioner, SegmentFrames, load_captioner
 from tests.support.models import stage_models as stage_kit
 
 MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
@@ -50,7 +50,7 @@ def test_a_batch_says_what_each_segment_alone_says(captioner):
 def test_confidence_is_the_geometric_mean_of_what_transformers_itself_reckons(captioner):
     import torch
 
-    from pipeline.models.captioner import _chat
+    from kinodex.pipeline.models.captioner import _chat
 
     processor, model = captioner._loaded.processor, captioner._loaded.model
     asked = processor.apply_chat_template(
@@ -70,7 +70,7 @@ def test_confidence_is_the_geometric_mean_of_what_transformers_itself_reckons(ca
 def test_confidence_counts_a_row_to_its_end_and_not_its_padding():
     import torch
 
-    from pipeline.models.captioner import _Likelihoods
+    from kinodex.pipeline.models.captioner import _Likelihoods
 
     steps = [torch.tensor([math.log(0.5), math.log(0.9)]), torch.tensor([math.log(0.5), math.log(0.4)])]
     likelihoods = _Likelihoods([*steps, torch.tensor([math.log(0.01), math.log(0.3)])])
@@ -90,7 +90,7 @@ def test_a_model_that_samples_by_default_is_greedy_here(models, tmp_path):
 
 
 def test_the_prompt_speaks_of_as_many_frames_as_are_shown():
-    from pipeline.models.captioner import _chat
+    from kinodex.pipeline.models.captioner import _chat
 
     one, four = _chat(SEGMENTS[0])[0]["content"], _chat(SEGMENTS[1])[0]["content"]
     assert [part["type"] for part in four] == ["image"] * 4 + ["text"]

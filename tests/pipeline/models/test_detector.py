@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.errors import WrongModel
-from pipeline.models.detector import load_detector
+from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.detector import load_detector
 from tests.support.models import stage_models as stage_kit
 
 LABELS = ("cat", "red kite")
@@ -93,7 +93,7 @@ def test_words_and_models_must_fit(models):
 
 
 def test_what_grounding_dino_gives_back_in_part_is_the_label_it_means():
-    from pipeline.models.detector import _label
+    from kinodex.pipeline.models.detector import _label
 
     assert _label("red kite", LABELS) == "red kite"
     assert _label("kite", LABELS) == "red kite"

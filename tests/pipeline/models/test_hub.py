@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
-from pipeline.models.captioner import load_captioner
-from pipeline.models.hub import NOT_FOR_TASK, import_transformers, inference
-from pipeline.models.whisper import load_recogniser
+from kinodex.pipeline.errors import ModelMissing, ModelTooLarge, NoSuchDevice, WrongModel
+from kinodex.pipeline.models.captioner import load_captioner
+from kinodex.pipeline.models.hub import NOT_FOR_TASK, import_transformers, inference
+from kinodex.pipeline.models.speech import load_recogniser
 from tests.support.models import stage_models as stage_kit
 
 MAKERS = {"llava": stage_kit.llava}
@@ -114,7 +114,7 @@ assert hasattr(torch.ops.torchvision, "nms")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("pipeline.models.hub", "import_transformers"), ("index.embedding.space", "import_torchvision")],
+    [("kinodex.pipeline.models.hub", "import_transformers"), ("kinodex.index.spaces.space", "import_torchvision")],
 )
 def test_torchvision_is_imported_beside_a_torch_of_another_build(root, module, name):
     """Both rooms, which may not know each other, help in the same way."""

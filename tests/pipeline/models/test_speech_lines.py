@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.models.speech_lines import LONGEST_LINE_S, cut_lines, tidy_words
-from pipeline.models.word_times import Word
+from kinodex.pipeline.models.speech import LONGEST_LINE_S, Word, cut_lines, tidy_words
 
 
 def spoken(text: str, seconds: float = 0.4, pauses: dict[str, float] | None = None) -> list[Word]:

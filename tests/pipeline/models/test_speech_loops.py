@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.models.speech_loops import is_loop
+from kinodex.pipeline.models.speech import is_loop
 from tests.support.scripts import SCRIPTS, Script
 
 

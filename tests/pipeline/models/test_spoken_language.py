@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.models.spoken_language import follow_languages
+from kinodex.pipeline.models.speech import follow_languages
 
 ENGLISH, GERMAN = 0, 1
 

@@ -7,11 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from jobs.synthetic.world.render import _shift
-from jobs.synthetic.world.scene import Scene, lay_out
-from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, write_script
-from pipeline.models.boxes import Box, Detection, box_ious
-from pipeline.models.tracking import find_tracks
+from kinodex.pipeline.models.detector import Box, Detection, box_ious, find_tracks
+from kinodex.sketch.scenes import Scene, lay_out
+from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, _shift, write_script
 
 
 def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:

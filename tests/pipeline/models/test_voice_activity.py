@@ -7,8 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from pipeline.models.audio_windows import RATE_HZ, WINDOW_S, Sound, sound_pieces
-from pipeline.models.voice_activity import STEP, load_voice_detector, speech_steps, voice_windows, windows_of
+from kinodex.pipeline.models.audio import (
+    RATE_HZ,
+    STEP,
+    WINDOW_S,
+    Sound,
+    load_voice_detector,
+    sound_pieces,
+    speech_steps,
+    voice_windows,
+    windows_of,
+)
 from tests.support.models.stage_models import beeps
 
 STEP_S = STEP / RATE_HZ

@@ -7,8 +7,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from pipeline.models.audio_windows import RATE_HZ, sound_pieces
-from pipeline.models.voices import DIM, MOST_TOGETHER, SAME_IN_VIDEO, SAME_VOICE, group_voices, load_voice_encoder, unit
+from kinodex.pipeline.models.audio import RATE_HZ, sound_pieces
+from kinodex.pipeline.models.voices import (
+    DIM,
+    MOST_TOGETHER,
+    SAME_IN_VIDEO,
+    SAME_VOICE,
+    group_voices,
+    load_voice_encoder,
+    unit,
+)
 from tests.support.models.stage_models import beeps
 
 needs_weights = pytest.mark.skipif(find_spec("resemblyzer") is None, reason="pip install --no-deps resemblyzer")

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import WrongModel
-from pipeline.models.audio_windows import RATE_HZ, Sound, sound_windows
-from pipeline.models.speech_lines import LONGEST_LINE_S
-from pipeline.models.whisper import Recogniser, load_recogniser
+from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.audio import RATE_HZ, Sound, sound_windows
+from kinodex.pipeline.models.speech import LONGEST_LINE_S, Recogniser, load_recogniser
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import beeps, tiny_film
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pipeline.models.word_times import path_times, words_of
+from kinodex.pipeline.models.speech import path_times, words_of
 
 
 def test_a_path_follows_what_each_token_attends_to():

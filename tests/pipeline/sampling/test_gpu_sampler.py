@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import NotAVideo
-from pipeline.sampling.gpu_sampler import GpuSampler
-from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame
+from kinodex.pipeline.errors import NotAVideo
+from kinodex.pipeline.gpu import GpuSampler
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame
 from tests.support.ffmpeg import READING, read_whole, whole
 
 torch = pytest.importorskip("torch")

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.decoding.open import open_video
-from pipeline.errors import NotAVideo
-from pipeline.images.convert import ModelInput, rgb_scaler
-from pipeline.sampling.sample import FrameRow, IngestSettings, SampledFrame, frame_row, sample_chunk
-from pipeline.sources.discover import list_sources
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.errors import NotAVideo
+from kinodex.pipeline.images import ModelInput, rgb_scaler
+from kinodex.pipeline.sample import FrameRow, IngestSettings, SampledFrame, frame_row, sample_chunk
+from kinodex.pipeline.sources import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
 
 
@@ -116,7 +116,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from dataclasses import replace
-from pipeline.sampling.sample import sample_chunk
+from kinodex.pipeline.sample import sample_chunk
 from tests.support.ffmpeg import READING, whole
 frames = sum(1 for part in sample_chunk(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
 print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

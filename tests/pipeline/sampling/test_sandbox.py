@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
-from pipeline.sampling.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
-from pipeline.sampling.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
-from pipeline.sources.fetch import FetchedVideo
+from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, PipelineError
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
+from kinodex.pipeline.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
 from tests.support.ffmpeg import READING, whole
 from tests.support.killing_server import KillingServer
 from tests.support.loopback import serve_handler
@@ -323,7 +323,7 @@ def test_closing_leaves_nothing_behind(sintel: Chunk) -> None:
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
+from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
 from tests.pipeline.sampling.test_sandbox import with_subtitles
 from tests.support.reader_children import children
@@ -353,7 +353,7 @@ def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: 
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from pipeline.sampling.sandbox import SandboxLimits, SandboxSampler
+from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
 from tests.support.ffmpeg import READING, whole
 limit_bytes = int(sys.argv[2])
 reader, chunk = SandboxSampler(SandboxLimits()), whole(Path(sys.argv[1]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.decoding.base import Span
-from pipeline.errors import NotAVideo
-from pipeline.sampling.sample import ChunkSummary, sample_chunk
-from pipeline.sampling.sandbox_child import _batches, _reply
+from kinodex.pipeline.decoding.stream import Span
+from kinodex.pipeline.errors import NotAVideo
+from kinodex.pipeline.sample import ChunkSummary, sample_chunk
+from kinodex.pipeline.sandbox_child import _batches, _reply
 from tests.support.ffmpeg import READING, whole
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pipeline.scenes.film_structure import FilmStructure, chapter_limits, find_structure, scene_limits
+from kinodex.pipeline.scenes import FilmStructure, chapter_limits, find_structure, scene_limits
 
 
 def spans(count, seconds):

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pipeline.scenes.grouping import Feature, Limits, divide
+from kinodex.pipeline.scenes import Feature, Limits, divide
 
 DIM = 32
 FREE = Limits(border_price=3.0, fewest=1, most=1000, longest_items=1000, shortest=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.scenes.word_features import DIMENSIONS, word_vectors
+from kinodex.pipeline.scenes import DIMENSIONS, word_vectors
 
 
 def test_texts_of_one_topic_are_nearer_than_others():

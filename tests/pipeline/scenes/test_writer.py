@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import ModelMissing, WrongModel
-from pipeline.scenes.writer import PartLines, Writer, load_writer
+from kinodex.pipeline.errors import ModelMissing, WrongModel
+from kinodex.pipeline.scenes import PartLines, Writer, load_writer
 from tests.pipeline.models.test_captioner import pictures
 from tests.support.models import stage_models as stage_kit
 

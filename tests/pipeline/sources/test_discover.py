@@ -10,9 +10,9 @@ from typing import overload
 import fsspec
 import pytest
 
-from pipeline.errors import SourceMissing
-from pipeline.sources.discover import _sidecars, list_sources, named_sources, sidecar_tags
-from pipeline.sources.fetch import Source, local_copy, stamp
+from kinodex.pipeline.errors import SourceMissing
+from kinodex.pipeline.fetch import Source, local_copy, stamp
+from kinodex.pipeline.sources import _sidecars, list_sources, named_sources, sidecar_tags
 
 
 def names(sources: list[Source]) -> list[str]:

@@ -20,10 +20,10 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from pipeline.decoding.open import probe
-from pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
-from pipeline.sources.discover import list_sources
-from pipeline.sources.fetch import Source, Stamp, content_id, identify, local_copy, scratch_folder, stamp
+from kinodex.pipeline.decoding.open import probe
+from kinodex.pipeline.errors import SourceForbidden, SourceMissing, SourceUnreachable
+from kinodex.pipeline.fetch import Source, Stamp, content_id, identify, local_copy, scratch_folder, stamp
+from kinodex.pipeline.sources import list_sources
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.files.film_server import FilmHandler
 
@@ -254,7 +254,7 @@ def test_a_silent_server_is_not_taken_for_a_missing_film() -> None:
 
 
 HOLD = """
-from pipeline.sources.fetch import scratch_folder
+from kinodex.pipeline.fetch import scratch_folder
 with scratch_folder() as folder:
     (folder / "film.mp4").write_bytes(b"fetched")
     print(folder, flush=True)

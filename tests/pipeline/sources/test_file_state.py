@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import SourceChanged, SourceMissing
-from pipeline.sources.fetch import Source, check_unchanged, identify
-from pipeline.sources.file_state import differ_by_inode_alone, file_state
+from kinodex.pipeline.errors import SourceChanged, SourceMissing
+from kinodex.pipeline.fetch import Source, check_unchanged, differ_by_inode_alone, file_state, identify
 
 
 def swap(path: Path) -> None:

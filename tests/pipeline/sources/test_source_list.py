@@ -7,8 +7,8 @@ from dataclasses import astuple
 
 import pytest
 
-from pipeline.sources.fetch import Source, Stamp
-from pipeline.sources.source_list import ChosenSources, SourceList
+from kinodex.pipeline.fetch import Source, Stamp
+from kinodex.pipeline.sources import ChosenSources, SourceList
 
 SOURCES = [
     Source("/films/a.mp4", "a"),

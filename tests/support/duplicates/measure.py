@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from index.library import Library
-from jobs.duplicates.find import Duplicate, find_duplicates
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import Duplicate, find_duplicates
 from tests.support.duplicates.films import LEAST_S, TruePair, read_parts, true_pairs
 
 STILL = ("slides",)

@@ -12,9 +12,8 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from index.library import Library
-from jobs.duplicates.alignment import Alignment, shared_parts
-from jobs.duplicates.timeline import Timeline, read_mean, read_timeline
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import Alignment, Timeline, read_mean, read_timeline, shared_parts
 
 LEAST_FRAMES, LEAST_S = 60, 5.0
 SPEEDS = (1.0, 1.05, 1.1, 1 / 1.1)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from index.library import Library
-from index.maintenance.maintain import maintain
-from jobs.duplicates.find import find_duplicates
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain
+from kinodex.jobs.duplicates import find_duplicates
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.duplicates.timeline import Timeline
+from kinodex.jobs.duplicates import Timeline
 
 DIM = 48
 SCENE = 7

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from agent.core.protocol import Exchange, Request, Usage
-from agent.environment import Environment
-from agent.requests.answer import AnswerFrames
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from index.embedding.space import Fingerprint
-from index.library import Library
-from index.rows import VideoRow
-from pipeline.sampling.sample import FrameRow
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Exchange, Request, Usage
+from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import empty_library
 
 DIM = 256

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Benchmark, Sample
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.samples import Benchmark, Sample
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.outcomes import IngestReport
-from jobs.ingest.run import run_ingest
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
-from pipeline.sources.discover import list_sources
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.ingest.commit import IngestReport
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.script import render_film, write_script
 
 FILM_S = 4.0
 NO_VERSIONS: Mapping[str, str] = MappingProxyType({})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from index.embedding.space import load_space
-from index.library import Library
+from kinodex.index.library import Library
+from kinodex.index.spaces.space import load_space
 from tests.support.libraries.random_library import caption, detection
 from tests.support.models.tiny_models import TINY, write_model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index.embedding.portable.tower_files import SpaceTowers, TowerFacts, TowerKind, tower_facts, write_towers
+from kinodex.index.spaces.towers import SpaceTowers, TowerFacts, TowerKind, tower_facts, write_towers
 from tests.support.libraries.random_library import fingerprint
 
 FILES: dict[TowerKind, tuple[str, ...]] = {"text": ("text.bin", "tokenizer.json"), "image": ("image.bin",)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from index.rows import VideoRow
-from jobs.export.moments.moment import Moment
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.export.moments import Moment
 from tests.support.libraries.random_library import made
 
 

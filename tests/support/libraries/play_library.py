@@ -12,9 +12,9 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from index.embedding.space import load_space
-from index.library import Library
-from index.rows import SourceRow, VideoRow
+from kinodex.index.library import Library
+from kinodex.index.rows import SourceRow, VideoRow
+from kinodex.index.spaces.space import load_space
 
 FILM_S, FPS = 12, 10
 WIDTH_PX, HEIGHT_PX = 192, 108

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.embedding.space import Fingerprint
-from index.library import Library
-from index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
-from pipeline.sampling.sample import FrameRow
+from kinodex.index.library import Library
+from kinodex.index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.pipeline.sample import FrameRow
 
 DIM = 32
 SETTINGS = {"fps": 1.0, "jpeg_side_px": 512}

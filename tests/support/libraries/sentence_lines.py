@@ -8,12 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from index.annotations.sentences import Meaning
-from index.embedding.fingerprint import Fingerprint
-from index.embedding.sentences.likeness import Likeness
-from index.embedding.sentences.model_facts import ModelFacts
-from index.embedding.sentences.sentence_model import SentenceEmbedder
-from index.library import Library
+from kinodex.index.library import Library
+from kinodex.index.sentences import Meaning
+from kinodex.index.spaces.sentence_model import Likeness, ModelFacts, SentenceEmbedder
+from kinodex.index.spaces.towers import Fingerprint
 
 CONCEPTS = ({"car", "automobile"}, {"dog", "hound", "puppy"}, {"snow", "blizzard"}, {"boat", "ship", "vessel"})
 CHANCE = Likeness(0.0, 0.05)

@@ -9,12 +9,12 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agent.environment import Environment
-from index.embedding.space import load_space
-from index.library import Library
-from index.rows import TranscriptRow
-from jobs.synthetic.known_answers import KnownQuestion, read_known
-from jobs.synthetic.world.script import SpokenLine
+from kinodex.agent.environment import Environment
+from kinodex.index.library import Library
+from kinodex.index.rows import TranscriptRow
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.known_answers import KnownQuestion, read_known
+from kinodex.sketch.script import SpokenLine
 from tests.support.models.stage_models import library_of
 
 SECONDS = {"harbour": 45.0, "orchard": 30.0}
@@ -71,9 +71,7 @@ def open_sketches(folder: Path) -> SketchLibrary:
 
 def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
     """Draw the films, write their questions beside the folder; returns the lines spoken in each film."""
-    from jobs.synthetic.world.questions import write_questions
-    from jobs.synthetic.world.render import render_film
-    from jobs.synthetic.world.script import write_script
+    from kinodex.sketch.script import render_film, write_questions, write_script
 
     folder.mkdir(parents=True)
     rows, lines = [], {}

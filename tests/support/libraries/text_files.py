@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.text_import.captions import read_captions
-from jobs.text_import.longvideobench import read_cuts
-from jobs.text_import.transcripts import read_transcripts
-from jobs.text_import.types import ReadResult, VideoText
+from kinodex.jobs.add.import_text import ReadResult, VideoText
+from kinodex.jobs.add.text_files import read_captions, read_cuts, read_transcripts
 
 
 def captions(source: Path, seconds: float = 1.0) -> list[ReadResult]:

@@ -13,9 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from index.embedding.space import Fingerprint, Space, load_space
-from index.library import Library
-from index.rows import TranscriptRow, VideoRow
+from kinodex.index.library import Library
+from kinodex.index.rows import TranscriptRow, VideoRow
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import Fingerprint
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
 
 Lines = Sequence[tuple[float, float, str]]

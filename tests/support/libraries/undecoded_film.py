@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from index.embedding.space import Space
-from index.library import Library
-from index.rows import VideoRow
-from jobs.synthetic.world.scene import draw
-from jobs.synthetic.world.script import HEIGHT_PX, WIDTH_PX, Script
-from pipeline.sampling.sample import FrameRow
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.spaces.space import Space
+from kinodex.pipeline.sample import FrameRow
+from kinodex.sketch.scenes import draw
+from kinodex.sketch.script import HEIGHT_PX, WIDTH_PX, Script
 
 
 def sketch_library(folder: Path, script: Script, space: Space) -> Library:

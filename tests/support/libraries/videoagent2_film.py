@@ -13,18 +13,16 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agent.answer import Answer
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.protocol import Request, Usage
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.requests.answer import AnswerNotes, Recall
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.trace.events import Acted, Event
-from agent.trace.followup import PriorEvidence
-from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
-from index.library import Library
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question, Request, Usage
+from kinodex.agent.requests.answer import AnswerNotes, Recall
+from kinodex.agent.requests.describe import DescribeSegment, Summarize
+from kinodex.agent.trace import Acted, Event, PriorEvidence
+from kinodex.agent.variants.videoagent2_requests import AdjustPlan, Assess, CallTool, CaptionFrames, CreatePlan
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))

@@ -25,21 +25,19 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Usage
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.trace.trace import read_trace, trace_to
-from index.embedding.space import load_space
-from index.library import Library
-from index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
-from jobs.server_socket import LOOPBACK, serve_in_thread
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
-from jobs.viewer.search.text_towers import TextTowers
-from jobs.viewer.server import make_app
-from pipeline.sampling.sample import FrameRow
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.trace import read_trace, trace_to
+from kinodex.guards import LOOPBACK, serve_in_thread
+from kinodex.index.library import Library
+from kinodex.index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
+from kinodex.index.spaces.space import load_space
+from kinodex.pipeline.sample import FrameRow
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.pages import make_app
+from kinodex.web.search import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text

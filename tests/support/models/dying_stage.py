@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from index.library import Library
-from index.rows import VideoRow
-from jobs.annotate.detections import NewDetection
-from jobs.annotate.stage import StageRows
-from pipeline.errors import WrongModel
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.add.detections import NewDetection
+from kinodex.jobs.add.run import StageRows
+from kinodex.pipeline.errors import WrongModel
 
 
 @dataclass(frozen=True)

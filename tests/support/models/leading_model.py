@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.core.protocol import Request
-from agent.requests.answer import AnswerFrames, AnswerNotes, Guess
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.requests.verify import Verify
-from agent.variants.longvideoagent import requests as longvideoagent
-from agent.variants.vca.requests import ChooseFrames
-from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
-from agent.variants.videoagent2.requests import AdjustPlan, AnswerBank, Assess, CallTool, CaptionFrames, CreatePlan
-from agent.variants.videoseek import look_requests as looks
-from agent.variants.videoseek import requests as videoseek
-from agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.protocol import Request
+from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
+from kinodex.agent.requests.describe import DescribeSegment, Summarize, Verify
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.variants import longvideoagent_requests as longvideoagent
+from kinodex.agent.variants import videoseek_requests as looks
+from kinodex.agent.variants import videoseek_requests as videoseek
+from kinodex.agent.variants.vca import ChooseFrames
+from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
+from kinodex.agent.variants.videoagent2_requests import (
+    AdjustPlan,
+    AnswerBank,
+    Assess,
+    CallTool,
+    CaptionFrames,
+    CreatePlan,
+)
+from kinodex.agent.variants.videotree import JudgeRelevance
 
 CALLS: list[dict[str, Any]] = [
     {"tool": "detect", "start_s": 8.0, "label": "kite"},

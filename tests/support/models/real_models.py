@@ -32,7 +32,6 @@ def make(folder: Path) -> None:
 
 
 def main(name: str, target: str) -> None:
-    import index.embedding.space
 
     sys.modules["index.spaces"] = index.embedding.space  # where the tool looks for it
     sys.argv = [str(TOOL), target, name]

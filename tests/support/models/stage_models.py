@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.embedding.space import load_space
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.vectors import Vectors
-from jobs.ingest.commit import join_chunks
-from jobs.ingest.messages import ChunkRead
-from pipeline.images.convert import ModelInput
-from pipeline.models.audio_windows import RATE_HZ, Sound
-from pipeline.models.hub import import_transformers
-from pipeline.sampling.sample import FrameRow, IngestSettings, frame_row
+from kinodex.index.library import Library
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.ingest.commit import join_chunks
+from kinodex.jobs.ingest.messages import ChunkRead
+from kinodex.pipeline.images import ModelInput
+from kinodex.pipeline.models.audio import RATE_HZ, Sound
+from kinodex.pipeline.models.hub import import_transformers
+from kinodex.pipeline.sample import FrameRow, IngestSettings, frame_row
 from tests.support.ffmpeg import read_whole, whole
 from tests.support.libraries.random_library import caption
 from tests.support.models.sentence_models import small_bert
@@ -330,7 +330,7 @@ def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
     """A library in the built-in space, as an ingest leaves it; segments are of two seconds where there is no shot."""
-    from index.embedding.space import load_space
+    from kinodex.index.spaces.space import load_space
 
     space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pipeline.models.hub import import_transformers
+from kinodex.pipeline.models.hub import import_transformers
 
 import_transformers()
 import_module("open_clip")

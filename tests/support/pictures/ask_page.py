@@ -32,10 +32,10 @@ PLAYED = """new Promise((shown) => {
 
 def make_library(folder: Path) -> Path:
     """The films of `make demo` and their library."""
-    from jobs.ingest.config import IngestConfig
-    from jobs.ingest.run import run_ingest
-    from jobs.synthetic.sample import sample
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
+    from kinodex.sketch.sample import sample
 
     sample(folder / "films", hours=0.1, seed=1)
     run_ingest(IngestConfig(space="builtin"), list_sources([str(folder / "films")]), str(folder / "library"))

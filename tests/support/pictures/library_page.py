@@ -27,10 +27,10 @@ MOMENTS = "#/library/0/moments/text%3Dyellow%2520dogs%2520in%2520a%2520forest%25
 
 def make_library(folder: Path) -> Path:
     """Draw the films and make their library."""
-    from jobs.ingest.config import IngestConfig
-    from jobs.ingest.run import run_ingest
-    from jobs.synthetic.sample import sample
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
+    from kinodex.sketch.sample import sample
 
     sample(folder / "films", hours=HOURS, seed=SEED)
     run_ingest(IngestConfig(space="builtin"), list_sources([str(folder / "films")]), str(folder / "films-library"))

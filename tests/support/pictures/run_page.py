@@ -27,7 +27,7 @@ def make_run(folder: Path, library: Path) -> Path:
     """Have both agents answer all questions, and keep their traces."""
     agents = [word for agent in AGENTS for word in ("--agent", agent)]
     arguments = ["sketch", library, "--annotations", folder / "films", "--out", folder / "run", *agents, "--traces"]
-    program = "from jobs.cli.main import main; main()"
+    program = "from kinodex.cli.main import main; main()"
     subprocess.run([sys.executable, "-c", program, "eval", "run", *map(str, arguments)], check=True)
     return folder / "run"
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from jobs.synthetic.story.draw_story import draw_frames
-from jobs.synthetic.story.write_story import write_story
-from jobs.synthetic.world.script import FPS
+from kinodex.sketch.script import FPS
+from kinodex.sketch.story import draw_frames, write_story
 
 TARGET = Path("docs/pictures/sketch-story.png")
 FILM, SECONDS, SEED = "film-01", 900.0, 2

@@ -131,7 +131,7 @@ while ray.cluster_resources().get("CPU", 0) < {cpus}:
 def _rows(system: str, out: Path) -> list[str]:
     """List the rows that a reader finds, as VIDEO:NUMBER."""
     if system == "kinodex":
-        from index.library import Library
+        from kinodex.index.library import Library
 
         if not Library.exists(str(out)):
             return []

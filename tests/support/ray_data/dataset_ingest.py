@@ -33,16 +33,16 @@ class Decode:
     """Actor that decodes the videos of a batch, one by one, and yields 16 frames at a time."""
 
     def __init__(self, preprocess: str) -> None:
-        from pipeline.images.convert import ModelInput
-        from pipeline.sampling.sample import SamplingSettings
+        from kinodex.pipeline.images import ModelInput
+        from kinodex.pipeline.sample import SamplingSettings
 
         self._settings = SamplingSettings(
             FPS, JPEG_SIDE_PX, JPEG_QUALITY, "auto", ModelInput.from_json(preprocess), batch=BATCH
         )
 
     def __call__(self, videos: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        from pipeline.sampling.sample import Chunk, ChunkSummary, sample_chunk
-        from pipeline.sources.fetch import FetchedVideo, Source, content_id
+        from kinodex.pipeline.fetch import FetchedVideo, Source, content_id
+        from kinodex.pipeline.sample import Chunk, ChunkSummary, sample_chunk
 
         for path in map(str, videos["path"]):
             video_id = content_id(Path(path))
@@ -63,7 +63,7 @@ class Embed:
     """Actor that embeds batches of frames."""
 
     def __init__(self, space: str) -> None:
-        from index.embedding.load_tower import load_image_tower
+        from kinodex.index.spaces.load import load_image_tower
 
         self._space = load_image_tower(space)
 
@@ -102,7 +102,7 @@ def run(folder: Path, out: Path, workers: int, space: str, retries: int | None) 
     import lance
     import ray
 
-    from index.embedding.space import load_space
+    from kinodex.index.spaces.space import load_space
 
     limits: dict[str, Any] = {}
     if retries is not None:

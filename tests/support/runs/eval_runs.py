@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from index.library import Library
-from jobs.evaluation.run.run_folder import ANSWERS
+from kinodex.index.library import Library
+from kinodex.jobs.eval.folder import ANSWERS
 from tests.support.libraries.text_library import text_library
 from tests.support.servers.chat_server import ChatServer
 
@@ -46,7 +46,7 @@ def row(question_id: str, film: str, text: str) -> Mapping[str, object]:
 OWN_AGENT = """
 from dataclasses import replace
 
-from agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.variants.baselines import UNIFORM
 
 MINE = replace(UNIFORM, name="mine")
 """

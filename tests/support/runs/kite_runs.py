@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
+from kinodex.agent.ask import ask
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Exchange
-from agent.core.question import Question
-from agent.models.structured_output import parse_reply as reply_in
-from agent.trace.events import Acted, Event
-from agent.variants.longvideoagent.agent import LongVideoAgentParameters
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
-from index.rows import SegmentRow, TranscriptRow
+from kinodex.agent.ask import ask
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.completion import parse_reply as reply_in
+from kinodex.agent.protocol import Exchange, Question
+from kinodex.agent.trace import Acted, Event
+from kinodex.agent.variants.longvideoagent import LongVideoAgentParameters
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
+from kinodex.index.rows import SegmentRow, TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, make_library
 from tests.support.libraries.random_library import caption
 from tests.support.servers.wire import frame

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs.benchmarks.moment_registry import MOMENT_BENCHMARKS, read_moment_benchmark
-from jobs.benchmarks.moments import MomentBenchmark
+from kinodex.jobs.eval.benchmarks import MOMENT_BENCHMARKS, read_moment_benchmark
+from kinodex.jobs.eval.samples import MomentBenchmark
 
 
 def own_search(id_: str = "1", **changes: Any) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.benchmarks.samples import MissingVideo, Problem
-from jobs.evaluation.run.run_folder import IndexCost
-from jobs.evaluation.score.report import Depth, EvalReport, Pair, Standing
-from jobs.evaluation.score.statistics import Estimate, estimate, p_value, spread
+from kinodex.jobs.eval.folder import IndexCost
+from kinodex.jobs.eval.report import Depth, EvalReport, Pair, Standing
+from kinodex.jobs.eval.samples import MissingVideo, Problem
+from kinodex.jobs.eval.score import Estimate, estimate, p_value, spread
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")
 LENGTHS = ("< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.answer import Evidence
-from agent.core.budget import Budget, Ledger
-from agent.core.question import Question
-from jobs.benchmarks.samples import Sample, Target
-from jobs.evaluation.run.run_folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
-from jobs.evaluation.run.systems import parse_systems
-from jobs.evaluation.run.types import Judgement, SampleResult
-from jobs.evaluation.score.statistics import Estimate
+from kinodex.agent.answer import Evidence
+from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.protocol import Question
+from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
+from kinodex.jobs.eval.samples import Sample, Target
+from kinodex.jobs.eval.score import Estimate
+from kinodex.jobs.eval.systems import Judgement, SampleResult, parse_systems
 
 FOUR = ("red", "blue", "green", "yellow")
 LIBRARY = "library:"

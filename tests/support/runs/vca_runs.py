@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.trace.events import Event
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Event
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

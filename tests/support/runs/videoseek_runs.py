@@ -6,15 +6,14 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.openai_compatible import OpenAIModel
-from agent.trace.events import Acted, Event
-from agent.trace.followup import PriorEvidence
-from agent.variants.videoseek.agent import VideoSeekParameters
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.protocol import Question
+from kinodex.agent.trace import Acted, Event, PriorEvidence
+from kinodex.agent.variants.videoseek import VideoSeekParameters
 from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling
 from tests.support.servers.wire import role
 

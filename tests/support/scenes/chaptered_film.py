@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from index.library import Library
-from index.rows import SegmentRow, TranscriptRow
-from pipeline.sampling.sample import FrameRow
+from kinodex.index.library import Library
+from kinodex.index.rows import SegmentRow, TranscriptRow
+from kinodex.pipeline.sample import FrameRow
 from tests.support.libraries.random_library import DIM, SETTINGS, MadeVideo, caption, fingerprint
 
 PLACES = ("harbour", "kitchen", "forest", "station")

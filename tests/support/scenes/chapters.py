@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from index.library import Library
-from index.rows import SceneRow
-from jobs.annotate.scenes.film import Level
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow
+from kinodex.jobs.add.summaries import Level
 
 CHAPTERS = ("The harbour", "")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from index.library import Library
-from jobs.annotate.scenes.film import read_film
+from kinodex.index.library import Library
+from kinodex.jobs.add.summaries import read_film
 
 NEAR_S = 5.0
 TITLE_S = 12.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from index.library import Library
+from kinodex.index.library import Library
 
 CORNER = (0.1, 0.8, 0.5, 0.9)
 
 
 class Line(NamedTuple):
-    """A line of text on screen, as `index.annotations.screen_text` takes it."""
+    """A line of text on screen, as `kinodex.index.annotations` takes it."""
 
     start_s: float
     end_s: float

@@ -17,17 +17,14 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult
 from PIL import Image
 
-from agent.core.budget import Budget
-from agent.models.rulebased.model import RuleBasedModel
-from agent.variants.registry import variant_named
-from index.library import Library
-from index.rows import TranscriptRow
-from jobs.mcp.ask_tool import AskOptions
-from jobs.mcp.replies import TEXT_BYTES
-from jobs.mcp.server import make_server
-from jobs.mcp.tools import LibraryTools
-from jobs.synthetic.world.render import render_film
-from jobs.synthetic.world.script import write_script
+from kinodex.agent.ask import variant_named
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.index.library import Library
+from kinodex.index.rows import TranscriptRow
+from kinodex.mcp.replies import TEXT_BYTES
+from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+from kinodex.sketch.script import render_film, write_script
 from tests.support.models.stage_models import library_of
 
 TOOLS = {"videos", "overview", "search", "ground", "frames", "transcript", "captions", "chapters", "detections", "ask"}

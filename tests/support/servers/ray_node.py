@@ -77,7 +77,7 @@ def vanish(root: int) -> None:
 def ingest(corpus: Path, library: Path, address: str | None, *options: str) -> subprocess.Popen[bytes]:
     """`kinodex ingest` with the built-in space, begun; what it says goes to a log beside the library."""
     ray = ["--ray-address", address] if address else []
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "ingest", str(corpus)]
+    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "ingest", str(corpus)]
     command += ["--library", str(library), "--space", "builtin", *ray, *options]
     with log_of(library).open("ab") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.core.question import SCREEN_TEXT, SUBTITLE, Note, Question
-from agent.models.rulebased.quoted_moments import Sights, read_moment, sights_of, telling_lines
+from kinodex.agent.models.rules_words import Sights, read_moment, sights_of, telling_lines
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import Verdict
 from tests.support.servers.rules_prompt import Frame, Part

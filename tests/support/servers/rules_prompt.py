@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.core.question import Question
+from kinodex.agent.protocol import Question
 from tests.support.servers.chat_server import callable_tools
 
 _TIMES = r"(-?[\d.]+) s (?:to|-) (-?[\d.]+) s"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.core.question import Note, Question
-from agent.models.rulebased import word_overlap
-from agent.models.rulebased.quoted_moments import sights_of, words_of
-from agent.models.rulebased.read_screen import is_talk, read_screen
+from kinodex.agent.models import rules_words as word_overlap
+from kinodex.agent.models.rules import is_talk, read_screen
+from kinodex.agent.models.rules_words import sights_of, words_of
+from kinodex.agent.protocol import Note, Question
 from tests.support.servers import rules_lines, rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,

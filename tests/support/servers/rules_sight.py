@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from index.embedding.space import load_space
-from jobs.synthetic.world.vocabulary import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, THING_NAMES, TITLE_WORDS, plural
+from kinodex.index.spaces.space import load_space
+from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, THING_NAMES, TITLE_WORDS, plural
 
 Floats = NDArray[np.float64]
 SEEN = 3.7

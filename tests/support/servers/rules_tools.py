@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agent.core.question import SCREEN_TEXT, SUBTITLE, Question
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Question
 from tests.support.servers import rules_lines
 from tests.support.servers.rules_judge import (
     BELIEVABLE,

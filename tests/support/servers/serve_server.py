@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent.core.budget import Budget
-from agent.variants.registry import find_variant
-from jobs.model_choice import ModelChoice
-from jobs.serve.app import Site, make_app
-from jobs.serve.guards import Guard
-from jobs.serve.questions import Questions
-from jobs.serve.settings import ServeSettings
-from jobs.server_socket import serve_in_thread
-from jobs.viewer.api import ViewerApi
-from jobs.viewer.inputs import classify_inputs
+from kinodex.agent.ask import find_variant
+from kinodex.agent.limits import Budget
+from kinodex.guards import Guard, serve_in_thread
+from kinodex.jobs.models import ModelChoice
+from kinodex.web.app import Site, make_app
+from kinodex.web.inputs import ViewerApi, classify_inputs
+from kinodex.web.questions import Questions, ServeSettings
 
 JSON = {"content-type": "application/json"}
 

@@ -12,13 +12,11 @@ import pytest
 from PIL import Image
 from pydantic import BaseModel, Field
 
-from agent.core.protocol import Exchange, Reply, Request, ShownFrame, Turn
-from agent.core.question import Question, Segment, Video
-from agent.errors import InvalidReply, ModelError
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.response_cache import ResponseCache
-from agent.models.role_config import Role
-from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.errors import InvalidReply, ModelError
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.protocol import Exchange, Question, Reply, Request, Segment, ShownFrame, Turn, Video
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from tests.support.servers.chat_server import ChatServer
 
 QUESTION = Question("What colour is the kite?", ("red", "blue"))

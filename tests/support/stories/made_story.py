@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.casting import Prop
-from jobs.synthetic.story.film import Event, Line, Setting, StoryFilm, StoryScene, StoryShot
-from jobs.synthetic.world.scene import TitleCard
+from kinodex.sketch.scenes import TitleCard
+from kinodex.sketch.story import Event, Line, Prop, Setting, StoryFilm, StoryScene, StoryShot
 
 CAT, DOG, DUCK, HORSE = Prop("cat", "red"), Prop("dog", "blue"), Prop("duck", "white"), Prop("horse", "pink")
 KEY, HAT = Prop("key", "white"), Prop("hat", "black")

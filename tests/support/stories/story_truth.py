@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jobs.synthetic.world.vocabulary import NUMBERS, PLACES
+from kinodex.sketch.scenes import NUMBERS, PLACES
 
 Script = dict[str, Any]
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.environment import Environment
+from kinodex.agent.environment import Environment
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 

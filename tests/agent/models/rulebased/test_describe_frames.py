@@ -7,20 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.question import Question, Segment
-from agent.environment import Environment
-from agent.errors import NeedsLanguage
-from agent.models.rulebased.describe_frames import describe
-from agent.models.rulebased.model import RuleBasedModel
-from agent.requests.describe import DescribeSegment
-from agent.variants.longvideoagent.requests import ReadFrames
-from agent.variants.videoagent2.requests import CaptionFrames
-from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
-from index.embedding.space import Space, load_space
-from jobs.synthetic.world.captions import full_claim, plain_wording
-from jobs.synthetic.world.questions import write_questions
-from jobs.synthetic.world.script import Script, write_script
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.models.rules import RuleBasedModel, describe
+from kinodex.agent.protocol import Question, Segment
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.variants.longvideoagent_requests import ReadFrames
+from kinodex.agent.variants.videoagent2_requests import CaptionFrames
+from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.sketch.captions import full_claim, plain_wording
+from kinodex.sketch.script import Script, write_questions, write_script
 from tests.support.libraries.undecoded_film import sketch_library
 
 

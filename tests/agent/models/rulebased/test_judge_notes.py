@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from agent.core.question import Note, Question
-from agent.models.rulebased import judge_notes
-from agent.models.rulebased.model import RuleBasedModel
-from agent.requests.answer import AnswerNotes
-from agent.variants.videoagent.requests import ReflectOnAnswer
-from agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.models import rules
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import Note, Question
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.variants.videoagent import ReflectOnAnswer
+from kinodex.agent.variants.videotree import JudgeRelevance
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
 
@@ -89,4 +89,4 @@ def test_relevance_has_three_levels(elsewhere):
 
 
 def test_words_in_one_and_in_many_are_the_same():
-    assert judge_notes.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]
+    assert rules.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.question import Note, Question, Segment
-from agent.errors import NeedsLanguage
-from agent.models.rulebased.model import RuleBasedModel, find_moment, frames_settle, judge_frames
-from agent.models.rulebased.statements import cloze_statements
-from agent.requests.answer import AnswerFrames, Recall
-from agent.requests.describe import Summarize
-from agent.requests.tree import Decide
-from agent.trace.events import Event, Exchanged
-from agent.variants.baselines.uniform import UniformParameters
-from agent.variants.vca.requests import ChooseFrames
-from agent.variants.videoagent.requests import FindMissing
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.rules import RuleBasedModel, find_moment, frames_settle, judge_frames
+from kinodex.agent.models.rules_words import cloze_statements
+from kinodex.agent.protocol import Note, Question, Segment
+from kinodex.agent.requests.answer import AnswerFrames, Recall
+from kinodex.agent.requests.describe import Summarize
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.trace import Event, Exchanged
+from kinodex.agent.variants.baselines import UniformParameters
+from kinodex.agent.variants.vca import ChooseFrames
+from kinodex.agent.variants.videoagent import FindMissing
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent.core.question import SCREEN_TEXT, SUBTITLE, Note, Question
-from agent.models.rulebased.quoted_moments import Floats, Sights, read_moment, sights_of, telling_lines, words_of
+from kinodex.agent.models.rules_words import Floats, Sights, read_moment, sights_of, telling_lines, words_of
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question
 
 SEEN = {10.0: "red cat", 17.0: "blue bus", 30.0: "green tent", 50.0: "yellow house", 90.0: "green tent"}
 """The only thing in the frame at each time."""

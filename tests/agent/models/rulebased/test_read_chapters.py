@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Note, Question, Segment
-from agent.models.rulebased.read_chapters import promise
+from kinodex.agent.models.rules import promise
+from kinodex.agent.protocol import Note, Question, Segment
 
 FILM, OTHER = "a" * 32, "b" * 32
 QUESTION = Question("Who gives the blue hat to the cat?", ("the dog", "the duck"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import SCREEN_TEXT, Note, Question
-from agent.models.rulebased.read_screen import is_talk, read_screen, screen_reply
+from kinodex.agent.models.rules import is_talk, read_screen, screen_reply
+from kinodex.agent.protocol import SCREEN_TEXT, Note, Question
 
 CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
 SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Question
-from agent.models.rulebased.statements import Verdict, cloze_statements, to_reply
-from agent.requests.answer import Conclusion
+from kinodex.agent.models.rules_words import Verdict, cloze_statements, to_reply
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import Conclusion
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import product
 
-from agent.models.rulebased import vocabulary
-from jobs.synthetic.world import vocabulary as world
+from kinodex.agent.models import rules_words
+from kinodex.sketch import scenes as world
 
 
 def test_the_words_are_those_of_the_sketch_world():
-    assert vocabulary.THINGS == world.THING_NAMES
-    assert vocabulary.COLOURS == world.COLOUR_NAMES
-    assert tuple(wordings[0] for wordings in world.PLACES.values()) == vocabulary.PLACES
-    assert vocabulary.TITLES == world.TITLE_WORDS
-    assert world.NUMBERS[1:] == vocabulary.NUMBERS
-    assert (world.DAY[0], world.NIGHT[0]) == vocabulary.HOURS
-    for colour, thing in product(vocabulary.COLOURS, vocabulary.THINGS):
-        assert vocabulary.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
-        assert vocabulary.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"
+    assert rules_words.THINGS == world.THING_NAMES
+    assert rules_words.COLOURS == world.COLOUR_NAMES
+    assert tuple(wordings[0] for wordings in world.PLACES.values()) == rules_words.PLACES
+    assert rules_words.TITLES == world.TITLE_WORDS
+    assert world.NUMBERS[1:] == rules_words.NUMBERS
+    assert (world.DAY[0], world.NIGHT[0]) == rules_words.HOURS
+    for colour, thing in product(rules_words.COLOURS, rules_words.THINGS):
+        assert rules_words.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
+        assert rules_words.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"

@@ -6,10 +6,9 @@ import itertools
 
 import pytest
 
-from agent.core.question import Note, Question
-from agent.models.rulebased import judge_notes
-from agent.models.rulebased.statements import Verdict
-from agent.models.rulebased.word_overlap import is_general, stems
+from kinodex.agent.models import rules
+from kinodex.agent.models.rules_words import Verdict, is_general, stems
+from kinodex.agent.protocol import Note, Question
 
 CAPTIONS = (
     "C picks a plate from the sink",
@@ -39,36 +38,34 @@ def test_other_words_stay_apart(one, other):
 
 
 def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_hold_it():
-    verdict = judge_notes.judge(THEME, notes(*CAPTIONS))
+    verdict = rules.judge(THEME, notes(*CAPTIONS))
     assert (verdict.choice, verdict.evidence) == (1, (1, 2, 3, 5))
     assert 0 < verdict.lead < verdict.score
-    assert not judge_notes.is_settled(verdict)
+    assert not rules.is_settled(verdict)
 
 
 def test_the_choice_does_not_hang_on_the_order_of_notes_or_options():
     for order in itertools.islice(itertools.permutations(CAPTIONS), 0, 120, 7):
         for options in itertools.permutations(THEME.options):
-            verdict = judge_notes.judge(Question(THEME.text, options), notes(*order))
+            verdict = rules.judge(Question(THEME.text, options), notes(*order))
             assert verdict.choice == options.index("C is washing plates.")
 
 
 def test_words_that_few_notes_hold_weigh_more():
     question = Question("Who plays?", ("a man with a violin", "a woman with a trumpet"))
-    verdict = judge_notes.judge(question, notes(*["the man waits"] * 8, "the violin starts"))
+    verdict = rules.judge(question, notes(*["the man waits"] * 8, "the violin starts"))
     assert verdict.choice == 0
     assert 9 in verdict.evidence
 
 
 def test_of_options_that_are_held_alike_the_first_is_taken():
-    verdict = judge_notes.judge(
-        Question("Which?", ("a phone", "a violin")), notes("he holds a phone", "he holds a violin")
-    )
+    verdict = rules.judge(Question("Which?", ("a phone", "a violin")), notes("he holds a phone", "he holds a violin"))
     assert (verdict.choice, verdict.lead, verdict.evidence) == (0, 0.0, (1,))
 
 
 def test_what_is_unsure_counts_less():
     doubtful, sure = notes("she paints walls", confidence=0.2), notes("", "she repairs engines", confidence=0.9)[1:]
-    verdict = judge_notes.judge(
+    verdict = rules.judge(
         Question("What happens?", ("she paints walls daily", "she repairs engines daily")), [*doubtful, *sure]
     )
     assert verdict.choice == 1
@@ -76,19 +73,19 @@ def test_what_is_unsure_counts_less():
 
 def test_it_abstains_only_where_no_word_of_any_option_is_held_and_without_options():
     elsewhere = Question("What is bought?", ("insurance", "groceries"))
-    assert judge_notes.judge(elsewhere, notes(*CAPTIONS)) == Verdict()
-    assert judge_notes.judge(elsewhere, []) == Verdict()
-    assert judge_notes.judge(Question("What is C busy with?"), notes(*CAPTIONS)).choice is None
+    assert rules.judge(elsewhere, notes(*CAPTIONS)) == Verdict()
+    assert rules.judge(elsewhere, []) == Verdict()
+    assert rules.judge(Question("What is C busy with?"), notes(*CAPTIONS)).choice is None
 
 
 def test_in_the_sketch_world_it_goes_by_statements_alone():
     sketch = notes("a red boat at sea by day", "two blue kites in the desert at night")
     assert not is_general(sketch)
-    assert judge_notes.judge(Question("What colour is the cup?", ("red", "blue")), sketch).choice is None
+    assert rules.judge(Question("What colour is the cup?", ("red", "blue")), sketch).choice is None
     assert is_general(notes(*CAPTIONS))
 
 
 def test_notes_are_relevant_by_how_much_of_the_question_they_hold():
-    levels = judge_notes.relevances(THEME, notes(*CAPTIONS, "the phone rings"))
+    levels = rules.relevances(THEME, notes(*CAPTIONS, "the phone rings"))
     assert levels[1] == 3
     assert levels[-1] == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from agent.ask_questions import ask
-from agent.core.question import Question
-from agent.library_videos import LibraryVideos
-from agent.requests.answer import Guess
-from index.library import Library
+from kinodex.agent.ask import ask
+from kinodex.agent.library_videos import LibraryVideos
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import Guess
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 
 QUESTION = Question("What colour is the kite?", ("blue", "red"))

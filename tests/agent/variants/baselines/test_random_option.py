@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.question import Question
-from agent.environment import Environment
-from index.library import Library
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Question
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 
 

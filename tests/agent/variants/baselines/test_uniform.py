@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Models
-from agent.core.question import Question
-from agent.environment import Environment
-from agent.models.rulebased.model import RuleBasedModel
-from agent.requests.answer import AnswerFrames
-from agent.trace.events import Event
-from agent.variants.baselines.uniform import UniformParameters
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import Models, Question
+from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.trace import Event
+from kinodex.agent.variants.baselines import UniformParameters
 from tests.support.libraries.agent_library import (
     ScriptedModel,
     embed_words,

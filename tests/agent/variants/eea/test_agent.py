@@ -9,18 +9,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.protocol import citation_numbers
-from agent.core.question import Question, Segment
-from agent.errors import BadSettings
-from agent.prompts.render import render
-from agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from agent.retrieval.line_matches import AnchorsFrom
-from agent.trace.events import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
-from agent.variants.eea.agent import EEAParameters
-from agent.variants.eea.requests import ScoreAndPropose
-from index.rows import TranscriptRow
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, Segment, citation_numbers
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.trace import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
+from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

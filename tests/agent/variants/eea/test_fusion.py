@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.variants.eea.fusion import fuse, query_score, reward_entropy
+from kinodex.agent.variants.eea import fuse, query_score, reward_entropy
 
 
 def test_query_score_is_the_papers_log_mean_exp() -> None:

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from agent.core.question import Question, Segment, Video
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.requests.tree import ScoresAndQueries
-from agent.variants.eea.requests import ScoreAndPropose
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, Segment, Video
+from kinodex.agent.requests.tree import ScoresAndQueries
+from kinodex.agent.variants.eea import ScoreAndPropose
 
 FILM = Video("a" * 32, "film", 0.0, 100.0)
 ASKING = ScoreAndPropose(

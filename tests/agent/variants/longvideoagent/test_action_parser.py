@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import InvalidReply
-from agent.variants.longvideoagent.action_parser import thought, until_action
-from agent.variants.longvideoagent.requests import Action, LastAction
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.variants.longvideoagent_requests import Action, LastAction, thought, until_action
 
 
 @pytest.mark.parametrize(

@@ -7,28 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Usage
-from agent.core.question import Question
-from agent.errors import BadSettings
-from agent.models.openai_compatible import open_models
-from agent.models.role_config import Role
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import read_trace, trace_to
-from agent.variants.base import with_settings
-from agent.variants.longvideoagent.agent import LongVideoAgentParameters
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import open_models
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import Question, Usage
+from kinodex.agent.trace import ReplayModel, read_trace, trace_to
+from kinodex.agent.variants.base import with_settings
+from kinodex.agent.variants.longvideoagent import LongVideoAgentParameters
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
 from tests.support.libraries.agent_library import ScriptedModel
-from tests.support.runs.longvideoagent_runs import (
-    ANSWER,
-    LOCATE,
-    LOOK,
-    QUESTION,
-    run,
-    saying,
-    spans,
-)
+from tests.support.runs.longvideoagent_runs import ANSWER, LOCATE, LOOK, QUESTION, run, saying, spans
 from tests.support.servers.chat_server import ChatServer, Reply
 
 SEGMENTS = LongVideoAgentParameters(clip_s=0.0)

@@ -7,19 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from agent.variants.longvideoagent.clips import SHORTEST_CLIP_S, best_matching_clips, tagged_clips
-from agent.variants.longvideoagent.requests import ChooseAction
-from index.rows import SegmentRow, TranscriptRow
+from kinodex.agent.variants.longvideoagent import SHORTEST_CLIP_S, best_matching_clips, tagged_clips
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction
+from kinodex.index.rows import SegmentRow, TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.random_library import caption
 from tests.support.libraries.text_library import text_library
-from tests.support.runs.longvideoagent_runs import (
-    ANSWER,
-    LOCATE,
-    LOOK,
-    run,
-    saying,
-)
+from tests.support.runs.longvideoagent_runs import ANSWER, LOCATE, LOOK, run, saying
 from tests.support.screen_text.lines import Line, add_screen_text
 
 SHOTS_S = (0.0, 20.0, 55.0, 58.0, 90.0, 100.0, 128.0, 170.0, 230.0)

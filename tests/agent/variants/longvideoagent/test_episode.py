@@ -6,23 +6,14 @@ import asyncio
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.core.protocol import Turn
-from agent.core.question import Question
-from agent.session import Session
-from agent.variants.longvideoagent.episode import answer_now, begin_episode, next_action, take_step
-from agent.variants.longvideoagent.requests import ChooseAction
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question, Turn
+from kinodex.agent.session import Session
+from kinodex.agent.variants.longvideoagent import answer_now, begin_episode, next_action, take_step
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 from tests.support.libraries.text_library import text_library
-from tests.support.runs.longvideoagent_runs import (
-    ANSWER,
-    LOCATE,
-    LOOK,
-    QUESTION,
-    read,
-    run,
-    saying,
-)
+from tests.support.runs.longvideoagent_runs import ANSWER, LOCATE, LOOK, QUESTION, read, run, saying
 
 
 @pytest.mark.parametrize(

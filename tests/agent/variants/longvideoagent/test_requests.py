@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.core.protocol import ShownFrame, Turn
-from agent.core.question import Question, Video
-from agent.prompts.render import render
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, ShownFrame, Turn, Video
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, Clip, LocateClips, ReadFrames
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Question
-from agent.variants.longvideoagent.rewards import answer_correctness, rewards, structural_validity
+from kinodex.agent.protocol import Question
+from kinodex.agent.variants.longvideoagent_training import answer_correctness, rewards, structural_validity
 
 QUESTION = Question("What flies over the desert?", ("a red kite", "a crow"))
 

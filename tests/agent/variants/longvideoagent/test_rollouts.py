@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.protocol import Exchange, Request
-from agent.core.question import Question
-from agent.trace.trace import trace_to
-from agent.variants.longvideoagent.requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
-from agent.variants.longvideoagent.rewards import ALPHA
+from kinodex.agent.ask import ask
+from kinodex.agent.protocol import Exchange, Question, Request
+from kinodex.agent.trace import trace_to
+from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, LocateClips, ReadFrames
+from kinodex.agent.variants.longvideoagent_training import ALPHA
 from tests.support.command import bad
 from tests.support.libraries.agent_library import environment_of, film, make_library
 

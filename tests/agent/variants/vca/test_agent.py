@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.core.budget import Budget
-from agent.errors import BadSettings
-from agent.prompts.render import render
-from agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from agent.trace.events import Expanded, Ranked, Remembered, Scored
-from agent.variants.vca.agent import VCAParameters
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.trace import Expanded, Ranked, Remembered, Scored
+from kinodex.agent.variants.vca import VCAParameters
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import Question, Video
-from agent.core.reply_schema import strict_schema
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.variants.vca.requests import ChooseFrames, FrameChoice
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, ShownFrame, Video
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
 from tests.support.strict_mode import violations
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.requests.tree import Decide
-from agent.trace.events import Acted, Remembered
-from agent.variants.vca.requests import ChooseFrames
+from kinodex.agent.limits import Budget
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.trace import Acted, Remembered
+from kinodex.agent.variants.vca import ChooseFrames
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.vca_runs import FILM, TWO_FILMS, of, run
 

@@ -8,17 +8,15 @@ from itertools import pairwise
 
 import pytest
 
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.question import Earlier, Note, Question
-from agent.errors import BadSettings
-from agent.requests.answer import AnswerNotes, Recall
-from agent.requests.describe import DescribeSegment
-from agent.requests.tree import DiscoverQueries
-from agent.trace.events import Acted, Assessed, Event
-from agent.trace.followup import PriorEvidence
-from agent.variants.videoagent.agent import VideoAgentParameters
-from agent.variants.videoagent.requests import FindMissing, ReflectOnAnswer
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Earlier, Note, Question
+from kinodex.agent.requests.answer import AnswerNotes, Recall
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.tree import DiscoverQueries
+from kinodex.agent.trace import Acted, Assessed, Event, PriorEvidence
+from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer, VideoAgentParameters
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Note, Question, Segment, Video
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.variants.videoagent.requests import FindMissing, Missing, ReflectOnAnswer
-from agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Segment, Video
+from kinodex.agent.variants.videoagent import FindMissing, Missing, ReflectOnAnswer
+from kinodex.agent.variants.videotree import JudgeRelevance
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

@@ -8,24 +8,18 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Request, Usage
-from agent.core.question import Earlier, Question
-from agent.errors import BadSettings
-from agent.requests.answer import AnswerNotes
-from agent.requests.describe import DescribeSegment, Summarize
-from agent.trace.events import Assessed, Decided
-from agent.trace.followup import PriorEvidence
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
-from agent.variants.registry import find_variant
-from agent.variants.videoagent2.agent import VIDEOAGENT2, VideoAgent2Parameters
-from agent.variants.videoagent2.requests import AdjustPlan, Assess, CallTool, CreatePlan
-from index.library import Library
-from jobs.annotate.captions import Caption
-from jobs.bench.prefix_share.cache import open_cache
-from jobs.bench.prefix_share.prompts import Tokens, prompt_of_request
+from kinodex.agent.ask import ask, find_variant
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Earlier, Question, Request, Usage
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.requests.describe import DescribeSegment, Summarize
+from kinodex.agent.trace import Assessed, Decided, PriorEvidence, ReplayModel, trace_to
+from kinodex.agent.variants.videoagent2 import VIDEOAGENT2, VideoAgent2Parameters
+from kinodex.agent.variants.videoagent2_requests import AdjustPlan, Assess, CallTool, CreatePlan
+from kinodex.bench.prefix import Tokens, open_cache, prompt_of_request
+from kinodex.index.library import Library
+from kinodex.jobs.add.captions import Caption
 from tests.support.libraries.agent_library import ScriptedModel, film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agent.core.protocol import Request, ShownFrame
-from agent.core.question import Note, Question, Video, named_video
-from agent.core.reply_schema import strict_schema
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.requests.describe import Summarize
-from agent.variants.videoagent2.requests import (
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Request, ShownFrame, Video, named_video
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.requests.describe import Summarize
+from kinodex.agent.variants.videoagent2_requests import (
     AdjustPlan,
     AnswerBank,
     Assess,

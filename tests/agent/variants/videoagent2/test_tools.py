@@ -12,18 +12,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent.answer import Answer
-from agent.ask_questions import ask
-from agent.core.protocol import ShownFrame
-from agent.errors import ModelUnreachable
-from agent.models.openai_compatible import OpenAIModel
-from agent.models.role_config import Role
-from agent.trace.events import Acted, Event
-from agent.trace.followup import read_prior_evidence
-from agent.trace.trace import trace_to
-from agent.variants.videoagent2.requests import Assess, CaptionFrames
-from index.library import Library
-from index.rows import DetectionRow
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import ModelUnreachable
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import Role
+from kinodex.agent.protocol import ShownFrame
+from kinodex.agent.trace import Acted, Event, read_prior_evidence, trace_to
+from kinodex.agent.variants.videoagent2_requests import Assess, CaptionFrames
+from kinodex.index.library import Library
+from kinodex.index.rows import DetectionRow
 from tests.support.libraries.agent_library import film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,

@@ -9,21 +9,16 @@ from typing import Any, get_args
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.budget import Budget
-from agent.core.protocol import Request
-from agent.core.question import Note, Segment
-from agent.environment import Environment
-from agent.errors import BadSettings
-from agent.trace.events import Event, Exchanged
-from agent.trace.followup import PriorEvidence
-from agent.trace.replay_model import ReplayModel
-from agent.trace.trace import trace_to
-from agent.variants.videoseek.agent import VideoSeekParameters
-from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
-from index.rows import TranscriptRow
-from jobs.bench.prefix_share.cache import Rules, open_cache
-from jobs.bench.prefix_share.prompts import parse_tokens, prompt_of_request
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Note, Request, Segment
+from kinodex.agent.trace import Event, Exchanged, PriorEvidence, ReplayModel, trace_to
+from kinodex.agent.variants.videoseek import VideoSeekParameters
+from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.bench.prefix import Rules, open_cache, parse_tokens, prompt_of_request
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.videoseek_runs import ANSWER, EVENT_S, FOCUS, OVERVIEW, QUESTION, SAID, SKIM, run, seeker
 from tests.support.servers import wire as wire_kit

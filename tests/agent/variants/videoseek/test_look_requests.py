@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import Segment
-from agent.errors import InvalidReply
-from agent.models.structured_output import parse_reply
-from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_reply
+from kinodex.agent.protocol import Segment, ShownFrame
+from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
 from tests.support.every_request import FILM
 
 FRAMES = tuple(ShownFrame(FILM.video_id, at, 10.0 * at, 8, 8, b"x") for at in (1, 2, 3))

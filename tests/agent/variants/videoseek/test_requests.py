@@ -7,13 +7,22 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from agent.core.protocol import ShownFrame, Turn
-from agent.core.question import Note, Question, Segment, Video
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.variants.videoseek import requests as videoseek
-from agent.variants.videoseek.look_requests import Finding, FocusClip, OverviewVideo, SkimRange
-from agent.variants.videoseek.requests import Act, Action, AnswerNow, FinalAnswer, Limits, Think
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Segment, ShownFrame, Turn, Video
+from kinodex.agent.variants import videoseek_requests as videoseek
+from kinodex.agent.variants.videoseek_requests import (
+    Act,
+    Action,
+    AnswerNow,
+    FinalAnswer,
+    Finding,
+    FocusClip,
+    Limits,
+    OverviewVideo,
+    SkimRange,
+    Think,
+)
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 4000.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.core.question import Note, Question
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.session import Session
-from agent.variants.videoseek.look_requests import FocusClip, OverviewVideo, SkimRange
-from agent.variants.videoseek.requests import Action, Limits
-from agent.variants.videoseek.tools import Tools
-from index.library import Library
-from index.rows import TranscriptRow
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.limits import Budget
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question
+from kinodex.agent.session import Session
+from kinodex.agent.variants.videoseek import Tools
+from kinodex.agent.variants.videoseek_requests import Action, FocusClip, Limits, OverviewVideo, SkimRange
+from kinodex.index.library import Library
+from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.screen_text.lines import Line, add_screen_text
 

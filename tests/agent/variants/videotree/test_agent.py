@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.errors import BadSettings
-from agent.requests.answer import AnswerNotes
-from agent.requests.describe import DescribeSegment
-from agent.requests.tree import DiscoverQueries
-from agent.trace.events import Acted, Event
-from agent.variants.videotree.agent import VideoTreeParameters
-from agent.variants.videotree.kmeans import k_means
-from agent.variants.videotree.requests import JudgeRelevance
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.tree import DiscoverQueries
+from kinodex.agent.trace import Acted, Event
+from kinodex.agent.variants.videotree import JudgeRelevance, VideoTreeParameters, k_means
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.variants.videotree.chapter_clusters import chapter_clusters, halve
-from index.rows import SceneRow
+from kinodex.agent.variants.videotree import chapter_clusters, halve
+from kinodex.index.rows import SceneRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
 PLACES = ["red boat sea"] * 50 + ["white dog snow"] * 20 + ["green tree forest"] * 30

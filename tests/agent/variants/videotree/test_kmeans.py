@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.variants.videotree.kmeans import k_means
+from kinodex.agent.variants.videotree import k_means
 
 
 def unit(vectors):

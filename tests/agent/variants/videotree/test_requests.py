@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Note, Question, Video
-from agent.errors import InvalidReply
-from agent.prompts.render import render
-from agent.variants.videoagent.requests import Missing, Reflection
-from agent.variants.videotree.requests import JudgeRelevance, Relevances
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Question, Video
+from kinodex.agent.variants.videoagent import Missing, Reflection
+from kinodex.agent.variants.videotree import JudgeRelevance, Relevances
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from index.embedding.portable.array_file import PART_NUMBERS, ArrayFile, write_arrays
-from index.errors import BadCheckpoint
+from kinodex.index.errors import BadCheckpoint
+from kinodex.index.spaces.array_file import PART_NUMBERS, ArrayFile, write_arrays
 
 NUMBERS = np.random.default_rng(0)
 ARRAYS: dict[str, Any] = {

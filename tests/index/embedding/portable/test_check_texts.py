@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from index.embedding.portable.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.check_texts import CHECK_TEXTS
 
 SCRIPTS = {"LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
 

@@ -9,11 +9,10 @@ import onnx
 import pytest
 import torch
 
-from index.embedding.portable.export_image import PICTURES, check_pictures, export_image_tower
-from index.embedding.portable.image_tower import IMAGE_ONNX, ImageTower
-from index.embedding.portable.tower_files import SpaceTowers, write_towers
-from index.embedding.space import Space, load_space
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.cpu import IMAGE_ONNX, PICTURES, ImageTower, check_pictures, export_image_tower
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from tests.support.models.tiny_models import TINY, write_model
 
 
@@ -86,6 +85,6 @@ def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why, ca
 
 
 def test_graphs_are_of_a_format_that_onnx_checks():
-    from index.embedding.portable.tower_files import BUILTIN_TOWERS
+    from kinodex.index.spaces.towers import BUILTIN_TOWERS
 
     onnx.checker.check_model(onnx.load(BUILTIN_TOWERS / IMAGE_ONNX), full_check=True)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from index.embedding.portable.export_image import PICTURES
-from index.embedding.portable.export_resnet import export_resnet
-from index.embedding.portable.resnet_tower import IMAGE_ARRAYS, ResNetTower
-from index.embedding.portable.tower_files import SpaceTowers, TowerFacts, write_towers
-from index.embedding.space import load_space
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.cpu import PICTURES
+from kinodex.index.spaces.resnet import IMAGE_ARRAYS, ResNetTower, export_resnet
+from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.towers import SpaceTowers, TowerFacts, write_towers
 from tests.support.models.tiny_models import TINY, write_model
 
 RESNET = TINY | {"vision_cfg": {"image_size": 64, "layers": [1, 2, 1, 1], "width": 16}}

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from index.embedding.fingerprint import Fingerprint
-from index.embedding.portable.array_file import ArrayFile
-from index.embedding.portable.check_texts import CHECK_TEXTS
-from index.embedding.portable.export_text import MIN_COSINE, export_text_tower
-from index.embedding.portable.text_tower import TextSettings, TextTower
-from index.embedding.portable.tower_files import BUILTIN_TOWERS, SpaceTowers, TowerFacts, read_towers, write_towers
-from index.embedding.space import Space, import_open_clip, load_space
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.array_file import ArrayFile
+from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.export_text import MIN_COSINE, export_text_tower
+from kinodex.index.spaces.space import Space, import_open_clip, load_space
+from kinodex.index.spaces.text_tower import TextSettings, TextTower
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, SpaceTowers, TowerFacts, read_towers, write_towers
 from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import write_tokenizer
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from index.embedding.portable.check_texts import CHECK_TEXTS
-from index.embedding.portable.export_tokenizer import export_tokenizer
-from index.embedding.portable.tokenizer import Tokenizer
-from index.embedding.space import import_open_clip
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.tokenizer import Tokenizer
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer
 
 open_clip = import_open_clip()

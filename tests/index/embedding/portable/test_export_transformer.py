@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from index.embedding.portable.array_file import ArrayFile, write_arrays
-from index.embedding.portable.export_transformer import export_transformer
-from index.embedding.portable.transformer import text_features
-from index.embedding.space import import_open_clip
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.array_file import ArrayFile, write_arrays
+from kinodex.index.spaces.export_text import export_transformer
+from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.text_tower import text_features
 
 open_clip = import_open_clip()
 

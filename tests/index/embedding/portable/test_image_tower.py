@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.embedding.portable.image_tower import IMAGE_ONNX, ImageTower, PictureFit
-from index.embedding.portable.tower_files import BUILTIN_TOWERS, SpaceTowers, read_towers, write_towers
-from index.embedding.space import Space, load_space
-from index.errors import TowersDamaged
+from kinodex.index.errors import TowersDamaged
+from kinodex.index.spaces.cpu import IMAGE_ONNX, ImageTower, PictureFit
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, SpaceTowers, read_towers, write_towers
 from tests.support.models.tiny_models import TINY, write_model
 
 SHAPES = ((90, 160), (160, 90), (30, 31), (64, 64), (3, 200))
@@ -111,8 +111,8 @@ def note(event, arguments):
         at_import.append(os.environ.get("ORT_DISABLE_TELEMETRY"))
 sys.addaudithook(note)
 
-from index.embedding.portable.image_tower import ImageTower
-from index.embedding.portable.tower_files import BUILTIN_TOWERS
+from kinodex.index.spaces.cpu import ImageTower
+from kinodex.index.spaces.towers import BUILTIN_TOWERS
 ImageTower.open(BUILTIN_TOWERS)
 print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))
 """

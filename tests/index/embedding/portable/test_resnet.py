@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from index.embedding.portable.export_resnet import arrays_of
-from index.embedding.portable.resnet import ResNetSettings, image_features
-from index.embedding.space import import_open_clip
+from kinodex.index.spaces.resnet import ResNetSettings, arrays_of, image_features
+from kinodex.index.spaces.space import import_open_clip
 
 SIZES = [((1, 1, 1, 1), 8, 64, 16), ((2, 1, 3, 2), 4, 96, 24)]
 MEAN, STD = (0.48, 0.45, 0.4), (0.27, 0.26, 0.28)

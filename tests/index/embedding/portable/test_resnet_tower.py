@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from index.embedding.portable.image_tower import ImageTower
-from index.embedding.portable.resnet_tower import IMAGE_ARRAYS, ResNetTower, has_resnet
-from index.embedding.portable.tower_files import BUILTIN_TOWERS, TOWER_JSON, read_towers
-from index.embedding.space import load_space
-from index.errors import TowersDamaged
+from kinodex.index.errors import TowersDamaged
+from kinodex.index.spaces.cpu import ImageTower
+from kinodex.index.spaces.resnet import IMAGE_ARRAYS, ResNetTower, has_resnet
+from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
 
 
 @pytest.fixture(scope="module")

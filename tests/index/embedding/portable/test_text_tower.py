@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.embedding.portable.text_tower import TEXT_BATCH, TextTower
-from index.embedding.portable.tower_files import BUILTIN_TOWERS, TOWER_JSON
-from index.errors import BadCheckpoint, TowersDamaged
+from kinodex.index.errors import BadCheckpoint, TowersDamaged
+from kinodex.index.spaces.text_tower import TEXT_BATCH, TextTower
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
 
 
 @pytest.fixture(scope="module")

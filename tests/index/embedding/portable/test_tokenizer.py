@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from index.embedding.portable.check_texts import CHECK_TEXTS
-from index.embedding.portable.export_tokenizer import export_tokenizer
-from index.embedding.portable.tokenizer import Tokenizer, TokenizerSettings, clean, settings_from_json, small_model
-from index.embedding.portable.vocabulary import Word
-from index.embedding.space import import_open_clip
-from index.errors import BadCheckpoint
+from kinodex.index.errors import BadCheckpoint
+from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.space import import_open_clip
+from kinodex.index.spaces.tokenizer import Tokenizer, TokenizerSettings, Word, clean, settings_from_json, small_model
 
 open_clip = import_open_clip()
 

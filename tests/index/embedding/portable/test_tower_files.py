@@ -7,14 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from index.embedding.portable.tower_files import (
-    TOWER_JSON,
-    cache_folder,
-    check_content,
-    check_sizes,
-    read_towers,
-)
-from index.errors import TowersDamaged
+from kinodex.index.errors import TowersDamaged
+from kinodex.index.spaces.towers import TOWER_JSON, cache_folder, check_content, check_sizes, read_towers
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from index.embedding.portable.transformer import TransformerSettings, activate, erf, text_features
+from kinodex.index.spaces.text_tower import TransformerSettings, activate, erf, text_features
 
 ORIGINALS: dict[str, Any] = {
     "gelu": torch.nn.GELU(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.embedding.portable.vocabulary import Vocabulary, Word, text_hash, words_of, write_vocabulary
+from kinodex.index.spaces.tokenizer import Vocabulary, Word, text_hash, words_of, write_vocabulary
 
 WORDS = ["a", "b", "ab", "ba", "##b", "b</w>", "ab</w>", "雪", "👍🏽", "abc", "<unk>", "é"]
 

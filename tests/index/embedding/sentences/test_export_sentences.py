@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.embedding.portable.check_texts import CHECK_TEXTS
-from index.embedding.portable.tower_files import SpaceTowers, write_towers
-from index.embedding.sentences.export_sentences import export_sentence_model
-from index.embedding.sentences.sentence_model import SentenceModel, load_sentence_model
-from index.embedding.sentences.sentence_tower import SentenceTower
-from index.errors import ExportRefused
+from kinodex.index.errors import ExportRefused
+from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.sentence_model import SentenceModel, SentenceTower, export_sentence_model, load_sentence_model
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from tests.support.models.sentence_models import small_bert, small_roberta
 
 TEXTS = ["a red boat", "two dogs run along the beach at sunset", "", *CHECK_TEXTS[-24:]]

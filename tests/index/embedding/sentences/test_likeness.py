@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from index.embedding.sentences.likeness import LINES, QUERIES, Likeness, measure_likeness
+from kinodex.index.spaces.sentence_model import LINES, QUERIES, Likeness, measure_likeness
 from tests.support.libraries.random_library import fingerprint
 
 

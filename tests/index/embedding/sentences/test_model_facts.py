@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from index.embedding.sentences.model_facts import ModelFacts, read_facts
-from index.errors import BadCheckpoint
+from kinodex.index.errors import BadCheckpoint
+from kinodex.index.spaces.sentence_model import ModelFacts, read_facts
 
 E5 = {"prompts": {"query": "query: ", "passage": "passage: "}}
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from index.embedding.sentences.model_facts import ModelFacts
-from index.embedding.sentences.sentence_model import load_sentence_model
-from index.errors import BadCheckpoint, WeightsMissing
+from kinodex.index.errors import BadCheckpoint, WeightsMissing
+from kinodex.index.spaces.sentence_model import ModelFacts, load_sentence_model
 from tests.support.models.sentence_models import real_minilm, small_bert, write_facts
 
 TEXTS = ["a red boat on a calm lake", "two dogs", "", "snow " * 300]

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent.core.protocol import Usage
-from agent.errors import ModelRejected
-from agent.requests.scenes import SummarizePart
-from index.library import Library
-from jobs.annotate.scenes.contents import Written, stage_rows, write_contents
-from jobs.annotate.scenes.film import Film, read_film
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.protocol import Usage
+from kinodex.agent.requests.describe import SummarizePart
+from kinodex.index.library import Library
+from kinodex.jobs.add.summaries import Film, Written, read_film, stage_rows, write_contents
 from tests.support.scenes.chaptered_film import make_film
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from agent.core.question import Note
-from index.library import Library
-from jobs.annotate.scenes.film import Film, FilmPart, _of_scene, read_film, thinned
+from kinodex.agent.protocol import Note
+from kinodex.index.library import Library
+from kinodex.jobs.add.summaries import Film, FilmPart, _of_scene, read_film, thinned
 from tests.support.scenes.chaptered_film import PLACES, make_film
 
 

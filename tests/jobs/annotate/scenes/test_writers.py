@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.question import Note, Segment
-from agent.requests.scenes import SummarizePart
-from jobs.annotate.endpoint import open_model_thread
-from jobs.annotate.scenes.contents import Written
-from jobs.annotate.scenes.writers import endpoint_writer, local_writer, open_writer, read_entry
-from pipeline.scenes.writer import PROMPT
+from kinodex.agent.protocol import Note, Segment
+from kinodex.agent.requests.describe import SummarizePart
+from kinodex.jobs.add.endpoint import open_model_thread
+from kinodex.jobs.add.summaries import Written, endpoint_writer, local_writer, open_writer, read_entry
+from kinodex.pipeline.scenes import PROMPT
 from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
 from tests.support.servers.wire import role
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jobs.bench.embedding.towers import (
+from kinodex.bench.towers import (
     BF16,
     BF16_LAST,
     CHANNELS_LAST,
@@ -15,7 +15,7 @@ from jobs.bench.embedding.towers import (
     bench_towers,
     table,
 )
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
 from tests.support.command import json_of
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.gpu.bench import Stage, bench_gpu, slower_stage
-from jobs.bench.gpu.rates import Rate
-from jobs.bench.gpu.ways import ALL_ON_GPU, EMBEDS_ON_GPU, REFERENCE
-from jobs.ingest.config import IngestConfig
+from kinodex.bench.gpu import ALL_ON_GPU, EMBEDS_ON_GPU, REFERENCE, Rate, Stage, bench_gpu, slower_stage
+from kinodex.jobs.ingest.config import IngestConfig
 from tests.support.command import Kinodex, bad
 
 

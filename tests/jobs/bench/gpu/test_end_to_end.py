@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.gpu.end_to_end import MIN_COSINE, Equality, compare, ingest_films
-from jobs.ingest.config import IngestConfig
+from kinodex.bench.gpu import MIN_COSINE, Equality, compare, ingest_films
+from kinodex.jobs.ingest.config import IngestConfig
 from tests.jobs.bench.conftest import FILM_S
 
 CONFIG = IngestConfig(space="builtin", workers=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from jobs.bench.gpu.film import FPS, draw_film, number_copies
-from pipeline.decoding.open import open_video, probe
-from pipeline.sources.fetch import content_id
+from kinodex.bench.gpu import FPS, draw_film, number_copies
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.fetch import content_id
 
 
 def test_a_drawn_film_has_its_length_and_no_two_equal_frames(tmp_path: Path) -> None:

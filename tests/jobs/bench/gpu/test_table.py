@@ -6,11 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.bench.gpu.bench import GpuFigures, Stage, WholeWay
-from jobs.bench.gpu.end_to_end import Equality, WholeIngest
-from jobs.bench.gpu.rates import Rate
-from jobs.bench.gpu.table import HEAD, table, write_files
-from jobs.bench.gpu.ways import ALL_ON_GPU, REFERENCE
+from kinodex.bench.gpu import (
+    ALL_ON_GPU,
+    HEAD,
+    REFERENCE,
+    Equality,
+    GpuFigures,
+    Rate,
+    Stage,
+    WholeIngest,
+    WholeWay,
+    table,
+    write_files,
+)
 
 GPU = {"utilization.gpu": 81.0, "utilization.decoder": 64.4, "memory.used": 4321.0}
 INGEST = WholeIngest(4, 600, 600.0, 8.0, {"decode": 0.5}, "bfloat16", {"a reason | two": 1}, 1500.0, 0.0, GPU)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.gpu.ways import ALL_ON_GPU, CONTROL, EMBEDS_ON_GPU, GPU_CODE_ON_CPU, NO_GPU, REFERENCE, list_ways
+from kinodex.bench.gpu import ALL_ON_GPU, CONTROL, EMBEDS_ON_GPU, GPU_CODE_ON_CPU, NO_GPU, REFERENCE, list_ways
 
 
 def test_without_a_gpu_the_control_and_the_reasons_take_its_place(film: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.bench.page.long_film import make_long_film
-from jobs.viewer.video_view import video_view
+from kinodex.bench.page import make_long_film
+from kinodex.web.inputs import video_view
 
 
 def test_a_film_has_shots_lines_and_detections_from_end_to_end_and_is_made_once(tmp_path):

@@ -7,8 +7,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from jobs.bench.page.made_up import FRAMES, LINES, draw_scene, make_page_library, title_of
-from jobs.bench.synthetic_library import video_id
+from kinodex.bench.page import FRAMES, LINES, draw_scene, make_page_library, title_of
+from kinodex.bench.search import video_id
 
 
 def test_a_library_is_completed_and_its_videos_have_pictures_lines_and_captions(tmp_path) -> None:

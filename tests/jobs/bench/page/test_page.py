@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.bench.page.page import PATHS, bench_page, table
+from kinodex.bench.page import PATHS, bench_page, table
 
 VIDEOS = 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.bench.prefix_share.cache import Rules, open_cache
+from kinodex.bench.prefix import Rules, open_cache
 
 PICTURE = [("cat.jpg", place) for place in range(24)]
 OTHER = [("dog.jpg", place) for place in range(24)]

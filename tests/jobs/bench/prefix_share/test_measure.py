@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.ask_questions import ask
-from agent.models.rulebased.model import RuleBasedModel
-from agent.trace.trace import trace_to
-from jobs.bench.prefix_share.measure import ALL, LiveRun, PrefixFigures, bench_prefix, count, count_traces, table
-from jobs.bench.prefix_share.prompts import Prompt, Tokens
+from kinodex.agent.ask import ask
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.trace import trace_to
+from kinodex.bench.prefix import ALL, LiveRun, PrefixFigures, Prompt, Tokens, bench_prefix, count, count_traces, table
 from tests.support.libraries.sketch_library import SketchLibrary
 
 PICTURE_SIZE = (512, 288)

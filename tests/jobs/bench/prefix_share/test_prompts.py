@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.protocol import ShownFrame
-from agent.core.question import Question
-from agent.prompts.render import user_message
-from agent.requests.tree import DiscoverQueries
-from jobs.bench.prefix_share.prompts import (
+from kinodex.agent.prompts import user_message
+from kinodex.agent.protocol import Question, ShownFrame
+from kinodex.agent.requests.tree import DiscoverQueries
+from kinodex.bench.prefix import (
     FAMILIES,
     Tokens,
     parse_size,
@@ -20,7 +19,7 @@ from jobs.bench.prefix_share.prompts import (
     prompt_of_request,
     prompts_of_trace,
 )
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
 from tests.support.every_request import kinds, of_full_size
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.bench.scale.coordinator import CoordinatorFigures, RunFigures, RunLoad, run_simulated, start_over_known, table
-from jobs.bench.scale.simulated_workers import Crew
+from kinodex.bench.coordinator import (
+    CoordinatorFigures,
+    Crew,
+    RunFigures,
+    RunLoad,
+    run_simulated,
+    start_over_known,
+    table,
+)
 
 
 @pytest.fixture(scope="module")

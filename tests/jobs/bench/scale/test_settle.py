@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.maintenance.sweep import audit
-from jobs.bench.scale.settle import STEPS, SettleLoad, as_json, bench_settle, table
-from jobs.errors import UsageError
+from kinodex.bench.settle import STEPS, SettleLoad, as_json, bench_settle, table
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.errors import UsageError
 
 LOAD = SettleLoad(videos=40, frames=12, at_once=3, frames_a_commit=30, look_every_s=600.0)
 

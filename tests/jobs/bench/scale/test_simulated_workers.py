@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from index.library import Library
-from jobs.bench.scale.simulated_workers import Crew, Films, SimulatedExecutor, VirtualClock
-from jobs.ingest.messages import ChunkFailed, ChunkRead, ChunkSplit, Identify, IdentifyDone, Read, WorkDone
-from pipeline.sampling.sample import Chunk
-from pipeline.sources.fetch import FetchedVideo
+from kinodex.bench.coordinator import Crew, Films, SimulatedExecutor, VirtualClock
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.messages import ChunkFailed, ChunkRead, ChunkSplit, Identify, IdentifyDone, Read, WorkDone
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.sample import Chunk
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Target
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.samples import Target
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 

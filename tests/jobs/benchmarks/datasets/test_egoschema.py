@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.registry import annotation_files, read_benchmark
-from jobs.benchmarks.samples import Target
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
+from kinodex.jobs.eval.samples import Target
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import only, problems
 

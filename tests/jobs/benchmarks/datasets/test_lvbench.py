@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Target
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.samples import Target
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import only, problems, read
 

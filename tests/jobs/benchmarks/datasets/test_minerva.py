@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.benchmarks.samples import Target
+from kinodex.jobs.eval.samples import Target
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import only, problems, read
 

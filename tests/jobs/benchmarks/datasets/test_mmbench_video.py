@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.samples import Target
+from kinodex.jobs.eval.samples import Target
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 

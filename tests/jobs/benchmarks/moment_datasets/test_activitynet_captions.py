@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.benchmarks.moment_registry import read_moment_benchmark
-from jobs.errors import UsageError
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from tests.support.runs.moment_files import problems
 
 VIDEOS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.benchmarks.moment_registry import read_moment_benchmark
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from tests.support.libraries.benchmark_files import cg_bench_row
 from tests.support.runs.moment_files import problems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.benchmarks.moment_registry import read_moment_benchmark
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from tests.support.runs.moment_files import problems
 
 LINES = """3MSZA 24.3 30.4##person turn a light on.

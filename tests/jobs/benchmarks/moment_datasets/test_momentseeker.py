@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jobs.benchmarks.moment_registry import read_moment_benchmark
-from jobs.benchmarks.moments import MomentBenchmark
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
+from kinodex.jobs.eval.samples import MomentBenchmark
 from tests.support.runs.moment_files import problems
 
 

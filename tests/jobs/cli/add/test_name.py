@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 
 
@@ -27,7 +27,7 @@ def test_a_model_of_the_hub_where_there_is_no_network(kinodex, small_library):
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):
-    from jobs.cli.add.run import local_name
+    from kinodex.cli.add import local_name
 
     folder = tiny_model("rt_detr")
     monkeypatch.chdir(folder.parent)

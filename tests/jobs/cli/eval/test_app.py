@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.cli.eval.app import with_run
+from kinodex.cli.eval import with_run
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.question import Question
-from index.rows import VideoRow
-from jobs.benchmarks.samples import Sample, Target
-from jobs.benchmarks.select_samples import match_videos
+from kinodex.agent.protocol import Question
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.eval.samples import Sample, Target, match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library

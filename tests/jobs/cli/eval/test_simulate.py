@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.eval.app import app
+from kinodex.cli.eval import app
 from tests.support.command import Kinodex
 from tests.support.libraries import benchmark_files as kit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, write

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.answer_rules import AnswerRules
-from jobs.cli.options.answer_rules import answer_rules
-from jobs.errors import UsageError
+from kinodex.agent.protocol import AnswerRules
+from kinodex.cli.options import answer_rules
+from kinodex.jobs.errors import UsageError
 
 
 def test_options_become_rules_and_contradictions_are_refused() -> None:

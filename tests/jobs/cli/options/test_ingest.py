@@ -9,8 +9,8 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from jobs.cli.options.ingest import spread_ray, with_setting_options
-from jobs.ingest.config import command_options
+from kinodex.cli.options import spread_ray, with_setting_options
+from kinodex.jobs.ingest.config import command_options
 
 
 @pytest.mark.parametrize(

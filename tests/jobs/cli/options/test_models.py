@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.options.models import announce, check_cost
-from jobs.errors import UsageError
-from jobs.model_choice import ModelChoice
+from kinodex.cli.options import announce, check_cost
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice
 from tests.support.command import Kinodex
 from tests.support.servers.chat_server import ChatServer
 

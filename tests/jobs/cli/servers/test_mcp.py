@@ -14,19 +14,12 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
-from tests.support.servers.mcp_client import (
-    SAID,
-    TOOLS,
-    call,
-    check_frames,
-    status_for,
-    texts,
-)
+from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, status_for, texts
 
-COMMAND = [sys.executable, "-c", "from jobs.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 
 
 @pytest.mark.slow

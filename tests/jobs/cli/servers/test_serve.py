@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from jobs.cli.servers.serve import TOKEN_VARIABLE, serve
+from kinodex.cli.serve import TOKEN_VARIABLE, serve
 from tests.support.command import Kinodex, bad
 from tests.support.servers.chat_server import ChatServer, hanging
 
-COMMAND = [sys.executable, "-c", "from jobs.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 TOKEN = "correct-horse-battery-staple"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from ipaddress import ip_address
 
-from jobs.cli.servers.view import view
-from jobs.server_socket import listen
+from kinodex.cli.serve import view
+from kinodex.guards import listen
 from tests.support.command import bad
 from tests.support.libraries.viewer_library import EVIL, held_in
 

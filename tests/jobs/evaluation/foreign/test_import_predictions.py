@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.budget import Ledger
-from jobs.benchmarks.registry import read_benchmark
-from jobs.benchmarks.samples import Sample
-from jobs.evaluation.foreign.import_predictions import ImportRequest, import_predictions, read_option
-from jobs.evaluation.run.run_folder import JUDGED, read_run
-from jobs.evaluation.score.report import EvalReport, Standing, report_run
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.folder import JUDGED, ImportRequest, import_predictions, read_option, read_run
+from kinodex.jobs.eval.report import EvalReport, Standing, report_run
+from kinodex.jobs.eval.samples import Sample
 from tests.support.command import Kinodex, bad
 from tests.support.runs.solved_runs import answer, item, spoken, write_run
 from tests.support.servers.chat_server import ChatServer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.evaluation.foreign.prediction_file import read_predictions
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import read_predictions
 
 LMMS_EVAL = {
     "doc_id": 0,

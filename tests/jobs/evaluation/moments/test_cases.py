@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from index.rows import VideoRow
-from jobs.benchmarks.moments import MomentSample
-from jobs.errors import UsageError
-from jobs.evaluation.moments.cases import make_cases
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.moments import make_cases
+from kinodex.jobs.eval.samples import MomentSample
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.evaluation.moments.gains import moment_gains, video_gains, video_worths
+from kinodex.jobs.eval.moments import moment_gains, video_gains, video_worths
 
 TRUE = (("a", 0.0, 10.0), ("a", 20.0, 30.0), ("b", 5.0, 6.0))
 GRADES = (1.0, 3.0, 2.0)

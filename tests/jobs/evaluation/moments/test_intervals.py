@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from jobs.evaluation.moments.intervals import auroc, best_iou, iou
+from kinodex.jobs.eval.moments import auroc, best_iou, iou
 
 
 def test_iou_by_hand() -> None:

@@ -8,17 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.library import Library
-from jobs.benchmarks.moment_registry import read_moment_benchmark
-from jobs.benchmarks.moments import MomentQuery, MomentSample
-from jobs.errors import UsageError
-from jobs.evaluation.moments.cases import Cases, make_cases
-from jobs.evaluation.moments.pictures import Pictures, open_pictures, query_vector
-from jobs.evaluation.moments.results import Result, ResultFile
-from jobs.evaluation.moments.run import run_cases
-from jobs.evaluation.moments.systems import Bench
-from jobs.model_choice import ModelChoice
-from jobs.open_library import open_environment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
+from kinodex.jobs.eval.moments import (
+    Bench,
+    Cases,
+    Pictures,
+    Result,
+    ResultFile,
+    make_cases,
+    open_pictures,
+    query_vector,
+    run_cases,
+)
+from kinodex.jobs.eval.samples import MomentQuery, MomentSample
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.open import open_environment
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 
 AT = 3

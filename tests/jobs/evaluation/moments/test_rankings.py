@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from jobs.evaluation.moments.rankings import average_precision, ndcg_at, recall_at
+from kinodex.jobs.eval.moments import average_precision, ndcg_at, recall_at
 
 
 def test_by_hand() -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.benchmarks.moments import MomentQuery
-from jobs.evaluation.moments.cases import Case
-from jobs.evaluation.moments.intervals import Found
-from jobs.evaluation.moments.report import by_category, ground_standings, search_standings
-from jobs.evaluation.moments.results import Result
-from jobs.evaluation.score.statistics import estimate
+from kinodex.jobs.eval.moments import Case, Found, Result, by_category, ground_standings, search_standings
+from kinodex.jobs.eval.samples import MomentQuery
+from kinodex.jobs.eval.score import estimate
 
 
 def case(name: str, *relevant: Found, video_id: str | None = None, category: str = "") -> Case:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.evaluation.moments.results import Result, ResultFile
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.moments import Result, ResultFile
 
 SETTINGS = {"library": "films", "most": 10}
 ONE = Result("1", "frames", (("v", 0.0, 1.5),))

@@ -11,18 +11,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agent.errors import AllRejected, ModelUnreachable
-from index.library import Library
-from index.maintenance.remove import remove_videos
-from jobs.annotate.captions import Caption
-from jobs.benchmarks.moments import MomentQuery
-from jobs.errors import UsageError
-from jobs.evaluation.moments.cases import Case, Cases
-from jobs.evaluation.moments.results import Result, ResultFile
-from jobs.evaluation.moments.run import run_cases, run_settings
-from jobs.evaluation.moments.systems import Bench
-from jobs.model_choice import ModelChoice
-from jobs.open_library import open_environment
+from kinodex.agent.errors import AllRejected, ModelUnreachable
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_videos
+from kinodex.jobs.add.captions import Caption
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.moments import Bench, Case, Cases, Result, ResultFile, run_cases, run_settings
+from kinodex.jobs.eval.samples import MomentQuery
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.open import open_environment
 from tests.support.command import Kinodex, bad
 from tests.support.runs.eval_runs import OWN_AGENT
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, in_turn

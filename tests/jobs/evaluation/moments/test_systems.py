@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.benchmarks.moments import MomentQuery
-from jobs.errors import UsageError
-from jobs.evaluation.moments.cases import Case
-from jobs.evaluation.moments.systems import Bench, check_systems, solver
-from jobs.model_choice import ModelChoice
-from jobs.open_library import open_environment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.moments import Bench, Case, check_systems, solver
+from kinodex.jobs.eval.samples import MomentQuery
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.open import open_environment
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from jobs.benchmarks.moments import MomentQuery
-from jobs.benchmarks.samples import MissingVideo, Problem
-from jobs.evaluation.moments.cases import Case, Cases
-from jobs.evaluation.moments.report import Standing
-from jobs.evaluation.moments.results import Result
-from jobs.evaluation.moments.tables import as_json, facts, ground_tables, search_tables
-from jobs.evaluation.report.tables import NOTHING
-from jobs.evaluation.score.statistics import estimate
+from kinodex.jobs.eval.moments import Case, Cases, Result, Standing
+from kinodex.jobs.eval.samples import MissingVideo, MomentQuery, Problem
+from kinodex.jobs.eval.score import estimate
+from kinodex.jobs.eval.tables import NOTHING, as_json, ground_tables, moment_facts, search_tables
 
 HALF = estimate([0.0, 1.0, 0.0, 1.0, 0.0, 1.0], ["a", "b", "c", "a", "b", "c"], 0.0, 1.0)
 
@@ -44,7 +40,7 @@ def test_lines_say_what_was_searched_left_out_and_missing() -> None:
     missing = tuple(MissingVideo(f"lost-{number}", "no such video", 1) for number in range(14))
     cases = Cases((case(None, absent=True), case("v", absent=False)), missing, {"moments not published": 3})
     defects = [Problem(f"line {number}", "no text") for number in range(1, 5)]
-    lines = facts("Own", cases, defects, "results.jsonl")
+    lines = moment_facts("Own", cases, defects, "results.jsonl")
     assert lines[0] == (
         "Own: 2 searches, 1 of what is there and 1 of what is nowhere; 1 of the whole library, 1 of one video"
     )
@@ -62,7 +58,7 @@ def test_lines_say_what_was_searched_left_out_and_missing() -> None:
 
 def test_a_name_that_several_videos_have_is_not_said_to_be_missing() -> None:
     missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1),)
-    lines = facts("Own", Cases((case("v", absent=False),), missing, {}, {"a"}), [], "")
+    lines = moment_facts("Own", Cases((case("v", absent=False),), missing, {}, {"a"}), [], "")
     assert lines[1:] == ["not searched: 2 videos of the library have the name a: x/a.mp4, y/a.mp4"]
 
 
@@ -73,7 +69,7 @@ def test_searches_that_failed_have_a_column_and_a_line_with_the_first_reason() -
     results = [
         Result(name, "agent:eea", (), False, error=error) for name, error in (("1", ""), ("2", "no"), ("3", "x"))
     ]
-    (_, line) = facts("Own", Cases((case("v", absent=False),), (), {}), (), "", results)
+    (_, line) = moment_facts("Own", Cases((case("v", absent=False),), (), {}), (), "", results)
     assert line == (
         "agent:eea failed in 2 searches, which count as wrong (--retry-errors searches again); the first, 2: no"
     )

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from jobs.evaluation.report.html import plots, write_page
-from jobs.evaluation.report.plot_style import DPI, SIMULATED, save_plot
-from jobs.evaluation.score.statistics import Estimate
+from kinodex.jobs.eval.page import plots, write_page
+from kinodex.jobs.eval.plots import DPI, SIMULATED, save_plot
+from kinodex.jobs.eval.score import Estimate
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'

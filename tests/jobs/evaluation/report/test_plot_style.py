@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.evaluation.report.plot_style import COLOURS, THEMED, for_page, save_plot
+from kinodex.jobs.eval.plots import COLOURS, THEMED, for_page, save_plot
 
 
 def test_a_plot_in_a_page_takes_its_colours_from_it(tmp_path):

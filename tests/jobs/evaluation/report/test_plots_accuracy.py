@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.evaluation.report.html import plots
+from kinodex.jobs.eval.page import plots
 from tests.support.runs.reports import ABLATIONS, AGENTS, CONTROLS, sample_report
 
 

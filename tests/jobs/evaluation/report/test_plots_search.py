@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from jobs.evaluation.report.plots_search import (
+from kinodex.jobs.eval.plots import (
     DEEPEST,
     PANELS_ACROSS,
     distance_plot,
@@ -23,7 +23,7 @@ from jobs.evaluation.report.plots_search import (
     frames_plot,
     rounds_plot,
 )
-from jobs.evaluation.score.report import Depth, EvalReport, Standing
+from kinodex.jobs.eval.report import Depth, EvalReport, Standing
 from tests.support.runs.reports import AGENTS, CONTROLS, sample_report
 
 

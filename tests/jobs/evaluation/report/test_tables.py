@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Ledger
-from jobs.benchmarks.samples import MissingVideo, Problem
-from jobs.evaluation.report.tables import Table, fitting
-from jobs.evaluation.run.run_folder import REPORT
-from jobs.evaluation.run.types import Judgement
-from jobs.evaluation.score.report import read_report
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import AnswerRules
+from kinodex.jobs.eval.folder import REPORT
+from kinodex.jobs.eval.report import read_report
+from kinodex.jobs.eval.samples import MissingVideo, Problem
+from kinodex.jobs.eval.systems import Judgement
+from kinodex.jobs.eval.tables import Table, fitting
 from tests.support.command import Kinodex, bad
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import answer, item, said, seen, spoken, write_run

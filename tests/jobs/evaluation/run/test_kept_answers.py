@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from agent.core.answer_rules import AnswerRules
-from agent.core.budget import Budget
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.evaluation.run.make_plan import MAY_DIFFER, check_same
-from jobs.evaluation.run.run_folder import IndexCost, RunPlan
-from jobs.evaluation.run.systems import parse_systems
-from jobs.model_choice import ModelChoice, local_contents
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import AnswerRules
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import IndexCost, RunPlan
+from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
+from kinodex.jobs.eval.systems import parse_systems
+from kinodex.jobs.models import ModelChoice, local_contents
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.text_library import text_video_id
 from tests.support.runs.eval_runs import OWN_AGENT, command

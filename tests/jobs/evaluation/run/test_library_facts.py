@@ -8,10 +8,10 @@ from shutil import copytree
 
 import pytest
 
-from index.library import Library
-from jobs.evaluation.run.library_facts import complete_samples
-from jobs.evaluation.run.run_folder import read_items, read_plan, read_results
-from jobs.evaluation.score.report import report_run
+from kinodex.index.library import Library
+from kinodex.jobs.eval.folder import read_items, read_plan, read_results
+from kinodex.jobs.eval.report import report_run
+from kinodex.jobs.eval.samples import complete_samples
 from tests.support.command import Kinodex
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film

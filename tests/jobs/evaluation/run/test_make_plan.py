@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.answer_rules import AnswerRules
-from index.library import Library
-from jobs.annotate.run import add
-from jobs.annotate.vectors import Vectors
-from jobs.evaluation.run.run_folder import PLAN, read_items, read_plan, read_results, trace_file
+from kinodex.agent.protocol import AnswerRules
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.eval.folder import PLAN, read_items, read_plan, read_results, trace_file
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.text_library import text_library
 from tests.support.models.stage_models import library_of, tiny_film

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.core.budget import Ledger
-from jobs.errors import CostReached
-from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import ANSWERS, read_results
-from jobs.evaluation.run.systems import System
-from jobs.evaluation.run.types import SampleInput, SampleResult, Solve, SolvedSample
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.errors import CostReached
+from kinodex.jobs.eval.folder import ANSWERS, read_results
+from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.systems import SampleInput, SampleResult, Solve, SolvedSample, System
 from tests.support.command import Kinodex, bad
 from tests.support.runs.eval_runs import ALL, ANSWER, at, command
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run
@@ -30,7 +29,7 @@ AGENT = """
 import asyncio
 from dataclasses import replace
 
-from agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.variants.baselines import UNIFORM
 
 class Odd(Exception):
     def __init__(self, one, other):
@@ -85,7 +84,7 @@ def test_one_question_that_fails_takes_no_other_with_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agent.ask_questions.HANG_S", 0.5)
+    monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.5)
     fault, says = FAULTS.get(kind, ("pass", ""))
     hard, says = REPLIES.get(kind, (None, says))
     (tmp_path / "mine.py").write_text(AGENT.format(fault=fault))

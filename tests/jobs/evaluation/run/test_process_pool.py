@@ -17,18 +17,17 @@ from typing import Any
 
 import pytest
 
-from agent.core.budget import Budget
-from agent.errors import ModelUnknown
-from index.embedding.space import load_space
-from index.errors import NotALibrary
-from index.library import Library
-from jobs.carry_towers import carry_towers
-from jobs.evaluation.run.process_pool import _serve, process_solver
-from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.systems import System
-from jobs.evaluation.run.types import RunContext, SampleInput, Solve, SolvedSample
-from jobs.model_choice import ModelChoice
-from jobs.synthetic.known_answers import read_known
+from kinodex.agent.errors import ModelUnknown
+from kinodex.agent.limits import Budget
+from kinodex.index.errors import NotALibrary
+from kinodex.index.library import Library
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.eval.solve import open_solver
+from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System
+from kinodex.jobs.known_answers import read_known
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.towers import carry_towers
+from kinodex.jobs.workers import _serve, process_solver
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer, hanging
@@ -194,8 +193,8 @@ FAULTY = """
 import os
 from dataclasses import replace
 
-from agent.errors import AllRejected
-from agent.variants.baselines.uniform import UNIFORM
+from kinodex.agent.errors import AllRejected
+from kinodex.agent.variants.baselines import UNIFORM
 
 class Odd(AllRejected):
     def __init__(self, one, other):

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agent.core.budget import Budget
-from agent.errors import ModelUnknown
-from jobs.evaluation.run.make_plan import RunRequest, make_plan
-from jobs.evaluation.run.run import RunOptions, run
-from jobs.evaluation.run.run_folder import read_results
-from jobs.evaluation.run.solve import open_solver
-from jobs.evaluation.run.systems import System
-from jobs.evaluation.run.types import RunContext, SampleResult
-from jobs.model_choice import ModelChoice
+from kinodex.agent.errors import ModelUnknown
+from kinodex.agent.limits import Budget
+from kinodex.jobs.eval.folder import read_results
+from kinodex.jobs.eval.plan import RunRequest, make_plan
+from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.solve import open_solver
+from kinodex.jobs.eval.systems import RunContext, SampleResult, System
+from kinodex.jobs.models import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 from tests.support.servers.ray_node import RayCluster, kill, named
@@ -43,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def head(ray_cluster: RayCluster) -> Iterator[int]:
     """The first process of the cluster that this one is connected to."""
-    from jobs.ray_cluster import connected
+    from kinodex.jobs.workers import connected
 
     with connected(ray_cluster.address):
         yield ray_cluster.head
@@ -57,7 +56,7 @@ def server() -> Iterator[ChatServer]:
 
 def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], SampleResult]:
     """The records of a run by contender and question, without times."""
-    from jobs.evaluation.run.ray_pool import ray_solver
+    from kinodex.jobs.workers import ray_solver
 
     setting = RunContext(str(place / "library"), choice, Budget())
     plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from jobs.evaluation.run.run import Tally, show_progress
-from jobs.evaluation.run.run_folder import ANSWERS, read_items, read_plan, read_results, trace_file
-from jobs.evaluation.run.types import SampleResult
+from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.run import Tally, show_progress
+from kinodex.jobs.eval.systems import SampleResult
 from tests.support.command import bad
 from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, command
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing

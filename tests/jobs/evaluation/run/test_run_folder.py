@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.evaluation.run.run_folder import ANSWERS, open_for_append
+from kinodex.jobs.eval.folder import ANSWERS, open_for_append
 from tests.support.command import bad
 from tests.support.runs.eval_runs import ALL, asked, at, command
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent.ask_questions import ask, default_parameters
-from agent.core.budget import Budget
-from agent.core.question import Question
-from agent.requests.tree import ScoreSegments
-from agent.trace.events import Decided, Event, Expanded, Scored
-from agent.variants.eea.fusion import reward_entropy
-from jobs.evaluation.run.solve import SearchRecorder, _one_thread
+from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.tree import ScoreSegments
+from kinodex.agent.trace import Decided, Event, Expanded, Scored
+from kinodex.agent.variants.eea import reward_entropy
+from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))

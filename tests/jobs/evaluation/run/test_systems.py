@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import UnknownAgent
-from jobs.errors import UsageError
-from jobs.evaluation.run.systems import parse_systems
+from kinodex.agent.errors import UnknownAgent
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.systems import parse_systems
 from tests.support.runs.eval_runs import OWN_AGENT
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.budget import Budget
-from jobs.errors import UsageError
-from jobs.evaluation.run.run_folder import read_run
-from jobs.evaluation.run.systems import System
-from jobs.evaluation.run.types import Judgement
-from jobs.evaluation.score.compare import compare_runs
+from kinodex.agent.limits import Budget
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import read_run
+from kinodex.jobs.eval.report import compare_runs
+from kinodex.jobs.eval.systems import Judgement, System
 from tests.support.command import Kinodex
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import answer, item, said, spoken, write_run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.answer import Evidence
-from jobs.evaluation.score.evidence import EvidenceScore, score_evidence
+from kinodex.agent.answer import Evidence
+from kinodex.jobs.eval.score import EvidenceScore, score_evidence
 
 TRUE = [(10.0, 20.0)]
 

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agent.answer import Status
-from agent.core.budget import Budget, Ledger
-from agent.core.question import Question
-from agent.prompts.render import render
-from agent.requests.judge import JudgeAnswer, Verdict
-from jobs.benchmarks.samples import Sample, Scoring, Target
-from jobs.evaluation.run.run_folder import (
+from kinodex.agent.answer import Status
+from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question
+from kinodex.agent.requests.describe import JudgeAnswer, Verdict
+from kinodex.jobs.eval.folder import (
     ANSWERS,
     JUDGED,
     IndexCost,
@@ -30,9 +29,9 @@ from jobs.evaluation.run.run_folder import (
     read_judgements,
     read_plan,
 )
-from jobs.evaluation.run.systems import System
-from jobs.evaluation.run.types import Judgement, SampleResult
-from jobs.evaluation.score.report import report_run
+from kinodex.jobs.eval.report import report_run
+from kinodex.jobs.eval.samples import Sample, Scoring, Target
+from kinodex.jobs.eval.systems import Judgement, SampleResult, System
 from tests.support.command import Kinodex, bad
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.evaluation.score.question_groups import TITLE, score_group
-from jobs.evaluation.score.report import make_report
+from kinodex.jobs.eval.report import make_report
+from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.runs.solved_runs import answer, item, plan_of
 
 

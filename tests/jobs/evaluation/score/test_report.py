@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.budget import Ledger
-from jobs.benchmarks.registry import read_benchmark
-from jobs.errors import UsageError
-from jobs.evaluation.run.types import Judgement, Round
-from jobs.evaluation.score.report import COSTS, Depth, as_json, make_report, read_report
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.report import COSTS, Depth, as_json, make_report, read_report
+from kinodex.jobs.eval.systems import Judgement, Round
 from tests.support.runs.solved_runs import answer, item, means, plan_of, said, seen, spoken
 
 

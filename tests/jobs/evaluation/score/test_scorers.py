@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent.core.budget import Ledger
-from jobs.errors import UsageError
-from jobs.evaluation.run.types import Judgement, Round
-from jobs.evaluation.score.report import make_report
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.report import make_report
+from kinodex.jobs.eval.systems import Judgement, Round
 from tests.support.runs.solved_runs import LIBRARY, answer, item, plan_of, said, seen, spoken
 
 

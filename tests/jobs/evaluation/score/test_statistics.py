@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jobs.evaluation.score.statistics import (
-    LEAST_VIDEOS,
-    clustered_error,
-    difference,
-    estimate,
-    exact_p_value,
-    p_value,
-    spread,
-)
+from kinodex.jobs.eval.score import LEAST_VIDEOS, clustered_error, difference, estimate, exact_p_value, p_value, spread
 
 
 def by_video(values, each: int):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.evaluation.score.support import evidence_suffices, right_without_evidence
+from kinodex.jobs.eval.score import evidence_suffices, right_without_evidence
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 from pycocotools.coco import COCO
 
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.export.annotations.coco import export_coco
-from jobs.export.moments.moment import Moment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.annotations import export_coco
+from kinodex.jobs.export.moments import Moment
 from tests.support.screen_text.lines import Line, add_screen_text
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.export.annotations.fiftyone import export_fiftyone
+from kinodex.jobs.export.annotations import export_fiftyone
 from tests.support.libraries.moments import moments, video
 from tests.support.servers.third_parties.environments import printed, python_with
 

@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from index.library import Library
-from jobs.export.annotations.label_studio import export_label_studio
-from jobs.export.moments.choose import MomentChoice, choose_moments
-from jobs.export.moments.moment import Moment
+from kinodex.index.library import Library
+from kinodex.jobs.export.annotations import export_label_studio
+from kinodex.jobs.export.moments import Moment, MomentChoice, choose_moments
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.third_parties.environments import printed, python_with
 

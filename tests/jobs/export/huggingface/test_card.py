@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from jobs.export.huggingface.card import CardFacts, card_text
+from kinodex.jobs.export.datasets import CardFacts, card_text
 
 FACTS = CardFacts("my: films", "train", "float16", "ViT-B-16/webli", 768, 0.5, 12, 34_567, 1000, 2000)
 

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from index.errors import DamagedRows, LibraryError
-from index.library import Library
-from index.maintenance.remove import remove_videos
-from index.store.filters import equal
-from jobs.errors import UsageError
-from jobs.export.huggingface.dataset import HfSettings, export_hf, plan_files
+from kinodex.index.errors import DamagedRows, LibraryError
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_videos
+from kinodex.index.store.schema import equal
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.datasets import HfSettings, export_hf, plan_files
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.servers.s3_server import environment, s3_server, send
 
@@ -112,7 +112,7 @@ def test_an_export_that_was_cut_off_goes_on_and_shows_nothing_before_its_end(
 @pytest.mark.slow
 def test_a_killed_export_goes_on(library: Path, films_library: Library, tmp_path: Path) -> None:
     folder = tmp_path / "films"
-    command = [sys.executable, "-c", "from jobs.cli.main import main; main()", "export", "hf", str(library)]
+    command = [sys.executable, "-c", "from kinodex.cli.main import main; main()", "export", "hf", str(library)]
     killed = subprocess.Popen([*command, str(folder), "--shard-frames", "1"], stdout=subprocess.DEVNULL)
     while not list(folder.glob(".unfinished/data/*")) and killed.poll() is None:
         time.sleep(0.001)

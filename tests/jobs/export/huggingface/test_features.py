@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from jobs.errors import UsageError
-from jobs.export.huggingface.features import (
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.datasets import (
     PRECISIONS,
     checked_precision,
     columns_read,

@@ -10,13 +10,11 @@ from pathlib import Path
 import av
 import pytest
 
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.export.media.clips import MANIFEST, export_clips
-from jobs.export.media.cut import CutWay
-from jobs.export.media.joined import export_joined
-from jobs.export.moments.moment import Moment
-from pipeline.subtitles import embedded_lines
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.media import MANIFEST, CutWay, export_clips, export_joined
+from kinodex.jobs.export.moments import Moment
+from kinodex.pipeline.subtitles import embedded_lines
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from index.library import Library
-from jobs.export.media.frames import TABLE, export_frames
-from jobs.export.moments.moment import Moment
+from kinodex.index.library import Library
+from kinodex.jobs.export.media import TABLE, export_frames
+from kinodex.jobs.export.moments import Moment
 
 
 @pytest.fixture(scope="module")

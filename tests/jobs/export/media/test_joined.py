@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.export.media.joined import MANIFEST, check_clip_path, export_joined, join_clips, merged_ranges
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.media import MANIFEST, check_clip_path, export_joined, join_clips, merged_ranges
 from tests.jobs.export.media.test_clips import moment, opened, seconds
 
 __all__ = ["opened"]

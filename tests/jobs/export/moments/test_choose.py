@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.export.moments.choose import MomentChoice, choose_moments
-from jobs.export.moments.moment import Moment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import Moment, MomentChoice, choose_moments
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,11 @@ from typing import Any
 
 import pytest
 
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.export.annotations.coco import export_coco
-from jobs.export.annotations.fiftyone import export_fiftyone
-from jobs.export.annotations.label_studio import export_label_studio
-from jobs.export.media.clips import export_clips
-from jobs.export.media.cut import CutWay
-from jobs.export.media.frames import export_frames
-from jobs.export.media.joined import export_joined
-from jobs.export.moments.moment import Moment
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
+from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
+from kinodex.jobs.export.moments import Moment
 
 Export = Callable[[Library, Sequence[Moment], Path], Any]
 

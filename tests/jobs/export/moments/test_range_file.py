@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
-from jobs.errors import UsageError
-from jobs.export.moments.moment import Moment
-from jobs.export.moments.range_file import read_ranges
-from jobs.export.moments.rows import ROWS
-from jobs.export.texts.tables import csv_text, jsonl_text
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import ROWS, Moment, read_ranges
+from kinodex.jobs.export.texts import csv_text, jsonl_text
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from index.library import Library
-from index.rows import SceneRow
-from jobs.export.moments.rows import ROWS
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow
+from kinodex.jobs.export.moments import ROWS
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.scenes.chapters import add_chapters
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import opentimelineio as otio
 import pytest
 
-from jobs.errors import UsageError
-from jobs.export.texts.edl import edl_text, reel_names
-from jobs.export.texts.timecode import FrameRate, frame_rate
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.texts import FrameRate, edl_text, frame_rate, reel_names
 from tests.support.libraries.moments import moments, video
 
 NTSC = 30000 / 1001

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import opentimelineio as otio
 
-from jobs.export.texts.otio import otio_text
-from jobs.export.texts.timecode import FrameRate
+from kinodex.jobs.export.texts import FrameRate, otio_text
 from tests.support.libraries.moments import moments, video
 
 

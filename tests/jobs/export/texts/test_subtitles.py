@@ -7,9 +7,9 @@ import io
 import pytest
 import webvtt
 
-from jobs.export.moments.moment import Moment
-from jobs.export.texts.subtitles import srt_text, vtt_text
-from pipeline.subtitle_formats import parse_cues
+from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.export.texts import srt_text, vtt_text
+from kinodex.pipeline.subtitles import parse_cues
 from tests.support.libraries.moments import moments, video
 
 HOSTILE = "1 < 2 & 3 --> 4\n\n\n  <b>next</b> line\r\n00:00:01.000 --> 00:00:02.000"

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UsageError
-from jobs.export.texts.names import distinct, file_stem, time_stem
-from jobs.export.texts.text_file import write_text
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.texts import distinct, file_stem, time_stem, write_text
 
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from opentimelineio.opentime import RationalTime, to_timecode
 
-from jobs.errors import UsageError
-from jobs.export.texts.timecode import FrameRate, frame_rate
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.texts import FrameRate, frame_rate
 from tests.support.libraries.moments import video
 
 NTSC_30, NTSC_60 = 30000 / 1001, 60000 / 1001

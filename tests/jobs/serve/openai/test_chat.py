@@ -16,9 +16,9 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
-from index.library import Library
-from jobs.model_choice import ModelChoice
-from jobs.serve.openai.chat import names_of
+from kinodex.index.library import Library
+from kinodex.jobs.models import ModelChoice
+from kinodex.web.openai_chat import names_of
 from tests.support.servers.chat_server import Behaviour, ChatServer
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 from tests.support.servers.serve_server import Client, serving

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.serve.openai.chat_request import ChatRequest, check_supported
-from jobs.serve.openai.errors import RequestRefused
+from kinodex.web.openai_chat import ChatRequest, RequestRefused, check_supported
 
 LEAST = {"model": "m", "messages": [{"role": "user", "content": "Who?"}]}
 TAKEN = {

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.core.question import Earlier
-from jobs.serve.openai.chat_request import CHARACTERS, ChatRequest
-from jobs.serve.openai.conversation import EARLIER, Conversation, read_conversation
-from jobs.serve.openai.errors import RequestRefused
+from kinodex.agent.protocol import Earlier
+from kinodex.web.openai_chat import CHARACTERS, EARLIER, ChatRequest, Conversation, RequestRefused, read_conversation
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 

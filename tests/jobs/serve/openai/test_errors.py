@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from agent.errors import BadQuestion, ModelUnreachable
-from index.errors import KinodexError, StorageError, UnknownVideo
-from jobs.serve.openai.errors import RequestRefused, error_body, error_response
-from jobs.serve.questions import MoneySpent, QuestionFault, TooManyQuestions
-from jobs.viewer.api import NotGiven
+from kinodex.agent.errors import BadQuestion, ModelUnreachable
+from kinodex.index.errors import KinodexError, StorageError, UnknownVideo
+from kinodex.web.inputs import NotGiven
+from kinodex.web.openai_chat import RequestRefused, error_body, error_response
+from kinodex.web.questions import MoneySpent, QuestionFault, TooManyQuestions
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.variants.registry import variant_named
-from jobs.serve.openai.errors import RequestRefused, error_body
-from jobs.serve.openai.model_names import chat_models, find_model, library_names
+from kinodex.agent.ask import variant_named
+from kinodex.web.openai_chat import RequestRefused, chat_models, error_body, find_model, library_names
 
 
 def test_libraries_are_named_by_the_last_part_of_their_place() -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from index.library import Library
-from jobs.serve.openai.errors import RequestRefused
-from jobs.serve.openai.pictures import (
+from kinodex.index.library import Library
+from kinodex.web.openai_chat import (
     MOMENTS,
     MOST_PICTURES,
     PICTURES,
     VIDEOS,
     Moment,
     PictureSearch,
+    RequestRefused,
     clock,
     in_words,
     read_picture,

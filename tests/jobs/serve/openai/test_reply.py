@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.answer import Answer, Evidence, Status
-from agent.core.budget import Ledger
-from agent.core.question import Question
-from index.library import Library
-from jobs.serve.openai.reply import Asked, completion, content, usage
-from jobs.serve.running import AskRequest, Running
+from kinodex.agent.answer import Answer, Evidence, Status
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Question
+from kinodex.index.library import Library
+from kinodex.web.openai_chat import Asked, completion, content, usage
+from kinodex.web.questions import AskRequest, Running
 
 
 def asked_of(library: Path, options: tuple[str, ...] = (), *, cite: bool = False) -> Asked:

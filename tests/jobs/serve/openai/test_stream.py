@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.answer import Answer
-from agent.errors import ModelUnreachable
-from jobs.serve.openai.stream import pieces
+from kinodex.agent.answer import Answer
+from kinodex.agent.errors import ModelUnreachable
+from kinodex.web.openai_chat import pieces
 from tests.jobs.serve.openai.test_reply import answer_with, asked_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.serve.openai.written_options import read_options, take_videos
+from kinodex.web.openai_chat import read_options, take_videos
 
 QUESTION = "What colour is the kite?"
 OPTIONS = ("red", "light blue")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from index.library import Library
+from kinodex.index.library import Library
 from tests.support.house.once import made_once
 from tests.support.libraries.play_library import KINDS, write_films
 from tests.support.servers.serve_server import Client, serving
@@ -21,9 +21,9 @@ def play_films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def play_library(play_films: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    from jobs.ingest.config import IngestConfig
-    from jobs.ingest.run import run_ingest
-    from pipeline.sources.discover import list_sources
+    from kinodex.jobs.ingest.config import IngestConfig
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import list_sources
 
     def ingest(place: Path) -> None:
         report = run_ingest(IngestConfig(space="builtin"), list_sources([str(play_films)]), str(place))

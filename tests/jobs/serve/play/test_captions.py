@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from index.rows import TranscriptRow
-from jobs.serve.play.captions import captions_vtt
-from pipeline.subtitle_formats import parse_cues
+from kinodex.index.rows import TranscriptRow
+from kinodex.pipeline.subtitles import parse_cues
+from kinodex.web.play import captions_vtt
 
 
 def line(start_s, end_s, text, speaker=None):

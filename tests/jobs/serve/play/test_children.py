@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.serve.play.children import CannotStream, Children, TooManyStreams
+from kinodex.web.play import CannotStream, Children, TooManyStreams
 from tests.support.libraries.play_library import library_of_file, write_film
 from tests.support.servers.files.play_server import get, listening
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.serve.play.ranges import Part, choose_part
+from kinodex.web.play import Part, choose_part
 
 SIZE, TAG = 1000, '"state"'
 WHOLE = Part(0, SIZE, is_whole=True)

@@ -9,10 +9,10 @@ import shutil
 import av
 import pytest
 
-from index.library import Library
-from jobs.ingest.config import IngestConfig
-from jobs.ingest.run import run_ingest
-from pipeline.sources.discover import list_sources
+from kinodex.index.library import Library
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file
 from tests.support.servers.files.play_server import get, listening
 

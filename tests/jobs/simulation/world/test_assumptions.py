@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import BadSettings
-from jobs.simulation.world.assumptions import Noise, Scenery
+from kinodex.agent.errors import BadSettings
+from kinodex.sketch.simulated_world import Noise, Scenery
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.ask_questions import ask
-from agent.core.question import ScoredSegment, Segment
-from agent.errors import NeedsLanguage
-from agent.requests.answer import AnswerFrames
-from agent.requests.tree import Decide, ScoreSegments
-from agent.variants.vca.agent import VCAParameters
-from agent.variants.videotree.requests import JudgeRelevance
-from jobs.simulation.world.assumptions import Noise, Scenery
-from jobs.simulation.world.model import SimulatedModel
-from jobs.simulation.world.world import SimulatedQuestion, World, make_world
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.protocol import ScoredSegment, Segment
+from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.variants.vca import VCAParameters
+from kinodex.agent.variants.videotree import JudgeRelevance
+from kinodex.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, World, make_world
 
 SOUGHT = SimulatedQuestion("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.retrieval.calibration import SIMILARITY_MIDPOINT
-from jobs.simulation.world.assumptions import Scenery
-from jobs.simulation.world.world import SimulatedQuestion, World, make_world
+from kinodex.agent.matches import SIMILARITY_MIDPOINT
+from kinodex.sketch.simulated_world import Scenery, SimulatedQuestion, World, make_world
 
 SOUGHT = SimulatedQuestion("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
 

@@ -6,10 +6,7 @@ from random import Random
 
 import pytest
 
-from jobs.synthetic.story.acts import Writing, enter, give, leave, pass_by, put, take
-from jobs.synthetic.story.casting import Prop
-from jobs.synthetic.story.film import Line, Setting
-from jobs.synthetic.story.stage import Stage
+from kinodex.sketch.story import Line, Prop, Setting, Stage, Writing, enter, give, leave, pass_by, put, take
 
 CAT, DOG, KEY, BUS = Prop("cat", "red"), Prop("dog", "blue"), Prop("key", "white"), Prop("bus", "green")
 WORDS = Line((0.0, 0.0), "It is for the choir.", "Mara", ("purpose", "", "the choir"))

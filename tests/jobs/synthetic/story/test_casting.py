@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from jobs.synthetic.story import casting
-from jobs.synthetic.story.casting import Pool
-from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
+from kinodex.sketch import story
+from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, TITLE_WORDS
+from kinodex.sketch.story import Pool
 
 
 def test_things_and_words_are_handed_out_once() -> None:
@@ -20,14 +20,14 @@ def test_things_and_words_are_handed_out_once() -> None:
 
 def test_every_part_is_a_thing_of_the_world_that_plays_no_other() -> None:
     landmarks, passers = (
-        {each for place in parts.values() for each in place} for parts in (casting.LANDMARKS, casting.PASSERS)
+        {each for place in parts.values() for each in place} for parts in (story.LANDMARKS, story.PASSERS)
     )
-    parts = [set(casting.ACTORS), set(casting.ITEMS), passers, landmarks]
+    parts = [set(story.ACTORS), set(story.ITEMS), passers, landmarks]
     assert all(part <= set(THING_NAMES) for part in parts)
     assert sum(map(len, parts)) == len(set[str]().union(*parts))
-    assert set(casting.LANDMARKS) == set(casting.PASSERS) == set(PLACE_NAMES)
+    assert set(story.LANDMARKS) == set(story.PASSERS) == set(PLACE_NAMES)
 
 
 def test_words_on_signs_are_on_no_title_card() -> None:
-    assert not set(casting.SIGN_WORDS) & set(TITLE_WORDS)
-    assert not set(casting.CODE_WORDS) & {word.lower() for word in TITLE_WORDS}
+    assert not set(story.SIGN_WORDS) & set(TITLE_WORDS)
+    assert not set(story.CODE_WORDS) & {word.lower() for word in TITLE_WORDS}

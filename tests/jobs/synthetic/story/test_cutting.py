@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.cutting import CLOSEST, in_view, landmark_box, sign_box
-from jobs.synthetic.story.film import View
-from jobs.synthetic.story.stage import ASPECT, position
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.story import ASPECT, CLOSEST, View, in_view, landmark_box, position, sign_box, write_story
 
 
 def test_a_view_holds_all_who_do_something_in_it() -> None:

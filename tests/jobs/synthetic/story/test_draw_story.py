@@ -7,12 +7,22 @@ from pathlib import Path
 import av
 import numpy as np
 
-from jobs.synthetic.story.casting import Prop
-from jobs.synthetic.story.draw_story import draw_frames, draw_setting, render_story, text_box
-from jobs.synthetic.story.film import Setting, StoryFilm, StoryScene, StoryShot, Track, View
-from jobs.synthetic.story.stage import actor_key
-from jobs.synthetic.world.scene import TitleCard
-from jobs.synthetic.world.script import HEIGHT_PX, WIDTH_PX
+from kinodex.sketch.scenes import TitleCard
+from kinodex.sketch.script import HEIGHT_PX, WIDTH_PX
+from kinodex.sketch.story import (
+    Prop,
+    Setting,
+    StoryFilm,
+    StoryScene,
+    StoryShot,
+    Track,
+    View,
+    actor_key,
+    draw_frames,
+    draw_setting,
+    render_story,
+    text_box,
+)
 
 SETTING = Setting("meadow", False, Prop("house", "red"), 0.2, "HOTEL 7", 0.445, 3)
 CAT = Prop("cat", "black")

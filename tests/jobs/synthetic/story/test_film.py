@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.film import StoryFilm, StoryShot, whole_frames
+from kinodex.sketch.story import StoryFilm, StoryShot, whole_frames
 
 SHOTS = (StoryShot(0, 24), StoryShot(24, 36), StoryShot(60, 12))
 

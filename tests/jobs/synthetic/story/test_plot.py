@@ -6,9 +6,7 @@ from random import Random
 
 import pytest
 
-from jobs.synthetic.story.casting import ACTORS, Pool, Prop
-from jobs.synthetic.story.film import Event, Setting
-from jobs.synthetic.story.plot import World, play_scene
+from kinodex.sketch.story import ACTORS, Event, Pool, Prop, Setting, World, play_scene
 
 SETTING = Setting("city", False, Prop("house", "red"), 0.3, None, 0.5, 1)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-from jobs.synthetic.story.script_json import as_json, subtitles, texts_on_screen
-from jobs.synthetic.story.shuffle_shots import shuffle_shots
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.story import as_json, shuffle_shots, subtitles, texts_on_screen, write_story
 
 
 def test_texts_are_listed_while_they_are_in_view() -> None:

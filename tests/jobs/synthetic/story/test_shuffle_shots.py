@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.shuffle_shots import shuffle_shots
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.story import shuffle_shots, write_story
 
 
 def test_all_shots_are_kept_in_an_order_of_their_own() -> None:

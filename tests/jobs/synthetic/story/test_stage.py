@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.casting import Prop
-from jobs.synthetic.story.film import Track
-from jobs.synthetic.story.stage import FEET, HAND, Stage, actor_key, item_key, passer_key, position
+from kinodex.sketch.story import FEET, HAND, Prop, Stage, Track, actor_key, item_key, passer_key, position
 
 CAT, DOG, KEY = Prop("cat", "red"), Prop("dog", "blue"), Prop("key", "white")
 

@@ -5,9 +5,20 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from jobs.synthetic.story.casting import CUES, PURPOSES, Pool, Prop
-from jobs.synthetic.story.film import Line, Setting, StoryScene, StoryShot
-from jobs.synthetic.story.talk import cue_line, free_lines, gift_line, name_line
+from kinodex.sketch.story import (
+    CUES,
+    PURPOSES,
+    Line,
+    Pool,
+    Prop,
+    Setting,
+    StoryScene,
+    StoryShot,
+    cue_line,
+    free_lines,
+    gift_line,
+    name_line,
+)
 
 CAT = Prop("cat", "red")
 NAMES = {CAT: "Mara", Prop("dog", "blue"): "Otto"}

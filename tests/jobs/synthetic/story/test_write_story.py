@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from jobs.synthetic.story.write_story import write_story
-from jobs.synthetic.world.script import FPS
+from kinodex.sketch.script import FPS
+from kinodex.sketch.story import write_story
 
 
 @pytest.mark.parametrize("duration_s", [30, 120, 1800])

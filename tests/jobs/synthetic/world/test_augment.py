@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobs.synthetic.world.augment import photograph
-from jobs.synthetic.world.scene import Group, Scene
+from kinodex.sketch.scenes import Group, Scene
+from kinodex.sketch.train import photograph
 
 SCENE = Scene("sea", groups=(Group("boat", "red", size="large"),))
 

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from jobs.synthetic.world.backgrounds import draw_place
-from jobs.synthetic.world.vocabulary import PLACE_NAMES
+from kinodex.sketch.drawings import draw_place
+from kinodex.sketch.scenes import PLACE_NAMES
 
 
 def drawn(place: str, night: bool = False, seed: int = 0) -> np.ndarray:

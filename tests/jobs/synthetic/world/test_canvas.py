@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.synthetic.world.canvas import COLOUR_RGB, Paint, Pen, paint_of, star_points
+from kinodex.sketch.drawings import COLOUR_RGB, Paint, Pen, paint_of, star_points
 
 RED = (214, 32, 38)
 

@@ -6,11 +6,8 @@ from random import Random
 
 import numpy as np
 
-from jobs.synthetic.world.captions import altered, claim_about, full_claim, plain_wording, wording
-from jobs.synthetic.world.claims import truth
-from jobs.synthetic.world.random_scenes import random_picture
-from jobs.synthetic.world.scene import Group, Scene
-from jobs.synthetic.world.vocabulary import plural, with_article
+from kinodex.sketch.captions import altered, claim_about, full_claim, plain_wording, wording
+from kinodex.sketch.scenes import Group, Scene, plural, random_picture, truth, with_article
 
 
 def test_claims_about_a_scene_are_true_of_it_and_worded() -> None:

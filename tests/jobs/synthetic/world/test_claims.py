@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.synthetic.world.claims import SEVERAL, Claim, GroupClaim, truth
-from jobs.synthetic.world.scene import Group, Scene, TitleCard
+from kinodex.sketch.scenes import SEVERAL, Claim, Group, GroupClaim, Scene, TitleCard, truth
 
 
 def test_truth_of_claims() -> None:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.synthetic.world.questions import FilmQuestion, write_questions
-from jobs.synthetic.world.scene import Group, Scene, TitleCard
-from jobs.synthetic.world.script import Script, Shot, write_script
-from jobs.synthetic.world.vocabulary import COLOUR_NAMES, NUMBERS, PLACES, THING_NAMES, plural, with_article
+from kinodex.sketch.scenes import (
+    COLOUR_NAMES,
+    NUMBERS,
+    PLACES,
+    THING_NAMES,
+    Group,
+    Scene,
+    TitleCard,
+    plural,
+    with_article,
+)
+from kinodex.sketch.script import FilmQuestion, Script, Shot, write_questions, write_script
 
 
 def test_every_kind_of_question_is_asked_in_an_hour() -> None:

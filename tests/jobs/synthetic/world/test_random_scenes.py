@@ -6,9 +6,7 @@ from random import Random
 
 import numpy as np
 
-from jobs.synthetic.world.random_scenes import held_out, random_picture
-from jobs.synthetic.world.scene import Scene
-from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
+from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, Scene, held_out, random_picture
 
 
 def test_held_out_combinations_are_never_in_training_pictures() -> None:

@@ -7,9 +7,18 @@ from pathlib import Path
 import av
 import numpy as np
 
-from jobs.synthetic.world.render import draw_frames, render_film
-from jobs.synthetic.world.scene import Group, Scene, TitleCard
-from jobs.synthetic.world.script import FPS, HEIGHT_PX, WIDTH_PX, Script, Shot, subtitles, write_script
+from kinodex.sketch.scenes import Group, Scene, TitleCard
+from kinodex.sketch.script import (
+    FPS,
+    HEIGHT_PX,
+    WIDTH_PX,
+    Script,
+    Shot,
+    draw_frames,
+    render_film,
+    subtitles,
+    write_script,
+)
 
 
 def test_encoded_times_are_the_scripts(films: Path) -> None:

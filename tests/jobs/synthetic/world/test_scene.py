@@ -7,8 +7,7 @@ from random import Random
 
 import numpy as np
 
-from jobs.synthetic.world.random_scenes import random_scene
-from jobs.synthetic.world.scene import Group, Scene, draw, lay_out
+from kinodex.sketch.scenes import Group, Scene, draw, lay_out, random_scene
 
 
 def test_pictures_follow_from_the_seed() -> None:

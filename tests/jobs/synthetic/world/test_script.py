@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from jobs.synthetic.world.scene import Group, Scene, TitleCard
-from jobs.synthetic.world.script import FPS, Shot, subtitles, write_script
+from kinodex.sketch.scenes import Group, Scene, TitleCard
+from kinodex.sketch.script import FPS, Shot, subtitles, write_script
 
 
 @pytest.mark.parametrize("duration_s", [30, 120, 3600])

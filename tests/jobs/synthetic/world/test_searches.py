@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.benchmarks.moment_datasets.custom import read
-from jobs.synthetic.world.script import Script, write_script
-from jobs.synthetic.world.searches import write_searches
+from kinodex.jobs.eval.readers.moments import read_own
+from kinodex.sketch.script import Script, write_script
+from kinodex.sketch.train import write_searches
 
 
 def films() -> dict[str, Script]:
@@ -42,7 +42,7 @@ def test_ranges_hold_the_shots_that_say_so_and_no_other(tmp_path: Path) -> None:
             assert row["relevant"] == shown
     file = tmp_path / "searches.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in write_searches(scripts, 10, 7)))
-    samples, problems = read(file)
+    samples, problems = read_own(file)
     assert (len(samples), problems) == (10, ())
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobs.synthetic.world.scene import Group, Scene, draw
-from jobs.synthetic.world.sprites import DRAWINGS
-from jobs.synthetic.world.vocabulary import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
+from kinodex.sketch.drawings import DRAWINGS
+from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES, Group, Scene, draw
 
 
 def test_the_vocabulary_is_as_large_as_promised() -> None:

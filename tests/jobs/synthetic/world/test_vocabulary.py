@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.world.vocabulary import (
-    COLOUR_NAMES,
-    COLOURS,
-    PLACE_NAMES,
-    PLACES,
-    THING_NAMES,
-    plural,
-    with_article,
-)
+from kinodex.sketch.scenes import COLOUR_NAMES, COLOURS, PLACE_NAMES, PLACES, THING_NAMES, plural, with_article
 
 
 def test_plurals_and_articles() -> None:

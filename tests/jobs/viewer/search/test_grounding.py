@@ -9,12 +9,12 @@ from urllib.request import urlopen
 
 import pytest
 
-from agent.environment import Environment
-from index.embedding.space import load_space
-from index.errors import QueryError
-from jobs.errors import UsageError
-from jobs.ground.ground import ground
-from jobs.viewer.search.grounding import GroundRequest, grounding_view, read_ground_request
+from kinodex.agent.environment import Environment
+from kinodex.index.errors import QueryError
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ground import ground
+from kinodex.web.search import GroundRequest, grounding_view, read_ground_request
 from tests.support.libraries.viewer_library import SAID, library_of_titles, served
 from tests.support.pages import browser_context, hard_to_use
 

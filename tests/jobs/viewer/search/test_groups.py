@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from index.rows import Hit
-from jobs.viewer.search.groups import MOST_OF_A_VIDEO, best_scores, groups_view, strength
-from jobs.viewer.search.moments import Moment
+from kinodex.index.rows import Hit
+from kinodex.web.search import MOST_OF_A_VIDEO, Moment, best_scores, groups_view, strength
 from tests.support.libraries.viewer_library import library_of_titles
 
 

@@ -8,17 +8,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 import pytest
 
-from jobs.viewer.search.library_search import LibrarySearch
-from jobs.viewer.search.request import SearchRequest
-from tests.support.libraries.viewer_library import (
-    EVIL,
-    SCENE_S,
-    SCENES,
-    hits_of,
-    library_of_films,
-    picture,
-    served,
-)
+from kinodex.web.search import LibrarySearch, SearchRequest
+from tests.support.libraries.viewer_library import EVIL, SCENE_S, SCENES, hits_of, library_of_films, picture, served
 from tests.support.pages import browser_context, hard_to_use, width_px
 
 if TYPE_CHECKING:

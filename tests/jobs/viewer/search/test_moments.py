@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from index.embedding.space import load_space
-from index.errors import QueryError, TimeOutside, UnknownVideo
-from jobs.viewer.search.moments import MIN_GAP_S, find_moments, moments_like, needs_vector, stored_vector
-from jobs.viewer.search.request import KINDS, SearchRequest
+from kinodex.index.errors import QueryError, TimeOutside, UnknownVideo
+from kinodex.index.spaces.space import load_space
+from kinodex.web.search import KINDS, MIN_GAP_S, SearchRequest, find_moments, moments_like, needs_vector, stored_vector
 from tests.support.libraries.viewer_library import SCENE_S
 
 

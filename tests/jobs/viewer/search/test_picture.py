@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jobs.errors import UsageError
-from jobs.viewer.search.picture import MOST_BYTES, read_picture
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.pictures import MOST_BYTES, read_picture
 
 
 def encoded(kind: str, size: tuple[int, int] = (6, 4), **options: object) -> bytes:

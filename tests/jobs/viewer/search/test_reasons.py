@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from index.rows import Hit
-from jobs.viewer.search.moments import Moment
-from jobs.viewer.search.reasons import WIDTH, excerpt, why
+from kinodex.index.rows import Hit
+from kinodex.web.search import WIDTH, Moment, excerpt, why
 
 FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frame")
 LINE = Hit("v", 31.5, 33.0, None, 4.0, "we are at sea", "transcript")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from index.errors import KinodexError
-from jobs.errors import UsageError
-from jobs.viewer.search.request import SearchRequest, numbers, read_request
+from kinodex.index.errors import KinodexError
+from kinodex.jobs.errors import UsageError
+from kinodex.web.search import SearchRequest, numbers, read_request
 
 
 def test_a_search_is_read_with_its_limits():

@@ -9,9 +9,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from index.embedding.load_tower import load_text_tower
-from index.errors import TorchMissing
-from jobs.viewer.search.text_towers import TextTowers
+from kinodex.index.errors import TorchMissing
+from kinodex.index.spaces.load import load_text_tower
+from kinodex.web.search import TextTowers
 from tests.support.libraries.viewer_library import served
 
 LONG_S = 60

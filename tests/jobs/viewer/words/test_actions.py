@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.trace.trace import Record
-from jobs.viewer.words.actions import action_words, quoted
+from kinodex.agent.trace import Record
+from kinodex.web.sentences import action_words, quoted
 
 RANGE = {"start_s": 10.0, "end_s": 75.5}
 NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}

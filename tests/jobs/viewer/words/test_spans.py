@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.viewer.words.spans import clock, joined, span
+from kinodex.web.sentences import clock, joined, span
 
 
 def test_times_have_tenths_and_hours_only_where_they_need_them():

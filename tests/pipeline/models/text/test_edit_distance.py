@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.models.text.edit_distance import edit_distance, similarity
+from kinodex.pipeline.models.screen_text import edit_distance, similarity
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.errors import WrongModel
-from pipeline.models.text.scripts import LANGUAGES, check_languages, keep_scripts, script_of, scripts_of
+from kinodex.pipeline.errors import WrongModel
+from kinodex.pipeline.models.screen_text import LANGUAGES, check_languages, keep_scripts, script_of, scripts_of
 
 LATIN = "abcdefghijklmnopqrstuvwxyz"
 RUSSIAN = "абвгдежзийклмнопрст"

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from pipeline.errors import ModelMissing, WrongModel
-from pipeline.models.text.text_reader import BAND_PX, CARRIED, OVERLAP_PX, bands, find_text_model, load_text_reader
+from kinodex.pipeline.errors import ModelMissing, WrongModel
+from kinodex.pipeline.models.screen_text import BAND_PX, CARRIED, OVERLAP_PX, bands, find_text_model, load_text_reader
 
 pytestmark = pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.models.text.text_reader import Reading
-from pipeline.models.text.text_tracks import join_readings
+from kinodex.pipeline.models.screen_text import Reading, join_readings
 
 LOW = (0.1, 0.8, 0.5, 0.9)
 HIGH = (0.1, 0.1, 0.5, 0.2)

@@ -9,10 +9,9 @@ from http.client import HTTPConnection
 
 from starlette.applications import Starlette
 
-from index.library import Library
-from jobs.serve.play.children import Children
-from jobs.serve.play.routes import play_routes
-from jobs.server_socket import serve_in_thread
+from kinodex.guards import serve_in_thread
+from kinodex.index.library import Library
+from kinodex.web.play import Children, play_routes
 
 
 @contextmanager

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.synthetic.story.casting import Prop
-from jobs.synthetic.story.questions.draft import Facts, options, the
-from jobs.synthetic.story.write_story import write_story
+from kinodex.sketch.story import Prop, write_story
+from kinodex.sketch.story_questions import Facts, options, the
 
 
 def test_everything_in_the_film_is_known_once() -> None:

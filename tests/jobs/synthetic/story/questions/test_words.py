@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from jobs.synthetic.story.film import Line
-from jobs.synthetic.story.questions import words
-from jobs.synthetic.story.questions.draft import Facts
+from kinodex.sketch import story_questions
+from kinodex.sketch.story import Line
+from kinodex.sketch.story_questions import Facts
 from tests.support.stories.made_story import AT_HOUSE, BUSES, CAT, DOG, KEY, event, story
 
 LINES = (
@@ -22,7 +22,11 @@ FACTS = Facts(story((AT_HOUSE, [event("enter", CAT, 3.0), GIFT, BUS]), lines=LIN
 
 
 def test_words_alone() -> None:
-    drafts = [draft for make in (words.plan, words.reason, words.code) for draft in make(FACTS, Random(1))]
+    drafts = [
+        draft
+        for make in (story_questions.plan, story_questions.reason, story_questions.code)
+        for draft in make(FACTS, Random(1))
+    ]
     assert [(draft.text, draft.right, draft.evidence) for draft in drafts] == [
         ("Where does Otto plan to go?", "the coast", ((50.0, 52.0),)),
         ("Why was Otto late?", "a wheel broke", ((60.0, 62.0),)),
@@ -32,7 +36,11 @@ def test_words_alone() -> None:
 
 
 def test_words_and_pictures_of_the_same_time() -> None:
-    drafts = [draft for make in (words.purpose, words.cue, words.who) for draft in make(FACTS, Random(1))]
+    drafts = [
+        draft
+        for make in (story_questions.purpose, story_questions.cue, story_questions.who)
+        for draft in make(FACTS, Random(1))
+    ]
     assert [(draft.text, draft.right, draft.evidence) for draft in drafts] == [
         ("What is the white key for that the blue dog is given, as is said then?", "the choir", (GIFT.moment,)),
         ('What passes by right after somebody says "Any moment now"?', "a green bus", (BUS.moment,)),
@@ -44,4 +52,4 @@ def test_words_and_pictures_of_the_same_time() -> None:
 def test_a_gift_that_is_given_twice_is_not_asked_about() -> None:
     again = event("give", CAT, 80.0, KEY, DOG)
     facts = Facts(story((AT_HOUSE, [GIFT, again]), lines=LINES[:2]))
-    assert list(words.purpose(facts, Random(1))) == []
+    assert list(story_questions.purpose(facts, Random(1))) == []

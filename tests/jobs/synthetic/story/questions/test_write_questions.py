@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs.synthetic.story.casting import PASSERS
-from jobs.synthetic.story.film import StoryFilm
-from jobs.synthetic.story.questions.write_questions import MAKERS, write_questions
-from jobs.synthetic.story.script_json import as_json
-from jobs.synthetic.story.shuffle_shots import shuffle_shots
-from jobs.synthetic.story.write_story import write_story
-from jobs.synthetic.world.vocabulary import NUMBERS
+from kinodex.sketch.scenes import NUMBERS
+from kinodex.sketch.story import PASSERS, StoryFilm, as_json, shuffle_shots, write_story
+from kinodex.sketch.story_questions import MAKERS, write_questions
 from tests.support.stories.story_truth import CHECKS, is_true
 
 SEEDS = range(4)

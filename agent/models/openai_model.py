@@ -1,0 +1,405 @@
+"""A language model behind an OpenAI-compatible endpoint: it answers the requests of agents.
+
+The way of a request: messages (`agent.prompts.render`), the cache (`response_cache`), the endpoint (`endpoint`, with
+`provider_errors`), the completion and the reply in it (`structured_output`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from kinodex.agent.errors import ContextSpent
+from kinodex.agent.limits import held
+from kinodex.agent.models.completion import Completion, parse_reply, repair_messages, reply_schema, tool_parameters
+from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
+from kinodex.agent.models.roles import ResponseCache, Role, cache_key
+from kinodex.agent.prompts import (
+    Message,
+    estimate_tokens,
+    hash_pictures,
+    join_turns,
+    request_message,
+    text_tokens,
+    turn_messages,
+)
+from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
+from kinodex.agent.replies import TITLE as JOINT_NAME
+from kinodex.index.search.text_units import beginning, end
+
+LONG_CHARACTERS = 12_000
+"""Of quoted words: a request with more may not fit, so that the server's list of models is read once."""
+SHORTER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Generic[R]):
+    """A completion with the checked reply in it, or None and one line with the problem."""
+
+    completion: Completion
+    reply: R | None
+    invalid: str | None
+    cached: bool
+
+
+class OpenAIModel:
+    """The model of one role; `async with` closes its connections.
+
+    One `ask` is one completion. A reply that cannot be used is an `Exchange` with `invalid`. A session repeats the
+    request with that as `complaint` and the reply as `bad_reply`, and the model is shown both. `sample` keeps
+    repetitions of a whole run apart in the cache, since equal requests may have different replies. A reply from
+    the cache costs nothing, or with `charge_cached` as much as a new one: for figures that must not depend on
+    earlier runs. An invalid reply is never taken from the cache: a server may have been mended since. `send` takes
+    the place of the HTTP request.
+
+    Raises `KeyMissing` when it is made; `ask` raises `ModelUnreachable`, `ModelRejected`, `ModelUnknown`.
+    """
+
+    has_language = True
+
+    def __init__(
+        self,
+        role: Role,
+        *,
+        cache: ResponseCache | None = None,
+        sample: int = 0,
+        charge_cached: bool = False,
+        send: Send | None = None,
+    ) -> None:
+        self.role = role
+        self._endpoint = Endpoint(role, send)
+        self._cache = cache
+        self._sample = sample
+        self._charge_cached = charge_cached
+
+    @property
+    def name(self) -> str:
+        return self.role.model
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        started = time.perf_counter()
+        sent, received = await self._receive_fitted(request)
+        completion, cached = received.completion, received.cached
+        usage = self._usage(completion, sent)
+        if cached and not self._charge_cached:
+            usage = replace(usage, cost=0.0)
+        seconds = time.perf_counter() - started
+        return Exchange(received.reply, received.invalid, usage, cached, completion.text, seconds)
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def __aenter__(self) -> OpenAIModel:
+        self._endpoint.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _receive_fitted(self, request: Request[R]) -> tuple[Request[R], Received[R]]:
+        """The request as it was sent, with its quotations shortened to the model's context, and what came of it.
+
+        A refusal for length tells how long the context is; then it is sent again, as often as that shortens it.
+        """
+        sent = await self._fit(request)
+        while True:
+            try:
+                return sent, await self._receive(sent, request)
+            except ContextSpent as error:
+                if not self._learn_context(sent, error.limit_tokens):
+                    raise
+                shorter = await self._fit(request)
+                if shorter == sent and not self._fits(sent):
+                    raise
+                sent = shorter
+
+    def _learn_context(self, sent: Request[R], limit_tokens: int | None) -> bool:
+        """Learn from a refusal for length; False if nothing can be learnt that helps."""
+        form, tokens = self._endpoint.form, self._count(sent) + self._endpoint.form.reply_tokens
+        if limit_tokens is not None and limit_tokens < tokens:
+            form.limit_context(limit_tokens)
+            return True
+        # the server counts more than the estimate, or does not say how much it holds
+        form.limit_context(int(SHORTER * min(tokens, form.context_tokens or tokens)))
+        return quoted_characters(sent) > 0
+
+    def _fits(self, request: Request[R]) -> bool:
+        form = self._endpoint.form
+        return form.context_tokens is None or self._count(request) + form.reply_tokens <= form.context_tokens
+
+    async def _fit(self, request: Request[R]) -> Request[R]:
+        long = quoted_characters(request) > LONG_CHARACTERS
+        context_tokens = await self._endpoint.find_context() if long else self._endpoint.form.context_tokens
+        if context_tokens is None:
+            return request
+        return fit_context(request, context_tokens, self._endpoint.form.reply_tokens, self._count)
+
+    def _count(self, request: Request[R]) -> int:
+        return estimate_tokens(self._messages(request))
+
+    async def _receive(self, request: Request[R], whole: Request[R]) -> Received[R]:
+        """Receive a reply, from the cache or the endpoint; it is checked against the `whole` request.
+
+        Valid replies alone are stored, and an invalid one that an earlier version stored is replaced.
+        """
+        temperature = request.temperature if self.role.temperature is None else self.role.temperature
+        reasoning, joint = self.role.reasoning, self.role.joins_schemas
+        wire_request = CompletionRequest(
+            self._messages(request),
+            request.Reply,
+            temperature,
+            request.form,
+            request.tools,
+            reply_schema(request, reasoning=reasoning, joint=joint),
+            request.tool_choice,
+            JOINT_NAME if joint and request.joint() else request.Reply.__name__,
+        )
+        if self._cache is None:
+            return self._read(await self._endpoint.complete(wire_request), whole)
+        key = self._key(wire_request, request.attempt)
+        async with held(self._cache.lock(key)):
+            stored = self._cache.get(key)
+            if stored is not None:
+                known = self._read_stored(stored, whole)
+                if known is not None and known.reply is not None:
+                    return known
+            received = self._read(await self._endpoint.complete(wire_request), whole)
+            if received.reply is not None:
+                self._cache.put(key, asdict(received.completion), instead=stored)
+            return received
+
+    def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
+        return Received(completion, *self._parse(completion, request), cached)
+
+    def _read_stored(self, stored: dict[str, object], request: Request[R]) -> Received[R] | None:
+        """Read a stored completion; None for a row in another shape, which another version wrote: it is asked again."""
+        try:
+            completion = _stored_completion().validate_python(stored)
+        except ValidationError:
+            return None
+        return self._read(completion, request, cached=True)
+
+    def _key(self, wire_request: CompletionRequest, attempt: int) -> str:
+        """Content key of a request.
+
+        The form that the server accepts (the rung, names of parameters) is left out: each process learns it again,
+        and the cache must serve a process that never reached the server.
+        """
+        settings = self.role.model_dump(include={"base_url", "model", "max_tokens", "seed", "extra"})
+        # Of a server's limits those that the user set: they decide how long a reply may be, and if there are sheets.
+        settings |= self.role.model_dump(include={"context_tokens", "images"}, exclude_none=True)
+        messages = hash_pictures(wire_request.messages)
+        content: dict[str, object] = {"messages": messages, "schema": wire_request.reply_schema}
+        content |= {"temperature": wire_request.temperature, "form": wire_request.form}
+        if wire_request.tools:
+            content["tools"] = tool_parameters(wire_request.tools, wire_request.tool_choice)
+        return cache_key({**settings, **content, "attempt": attempt, "sample": self._sample})
+
+    def _parse(self, completion: Completion, request: Request[R]) -> tuple[R | None, str | None]:
+        """The checked reply, or one line with the problem."""
+        if completion.refusal or completion.finish_reason == "content_filter":
+            return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
+        if completion.finish_reason == "length":
+            limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
+            return None, f"cut off after {limits}; a shorter reply is needed"
+        if completion.calls > 1:
+            return None, f"it holds {completion.calls} calls of tools; give one"
+        return parse_reply(completion.text, request)
+
+    def _usage(self, completion: Completion, request: Request[R]) -> Usage:
+        """The tokens that the server counted; else an estimate, by length of texts and size of pictures."""
+        price = self.role.price
+        shown = {"sheets": completion.sheets, "left_out_frames": completion.left_out}
+        if completion.usage_known:
+            counted = completion.input_tokens, completion.output_tokens, completion.cached_tokens
+            return replace(price.usage(*counted), **shown)
+        output = completion.output_tokens or text_tokens(completion.text)
+        guess = price.usage(estimate_tokens(self._messages(request)), output, 0)
+        tokens = guess.input_tokens + guess.output_tokens
+        return Usage(cost=guess.cost, unknown_calls=1, estimated_tokens=tokens, **shown)
+
+    def _messages(self, request: Request[R]) -> list[Message]:
+        role = self.role
+        return wire_messages(request, role.image_side_px, role.reasoning, role.detail, joint=role.joins_schemas)
+
+
+@cache
+def _stored_completion() -> TypeAdapter[Completion]:
+    """Make the reader of stored completions once: that takes 2 ms, where reading one takes 10 µs."""
+    return TypeAdapter(Completion)
+
+
+def wire_messages(
+    request: Request[R], side_px: int, reasoning: bool = True, detail: Detail = "auto", *, joint: bool = False
+) -> list[Message]:
+    """Write a request as chat messages; after a reply that could not be used, also that reply and its problem.
+
+    `side_px` is the role's limit of a frame's longest side, `reasoning` if the model is to write down its reasons,
+    `detail` is for frames where neither they nor the request say it. `joint`: the reply is asked for in the joint
+    schema of the run.
+    """
+    first = replace(request, complaint="", bad_reply="") if request.bad_reply else request
+    limit = None if request.full_size else min(side_px, request.image_side_px or side_px)
+    message = request_message(first, limit, detail, reasoning=reasoning, joint=joint)
+    messages = [message, *turn_messages(request.turns)]
+    if request.bad_reply:
+        messages += repair_messages(request, reasoning, joint)
+    return join_turns(messages)
+
+
+@asynccontextmanager
+async def open_models(
+    roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
+) -> AsyncIterator[dict[str, OpenAIModel]]:
+    """Open a model for each role, as `ask` takes them; close them at the end."""
+    async with AsyncExitStack() as stack:
+        models = {
+            name: OpenAIModel(role, cache=cache, sample=sample, charge_cached=charge_cached)
+            for name, role in roles.items()
+        }
+        for model in models.values():
+            await stack.enter_async_context(model)
+        yield models
+
+
+# Fit a request into a model's context: a stated rule of which of its quoted words are shortened, and how far.
+#
+# What a request says in our words, its question and its frames stay as they are. Of what it quotes from the videos,
+# this is shortened, in this order, each only when nothing is left of the ones before it:
+#
+# 1. titles and summaries of scenes and chapters (`chapters`);
+# 2. captions that fill the gaps of a transcript, and text on screen (`clips.seen`, `clips.written`);
+# 3. the words of clips (`clips.text`);
+# 4. subtitles and text on screen beside frames (`subtitles`);
+# 5. notes, the bank of captions among them (`notes`, `known`);
+# 6. what was found earlier in the conversation (`turns` to the model).
+#
+# Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
+# keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
+# second
+# clip goes. Numbers and times stay, so that a reply cites what it would have cited.
+
+Q = TypeVar("Q", bound=Request[Any])
+"""A class of requests."""
+
+QUOTED = (
+    "chapters.text",
+    "clips.seen",
+    "clips.written",
+    "clips.text",
+    "subtitles.text",
+    "notes.text",
+    "known.text",
+    "turns.text",
+)
+"""Fields of requests and the attribute of their items that is quoted, what is shortened first first."""
+GAP = " … "
+HEAD_SHARE = 2 / 3
+"""The share of a cut text that is its beginning."""
+LATER_SHARE = 1 / 4
+"""The share of the context that is kept for the messages of a conversation after the first one."""
+MOST_PASSES = 32
+
+
+def fit_request(request: Q, tokens: int, count: Callable[[Q], int]) -> Q:
+    """Shorten a request until `count` gives it no more than `tokens`; as far as it goes if it never does."""
+    over, characters_a_token = count(request) - tokens, 1.0
+    for _ in range(MOST_PASSES):
+        if over <= 0:
+            break
+        shorter = shorten_request(request, math.ceil(over * characters_a_token))
+        if shorter == request:
+            break
+        fallen = over - (count(shorter) - tokens)
+        removed = quoted_characters(request) - quoted_characters(shorter)
+        # words that a prompt does not show cost no tokens: larger steps get past them
+        characters_a_token = max(1.0, removed / fallen) if fallen > 0 else 2 * characters_a_token
+        request, over = shorter, over - fallen
+    return request
+
+
+def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Callable[[Q], int]) -> Q:
+    """Shorten a request until it and a reply of `reply_tokens` are no more than a model's `context_tokens`.
+
+    A conversation leaves a quarter of the context to its later messages from the beginning: so its first message
+    stays the same from turn to turn, and with it what a server has cached.
+    """
+    free = 0
+    if any(field.name == "turns" for field in fields(cast(Any, request))):
+        first = cast(Q, replace(cast(Any, request), turns=()))
+        free = max(0, int(LATER_SHARE * context_tokens) - (count(request) - count(first)))
+    return fit_request(request, context_tokens - reply_tokens - free, count)
+
+
+def shorten_request(request: Q, characters: int) -> Q:
+    """Take about so many characters off the quoted words of a request; the same request if it quotes none."""
+    for name in QUOTED:
+        field, _, attribute = name.partition(".")
+        items = getattr(request, field, ())
+        texts = [_quoted(item, attribute) for item in items]
+        shorter = shorten_texts(texts, sum(map(len, texts)) - characters)
+        if shorter != texts:
+            characters -= sum(map(len, texts)) - sum(map(len, shorter))
+            request = _with(request, field, [_requoted(*each, attribute) for each in zip(items, shorter, strict=True)])
+        if characters <= 0:
+            return request
+    clips = getattr(request, "clips", ())
+    return _with(request, "clips", clips[::2]) if len(clips) > 1 else request
+
+
+def quoted_characters(request: Request[Any]) -> int:
+    """The characters of a request that may be shortened."""
+    names = [name.partition(".") for name in QUOTED]
+    return sum(len(_quoted(item, attribute)) for field, _, attribute in names for item in getattr(request, field, ()))
+
+
+def shorten_texts(texts: Sequence[str], characters: int) -> list[str]:
+    """Cut the longest of some texts so that all have about so many characters together; none is cut to nothing."""
+    limit = _limit([len(text) for text in texts], max(0, characters))
+    return [text if len(text) <= limit else _cut(text, limit) for text in texts]
+
+
+def _limit(lengths: Sequence[int], total: int) -> int:
+    """The length at which texts are cut so that they sum up to `total`."""
+    left = total
+    for at, length in enumerate(ordered := sorted(lengths)):
+        share = left // (len(ordered) - at)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning and the end of a text, `limit` characters at most: whole words where spaces part them."""
+    room = limit - len(GAP)
+    if room <= 0:
+        return GAP.strip()
+    head_room = math.ceil(room * HEAD_SHARE)
+    tail = end(text, room - head_room) if room > head_room else ""
+    return f"{beginning(text, head_room)}{GAP}{tail}".strip()
+
+
+def _quoted(item: Any, attribute: str) -> str:
+    """The text of an item that is quoted; what the model said itself is not."""
+    return "" if getattr(item, "speaker", "user") == "assistant" else str(getattr(item, attribute, ""))
+
+
+def _requoted(item: Any, text: str, attribute: str) -> Any:
+    return replace(item, **{attribute: text}) if _quoted(item, attribute) != text else item
+
+
+def _with(request: Q, field: str, items: Sequence[Any]) -> Q:
+    changed: Any = request
+    shorter: Q = replace(changed, **{field: tuple(items)})
+    return shorter

@@ -1,0 +1,713 @@
+"""The built-in model: a few rules that answer typed requests from the library's own frame embeddings.
+
+It turns a question into statements (`statements`) and compares them with the frames that a request shows, in the
+library's space, or with the words of notes (`judge_notes`); in libraries in the built-in space it can also describe
+frames (`describe_frames`). A weak but real baseline: perception is the space's, and the reasoning is a few rules. It
+sees no frame that was not shown to it. A match is measured against the matches of the same statement with the whole
+video (`Environment.deviations`), which any search of the index could see. It refuses what needs language (plans,
+thoughts, tool calls, summaries, guesses), and does not imitate it badly.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, cycle, pairwise, product, takewhile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import NeedsLanguage
+from kinodex.agent.matches import Floats, calibrate
+from kinodex.agent.models import rules_words
+from kinodex.agent.models.rules_words import (
+    COLOURS,
+    HOURS,
+    NUMBERS,
+    PLACES,
+    SMALL,
+    SOON_S,
+    THINGS,
+    TITLES,
+    Sights,
+    Statements,
+    Verdict,
+    cloze_statements,
+    counted,
+    read_moment,
+    title_card,
+    to_reply,
+    words_of,
+)
+from kinodex.agent.models.rules_words import plain as _plain
+from kinodex.agent.protocol import (
+    SCREEN_TEXT,
+    SUBTITLE,
+    Exchange,
+    Note,
+    Question,
+    R,
+    Request,
+    ScoredSegment,
+    Segment,
+    ShownFrame,
+    citation_numbers,
+)
+from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
+from kinodex.agent.requests.describe import DescribeSegment, Verify
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.variants.eea import ScoreAndPropose
+from kinodex.agent.variants.longvideoagent_requests import LocateClips, ReadFrames
+from kinodex.agent.variants.vca import ChooseFrames
+from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
+from kinodex.agent.variants.videoagent2_requests import CaptionFrames
+from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
+from kinodex.agent.variants.videotree import JudgeRelevance
+
+MAX_QUERIES = 5
+MIN_VISIBLE = 2.5
+"""Robust deviations from which on a statement counts as visible in a frame."""
+MIN_ALIKE = 0.5
+"""The share of the best match with a moment from which on a frame beside it shows the same moment."""
+MIN_LEAD = 0.2
+"""The lead over the second-best choice, in deviations, that settles a question."""
+MIN_RELEVANT = 1.0
+"""Below this no frame has to do with the question, and an answer would be invented."""
+
+
+class RuleBasedModel:
+    """A model that answers from the environment's vectors; its replies cost no tokens.
+
+    Raises `NeedsLanguage` for what it cannot answer.
+    """
+
+    name = "builtin"
+    has_language = False
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        started = time.perf_counter()
+        reply = request.Reply.model_validate(_cite_by_number(request, self._reply(request)))
+        if reply.declines and request.declining == "never":
+            reply = request.Reply.model_validate(self._choose_option(request))
+        return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
+
+    def _reply(self, request: Request[Any]) -> dict[str, Any]:
+        match request:
+            case DiscoverQueries(question=question):
+                texts = (*words_of(question), *cloze_statements(question).queries)
+                return {"queries": texts[:MAX_QUERIES] or (question.text,)}
+            case ProposeQueries(question=question, known=known):
+                return {"queries": _new_statements(question, known)}
+            case ScoreAndPropose(question=question, known=known):
+                return {"segments": self._score(request), "queries": _new_statements(question, known)}
+            case ScoreSegments():
+                return {"segments": self._score(request)}
+            case Decide():
+                return self._decide(request)
+            case ChooseFrames():
+                return self._choose(request)
+            case AnswerFrames(question=question, frames=frames, notes=()):
+                return self._answer_frames(question, frames)
+            case AnswerFrames():
+                return self._answer_frames_or_notes(request)
+            case DescribeSegment() | ReadFrames() | CaptionFrames() | OverviewVideo() | SkimRange() | FocusClip():
+                return describe_reply(self.environment, request)
+            case Recall() | Verify():
+                return self._recall(request)
+            case AnswerNotes(question=question, notes=notes):
+                return _answer_notes(question, notes)
+            case ReflectOnAnswer(question=question, notes=notes):
+                verdict = judge(question, notes)
+                return {"confidence": 3 if is_settled(verdict) else 2 if verdict.choice is not None else 1}
+            case FindMissing():
+                return {"frames": _find_missing(request)}
+            case JudgeRelevance(question=question, notes=notes):
+                levels = relevances(question, notes)
+                return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
+            case LocateClips():
+                return {"clips": locate_clip(request)}
+        raise NeedsLanguage(
+            f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
+            "this agent needs a language model; give --model and --base-url"
+        )
+
+    def _choose_option(self, request: Request[Any]) -> dict[str, Any]:
+        """Choose the option that the frames show best though it is not visible, without frames one by chance."""
+        question = getattr(request, "question", None)
+        if not isinstance(question, Question) or not question.options:
+            return {"action": "insufficient_evidence"}
+        at = zlib.crc32(question.text.encode()) % len(question.options)
+        if request.frames:
+            at = int(match_frames(self.environment, cloze_statements(question).options, request.frames).max(0).argmax())
+        return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}
+
+    def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
+        """Score each segment by the best match of a statement with a frame at its borders, a new one if it has one."""
+        queries = cloze_statements(request.question).queries or (request.question.text,)
+        matches = match_frames(self.environment, queries, request.frames)
+        new = {(frame.video_id, frame.time_s) for frame in request.new_frames}
+        scores: list[dict[str, Any]] = []
+        for part in request.segments:
+            beside = [
+                at
+                for at, frame in enumerate(request.frames)
+                if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
+            ]
+            telling = [at for at in beside if (part.video_id, request.frames[at].time_s) in new]
+            pairs = ((at, text) for at in telling or beside for text in range(len(queries)))
+            at, text = max(pairs, key=lambda pair: float(matches[pair]))
+            score = round(100 * float(calibrate(matches[at, text])))
+            explanation = f"{queries[text]!r}, perhaps" if score else ""
+            if (told := round(100 * promise(request.question, request.chapters, part))) > score:
+                score, explanation = told, "its summary speaks of it"
+            scores.append({"segment": part.number, "reasoning": explanation, "score": score})
+        return scores
+
+    def _decide(self, request: Decide) -> dict[str, Any]:
+        verdict = judge_frames(self.environment, request.question, request.frames)
+        open_ones = [each for each in request.candidates if each.explorable]
+        clear = self._recall(request) if request.notes else {}
+        if clear.get("action") == "answer":
+            return clear
+        if frames_settle(verdict) or request.must_answer or not open_ones:
+            return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
+        return {"action": "explore", "segment": self._next_segment(request.question, open_ones, request.frames)}
+
+    def _next_segment(
+        self, question: Question, open_ones: Sequence[ScoredSegment], frames: Sequence[ShownFrame]
+    ) -> int:
+        """The segment with the highest score, or the one beside the moment that the question names."""
+        statements = cloze_statements(question)
+        moment = find_moment(self.environment, statements, frames)
+        if moment is not None:
+            for each in open_ones:
+                border_s = each.segment.start_s if statements.order == "after" else each.segment.end_s
+                if each.segment.video_id == moment.video_id and border_s == moment.time_s and not each.divided:
+                    return each.segment.number
+        # Both sides of an anchor have its score: the longer one has more to show. A part has its parent's frames too.
+        return max(
+            open_ones,
+            key=lambda each: (each.score or 0.0, not each.divided, each.segment.end_s - each.segment.start_s),
+        ).segment.number
+
+    def _choose(self, request: ChooseFrames) -> dict[str, Any]:
+        """Answer if the frames settle the question, else ask for the middles of the longest unseen stretches."""
+        verdict = judge_frames(self.environment, request.question, request.frames)
+        if frames_settle(verdict):
+            return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
+        video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
+        times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
+        gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
+        middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
+        return {"action": "look", "video": video.video_id, "times_s": middles_s}
+
+    def _answer_frames(self, question: Question, frames: Sequence[ShownFrame]) -> dict[str, Any]:
+        return to_reply(question, judge_frames(self.environment, question, frames), [each.time_s for each in frames])
+
+    def _answer_frames_or_notes(self, request: AnswerFrames) -> dict[str, Any]:
+        """Answer what the text on screen, the frames or the notes show clearly; else what the frames show best."""
+        clear = self._recall(request)
+        return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
+
+    def _recall(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any]:
+        """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
+        written = self._joined(request) or screen_reply(request.question, request.notes, len(request.frames))
+        if written is not None:
+            return written
+        verdict = judge_frames(self.environment, request.question, request.frames)
+        if frames_settle(verdict):
+            return to_reply(request.question, verdict, [each.time_s for each in request.frames])
+        verdict = judge(request.question, request.notes)
+        if not is_settled(verdict):
+            return to_reply(request.question, Verdict(), ())
+        reply = to_reply(request.question, verdict, [each.start_s for each in request.notes])
+        return reply | {"evidence": [len(request.frames) + number for number in verdict.evidence]}
+
+    def _joined(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any] | None:
+        """Answer what quoted lines and the frames at their times tell together; None where they tell nothing."""
+        question, frames = request.question, request.frames
+        times_s, videos = [frame.time_s for frame in frames], [frame.video_id for frame in frames]
+        matches = partial(match_frames, self.environment, frames=frames)
+        found = read_moment(question, request.notes, Sights(videos, times_s, times_s, matches, MIN_RELEVANT))
+        if found is None:
+            return None
+        evidence = *(at + 1 for at in found.sights), *(len(frames) + at + 1 for at in found.lines)
+        letter, text = question.lettered[found.choice]
+        return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
+
+
+def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply with evidence by the numbers that frames and notes have in the request, not by their places."""
+    numbers = list(chain(*citation_numbers(request.frames, getattr(request, "notes", ()))))
+    if not reply.get("evidence") or not numbers:
+        return reply
+    return reply | {"evidence": [numbers[place - 1] for place in reply["evidence"]]}
+
+
+def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:
+    written = screen_reply(question, notes)
+    return written or to_reply(question, judge(question, notes), [note.start_s for note in notes])
+
+
+def _new_statements(question: Question, known: Sequence[str]) -> list[str]:
+    """Statements that discovery left out: there are no words for anything else in a frame."""
+    folded = {query.casefold() for query in known}
+    statements = cloze_statements(question)
+    return [text for text in (*statements.queries, *statements.options) if text not in folded][:MAX_QUERIES]
+
+
+def _find_missing(request: FindMissing) -> list[dict[str, Any]]:
+    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
+    statements = cloze_statements(request.question)
+    texts = statements.queries or (request.question.text,)
+    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
+    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
+    then = find_moments(statements.moment, request.notes) if statements.moment else []
+    beside = [
+        segment
+        for segment in segments
+        for note in then
+        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
+        and note.video_id == segment.video_id
+    ]
+    if beside:
+        texts = statements.options or texts
+        segments = beside[:1] * len(texts)
+    return [
+        {"segment": segment.number, "description": text}
+        for segment, text in zip(segments[: request.most], cycle(texts), strict=False)
+    ]
+
+
+def judge_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Verdict:
+    """Choose what the frames show best; without choices, check that they show the subject."""
+    statements = cloze_statements(question)
+    considered = _frames_in_question(environment, statements, frames)
+    texts = statements.options or tuple(text for text in (statements.subject,) if text)
+    if not considered or not texts or is_talk(question):
+        return Verdict()
+    found = match_frames(environment, texts, [frames[at] for at in considered])
+    scores = found.max(axis=0)
+    ordered = statements.order in ("first", "last") and statements.moment is None
+    if ordered:
+        scores = _earliest(found, [frames[at].time_s for at in considered], last=statements.order == "last")
+    best = int(np.argmax(scores))
+    lead = float(scores[best] - np.delete(scores, best).max(initial=0.0))
+    if ordered and found.max(axis=0).min() < MIN_VISIBLE:
+        lead = 0.0  # a choice that was not found yet may come before
+    shown = found[:, best] >= found[:, best].max() - MIN_LEAD
+    evidence = tuple(at + 1 for at, visible in zip(considered, shown, strict=True) if visible)
+    score = float(found[:, best].max())
+    return Verdict(best if score >= MIN_RELEVANT else None, score, lead, evidence)
+
+
+def frames_settle(verdict: Verdict) -> bool:
+    """True if the frames show one choice clearly."""
+    return verdict.score >= MIN_VISIBLE and verdict.lead >= MIN_LEAD
+
+
+def find_moment(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> ShownFrame | None:
+    """Find the frame that shows the moment from which a question measures time, if one does.
+
+    Of several in a row it is the one next to what the question asks about: the last for what comes after the moment,
+    the first for what comes before. The others show the moment too, and no answer.
+    """
+    if not statements.moment or not frames:
+        return None
+    found = match_frames(environment, [statements.moment], frames)[:, 0]
+    best = int(np.argmax(found))
+    if found[best] < MIN_VISIBLE:
+        return None
+    alike = max(MIN_VISIBLE, MIN_ALIKE * found[best])
+    of_video = [at for at, frame in enumerate(frames) if frame.video_id == frames[best].video_id]
+    in_order = sorted(of_video, key=lambda at: frames[at].time_s, reverse=statements.order == "before")
+    row = takewhile(
+        lambda at: found[at] >= alike and abs(frames[at].time_s - frames[best].time_s) <= SOON_S,
+        in_order[in_order.index(best) :],
+    )
+    return frames[[*row][-1]]
+
+
+def match_frames(environment: Environment, texts: Sequence[str], frames: Sequence[ShownFrame]) -> Floats:
+    """Match each frame [n] with each text [t], in deviations on one scale: [n, t]."""
+    found = np.zeros((len(frames), len(texts)))
+    for video_id in {frame.video_id for frame in frames}:
+        here = [at for at, frame in enumerate(frames) if frame.video_id == video_id]
+        stored = environment.vectors(video_id).frame_no
+        rows = np.searchsorted(stored, [frames[at].frame_no for at in here])
+        found[here] = environment.deviations(texts, video_id)[rows]
+    return found
+
+
+def _frames_in_question(environment: Environment, statements: Statements, frames: Sequence[ShownFrame]) -> list[int]:
+    """Indices of frames that can hold the answer: all, or those soon after or before the moment in the question."""
+    if statements.moment is None:
+        return list(range(len(frames)))
+    then = find_moment(environment, statements, frames)
+    if then is None:
+        return []
+    low, high = (0.0, SOON_S) if statements.order == "after" else (-SOON_S, 0.0)
+    return [
+        at
+        for at, frame in enumerate(frames)
+        if frame.video_id == then.video_id and low <= frame.time_s - then.time_s <= high and frame is not then
+    ]
+
+
+def _earliest(found: Floats, times_s: Sequence[float], *, last: bool) -> Floats:
+    """Scores that put the choice seen first (or last) on top: each place in that order leads by twice `MIN_LEAD`."""
+    best = found.argmax(axis=0)
+    when = [times_s[at] if found[at, choice] >= MIN_VISIBLE else np.inf for choice, at in enumerate(best)]
+    order = np.argsort([-time_s if last and np.isfinite(time_s) else time_s for time_s in when], kind="stable")
+    scores = np.empty(len(order))
+    # A single `MIN_LEAD` would fall short of it by rounding.
+    scores[order] = 2 * MIN_LEAD * np.arange(len(order), 0, -1)
+    return scores
+
+
+# Descriptions of frames: the phrases of the sketch world that are nearest to their stored vectors.
+#
+# Only for libraries in the built-in space, whose words these are. A frame is a title card, or a place at an hour with
+# up to two groups of things; each step keeps what the steps before it found. The confidence of a phrase is its share
+# among the phrases that it was compared with: a softmax of their cosines.
+
+SPACE = "builtin"
+SHARPNESS = 60.0
+"""Cosines are multiplied by this before a softmax."""
+COUNTED_GROUPS = 8
+"""The number of best groups that are counted."""
+SECOND_GROUPS = 40
+"""The number of best groups that are tried beside the first."""
+LEAST_GAIN = 0.02
+"""The least gain of the cosine for a second group to be named."""
+
+Vector = NDArray[np.float32]
+DescribeRequest = DescribeSegment | ReadFrames | CaptionFrames | OverviewVideo | SkimRange | FocusClip
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Some words and their confidence, from 0 to 1."""
+
+    text: str
+    confidence: float
+
+
+def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
+    """Describe frames in order, each description once; the least confidence of all counts."""
+    phrases = {phrase.text: phrase for phrase in (join(clauses(environment, frame)) for frame in frames)}
+    return Phrase("; then ".join(phrases), min(phrase.confidence for phrase in phrases.values()))
+
+
+def join(parts: Sequence[Phrase]) -> Phrase:
+    """Join several phrases about the same frame."""
+    return Phrase(" ".join(part.text for part in parts), math.prod(part.confidence for part in parts))
+
+
+def clauses(environment: Environment, frame: ShownFrame) -> list[Phrase]:
+    """Describe one frame: a title card; or the things in it, and where and when.
+
+    Raises `NeedsLanguage` for a library in another space.
+    """
+    space = environment.source.space.name
+    if space != SPACE:
+        raise NeedsLanguage(
+            f"the built-in model has words only for libraries in the built-in space, and this one is in {space}; "
+            "give --model and --base-url"
+        )
+    memory = environment.source.in_memory(frame.video_id)
+    vector = memory.units[int(np.searchsorted(memory.stored.frame_no, frame.frame_no))]
+    scenes = list(product(PLACES, HOURS))
+    cards = [title_card(word) for word in TITLES]
+    cosines = _cosines(environment, vector, [f"a scene {place} {hour}" for place, hour in scenes] + cards)
+    best = int(np.argmax(cosines))
+    if best >= len(scenes):
+        return [Phrase(cards[best - len(scenes)], _share(cosines))]
+    place, hour = scenes[best]
+    return [_describe_things(environment, vector, place), Phrase(f"{place} {hour}", _share(cosines))]
+
+
+def _describe_things(environment: Environment, vector: Vector, place: str) -> Phrase:
+    """Name the nearest group of things at a place, or nothing, and a second group if it raises the cosine."""
+    kinds = list(product(COLOURS, THINGS))
+    single = _cosines(environment, vector, [f"{counted(1, *each)} {place}" for each in kinds])
+    nearest = [kinds[at] for at in np.argsort(-single)]
+    groups = [counted(number, *each) for each in nearest[:COUNTED_GROUPS] for number in range(1, len(NUMBERS) + 1)]
+    cosines = _cosines(environment, vector, [f"{each} {place}" for each in (*groups, "nothing")])
+    best = int(np.argmax(cosines))
+    if best == len(groups):
+        return Phrase("nothing", _share(cosines))
+    first = nearest[best // len(NUMBERS)]
+    others = [each for each in nearest[:SECOND_GROUPS] if each != first]
+    both = _cosines(environment, vector, [f"{groups[best]} and {counted(1, *each)} {place}" for each in others])
+    second = others[int(np.argmax(both))]
+    pairs = [f"{groups[best]} and {counted(number, *second)}" for number in range(1, len(NUMBERS) + 1)]
+    joint = _cosines(environment, vector, [f"{each} {place}" for each in pairs])
+    if joint.max() - cosines[best] < LEAST_GAIN:
+        return Phrase(groups[best], _share(cosines))
+    return Phrase(pairs[int(np.argmax(joint))], _share(cosines) * _share(both) * _share(joint))
+
+
+def _cosines(environment: Environment, vector: Vector, texts: Sequence[str]) -> Vector:
+    cosines: Vector = environment.source.embed_texts(texts) @ vector
+    return cosines
+
+
+def _share(cosines: Vector) -> float:
+    """The share of the best in a softmax."""
+    return float(1 / np.exp(SHARPNESS * (cosines - cosines.max())).sum())
+
+
+def describe_reply(environment: Environment, request: DescribeRequest) -> dict[str, Any]:
+    """Answer a request to describe frames, as JSON values; raises `NeedsLanguage` where there are no words."""
+    match request:
+        case DescribeSegment():
+            whole = describe(environment, request.frames)
+            return {"caption": whole.text, "confidence": 100 * whole.confidence}
+        case ReadFrames():
+            return {"observation": describe(environment, request.frames).text}
+        case CaptionFrames():
+            return {"captions": _captions(environment, request)}
+    texts = [join(clauses(environment, frame)).text for frame in request.frames]
+    if isinstance(request, OverviewVideo):
+        return {"frames": [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]}
+    relevant = {at: text for at, text in enumerate(texts, 1) if is_relevant(request.query, text)}
+    if isinstance(request, SkimRange):
+        frames = [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]
+        return {"frames": [each | {"relevant": relevant.get(at)} for at, each in enumerate(frames, 1)]}
+    answer = "; then ".join(dict.fromkeys(relevant.values()))
+    return {"found": bool(relevant), "answer": answer, "frames": list(relevant)}
+
+
+def _captions(environment: Environment, request: CaptionFrames) -> list[dict[str, Any]]:
+    if request.box is not None:
+        raise NeedsLanguage(
+            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
+        )
+    return [
+        {"frame": at, "clauses": [_clause(part, request.confidence) for part in clauses(environment, frame)]}
+        for at, frame in enumerate(request.frames, 1)
+    ]
+
+
+def _clause(part: Phrase, with_confidence: bool) -> dict[str, Any]:
+    return {"text": part.text, "confidence": part.confidence if with_confidence else None}
+
+
+# Verdicts on notes: the statement behind a question that shares most words with one of them.
+#
+# Words only, no meaning: "a red kite in the desert" is found in a note that holds red, kite and desert. A note bears
+# on a question if it holds most of the words that the question itself asks about. Where that leads nowhere and the
+# notes
+# are in general English, options are compared by word overlap (`word_overlap`).
+
+MIN_BEARING = 0.75
+"""The share of the question's own words that a note must hold to bear on it."""
+MIN_STATED = 0.9
+"""The share of a statement's words, weighted by the note's confidence, from which on it counts as stated."""
+MIN_PARTIAL = 0.5
+"""The share of a statement's words that makes a note worth following up; an answer needs more."""
+
+
+def judge(question: Question, notes: Sequence[Note]) -> Verdict:
+    """Choose what the notes state more than half of; without choices, check that one speaks of the subject.
+
+    Of two that are stated equally, none is chosen. Failing that, in general English, the one with most words in the
+    notes.
+    """
+    if is_talk(question):
+        return Verdict()
+    verdict = _judge_statements(question, notes)
+    if verdict.choice is None and rules_words.is_general(notes):
+        return rules_words.judge(question, notes)
+    return verdict
+
+
+def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
+    statements = cloze_statements(question)
+    bearing = _bearing(statements, notes)
+    texts = statements.options or tuple(text for text in (statements.subject,) if text)
+    if not bearing or not texts:
+        return Verdict()
+    shares = [[_weighted_share(text, notes[at]) for at in bearing] for text in texts]
+    if statements.order in ("first", "last") and statements.moment is None:
+        return _earliest_note(shares, [notes[at].start_s for at in bearing], bearing, last=statements.order == "last")
+    best_of = [max(each) for each in shares]
+    best = max(range(len(texts)), key=lambda choice: best_of[choice])
+    lead = best_of[best] - max((each for choice, each in enumerate(best_of) if choice != best), default=0.0)
+    evidence = tuple(at + 1 for at, share in zip(bearing, shares[best], strict=True) if share == best_of[best])
+    partly_stated = any(_share_of_words(texts[best], notes[number - 1]) > MIN_PARTIAL for number in evidence)
+    return Verdict(best if partly_stated and lead > 0 else None, best_of[best], lead, evidence)
+
+
+def is_settled(verdict: Verdict) -> bool:
+    """True if a note states one choice outright."""
+    return verdict.choice is not None and verdict.score >= MIN_STATED
+
+
+def is_relevant(query: str, text: str) -> bool:
+    """True if a text holds enough words of a query to be worth following up."""
+    queries = cloze_statements(Question(query)).queries or (query,)
+    return any(_word_share(each, text) >= MIN_PARTIAL for each in queries)
+
+
+def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
+    """Rate notes: 3 for one that states all of some statement behind the question, 2 for a part of one, else 1."""
+    if rules_words.is_general(notes):
+        return rules_words.relevances(question, notes)
+    queries = cloze_statements(question).queries
+    shares = [max((_share_of_words(text, note) for text in queries), default=0.0) for note in notes]
+    return [3 if best >= MIN_STATED else 2 if best >= MIN_PARTIAL else 1 for best in shares]
+
+
+def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
+    """Find the notes that state outright the moment from which a question measures time."""
+    return [note for note in notes if _share_of_words(text, note) >= MIN_STATED]
+
+
+def locate_clip(request: LocateClips) -> list[int]:
+    """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
+    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
+    left = [clip for clip in request.clips if clip.number not in request.visited]
+    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
+    shares = [(max((_word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
+    best, number = max(shares, default=(0.0, 0))
+    return [-number] if best >= MIN_BEARING else []
+
+
+def _bearing(statements: Statements, notes: Sequence[Note]) -> list[int]:
+    """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
+    if statements.moment is None:
+        return [at for at, note in enumerate(notes) if _share_of_words(statements.subject, note) >= MIN_BEARING]
+    then = find_moments(statements.moment, notes)
+    return [at for at, note in enumerate(notes) if any(_soon(statements, each, note) for each in then)]
+
+
+def _soon(statements: Statements, moment: Note, note: Note) -> bool:
+    passed_s = note.start_s - moment.start_s if statements.order == "after" else moment.start_s - note.start_s
+    return note.video_id == moment.video_id and 0 < passed_s <= SOON_S
+
+
+def _earliest_note(
+    shares: Sequence[Sequence[float]], times_s: Sequence[float], bearing: Sequence[int], *, last: bool
+) -> Verdict:
+    """Choose what a note states outright before (or after) any other choice; settled only if all are stated."""
+    sign = -1.0 if last else 1.0
+    found = [
+        (sign * times_s[at], choice, at)
+        for choice, each in enumerate(shares)
+        for at, share in enumerate(each)
+        if share >= MIN_STATED
+    ]
+    if not found:
+        return Verdict()
+    _, best, at = min(found)
+    all_stated = len({choice for _, choice, _ in found}) == len(shares)
+    return Verdict(best, shares[best][at] if all_stated else MIN_PARTIAL, 1.0, (bearing[at] + 1,))
+
+
+def _weighted_share(text: str, note: Note) -> float:
+    return _share_of_words(text, note) * (1.0 if note.confidence is None else note.confidence)
+
+
+def _share_of_words(text: str, note: Note) -> float:
+    return _word_share(text, note.text)
+
+
+def _word_share(text: str, note_text: str) -> float:
+    """The share of a text's words that a note holds; 1 for a text without words."""
+    words = _words(text)
+    return len(words & _words(note_text)) / len(words) if words else 1.0
+
+
+def _words(text: str) -> set[str]:
+    return {_singular(word) for word in re.findall(r"[\w-]+", text.casefold())} - SMALL
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+# Scenes and chapters that a prompt lists, by their words: which of them a question speaks of more than of others.
+
+MOST_OF_IT = 0.5
+
+
+def promise(question: Question, chapters: Sequence[Note], part: Segment) -> float:
+    """The promise, from 0 to 1, of the chapter that a part of a video lies in, by the words of its title and summary.
+
+    The share of the question's words that it holds, rare words counting more, less the least share of any chapter:
+    where all speak alike of the question none of them promises anything. A part of less than `MOST_OF_IT` of its
+    chapter has no promise: there frames say more than a summary of all.
+    """
+    shares = rules_words.shares(question, chapters)
+    inside = [max(0.0, min(each.end_s, part.end_s) - max(each.start_s, part.start_s)) for each in chapters]
+    inside = [s if each.video_id == part.video_id else 0.0 for s, each in zip(inside, chapters, strict=True)]
+    at = max(range(len(chapters)), key=lambda number: inside[number], default=None)
+    if at is None or inside[at] < MOST_OF_IT * (chapters[at].end_s - chapters[at].start_s):
+        return 0.0
+    return shares[at] - min(shares)
+
+
+# Answers from quoted lines: of text on screen and of speech, the one option that stands there word by word.
+#
+# Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody, or what a
+# code word is for, that the line names too. Other questions are not answered so: a thing that is spoken or written of
+# need not be seen.
+
+ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
+NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")
+CODE = re.compile(r"\bcode word for (.+?)\?$")
+TALK = re.compile(r"\bcode word\b|\bplans? to go\b|\bwhy was [A-Z]\w+ late\b", re.I)
+"""Questions of what is only spoken of: no picture shows a plan, a reason or a password."""
+SPOKEN = re.compile(r"\b(?:said|somebody says|says that|spoken|speaks?|code word)\b", re.I)
+
+
+def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
+    """The option that stands on screen, if one alone does and the question asks for text.
+
+    Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
+    """
+    subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
+    if names := {_plain(name) for name in subjects}:
+        named = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
+        said = [(at, text) for at, text in named if any(f" {name} " in f" {text} " for name in names)]
+        return _only(question.options, said) if question.options else Verdict()
+    if not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
+        return Verdict()
+    shown = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SCREEN_TEXT]
+    return _only(question.options or tuple(dict.fromkeys(text for _, text in shown)), shown)
+
+
+def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
+    """The one option that stands in some of the lines, with the numbers of those."""
+    wanted = [_plain(option) for option in options]
+    found = {which: [at for at, text in shown if f" {each} " in f" {text} "] for which, each in enumerate(wanted)}
+    held = [which for which, places in found.items() if places]
+    return Verdict(held[0], 1.0, 1.0, tuple(found[held[0]])) if len(held) == 1 else Verdict()
+
+
+def is_talk(question: Question) -> bool:
+    """True if a question asks for what only words tell, whatever its options look like in pictures."""
+    return bool(question.options and TALK.search(question.text))
+
+
+def screen_reply(question: Question, notes: Sequence[Note], frames: int = 0) -> dict[str, Any] | None:
+    """An answer as JSON values from text on screen; its evidence counts on from so many frames. None without one."""
+    verdict = read_screen(question, notes)
+    if verdict.choice is None:
+        return None
+    letter = question.lettered[verdict.choice][0] if question.options else None
+    text = question.options[verdict.choice] if question.options else notes[verdict.evidence[0] - 1].text
+    evidence = tuple(frames + at for at in verdict.evidence)
+    return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}

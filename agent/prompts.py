@@ -1,0 +1,552 @@
+"""Prompts: the templates of requests, and the chat messages with the rendered text and its frames.
+
+May import `agent.core`. A prompt is part of the key of cached replies: its text changes only on purpose.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import math
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from kinodex.agent.protocol import (
+    VIDEO_ID_LENGTH,
+    Detail,
+    R,
+    Request,
+    ScoredSegment,
+    Segment,
+    ShownFrame,
+    Turn,
+    Video,
+    citation_numbers,
+    listed_candidates,
+)
+from kinodex.agent.replies import NAMED, REASONING, Joint, Schema, in_order
+from kinodex.index.search.text_units import beginning
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+# Prompts of requests: the text, rendered from a template of agent/prompts/templates, and the chat messages with it.
+#
+# Frames stand as JPEG data URLs, each after its label, where the template includes `_frames.jinja`; else after the
+# text.
+# Conversations are laid out for the prefix caches of servers: a template begins with what no request of a run changes,
+# then come the frames in the order of their arrival, then what varies.
+
+Part = dict[str, object]
+Message = dict[str, object]
+
+FOLDER = Path(__file__).parent / "templates"
+JPEG_QUALITY = 85
+LOW_SIDE_PX = 512
+"""The longer side of a picture at low detail, in which OpenAI reads one for 85 tokens; at 336 rules lost answers."""
+_PICTURES = f"\0{secrets.token_hex(8)}\0"
+"""The place of the frames in a rendered template; no text of a question can hold it, since it is of this process."""
+
+
+def render(request: Request[R], *, reasoning: bool = True) -> str:
+    """Render the prompt of a request as one text, with the labels of the frames in the place of their pictures.
+
+    Without `reasoning` the model is not asked to write down its reasons.
+    """
+    before, after = _texts_around_frames(request, reasoning)
+    labels = "\n".join(f"[{label}]" for label in _labels(request))
+    return "\n\n".join(part for part in (before, labels, after) if part)
+
+
+def request_message(
+    request: Request[R], side_px: int | None, detail: Detail = "auto", *, reasoning: bool = True, joint: bool = False
+) -> Message:
+    """The first message of a request: the text before the frames, each frame after its label, and the text after.
+
+    Plain text if there are no frames. Frames are scaled down to `side_px`, unless None. `joint`: the reply is asked
+    for in the joint schema of its run, where it has one (`kinodex.agent.replies`).
+    """
+    detail = detail if request.detail == "auto" else request.detail
+    before, after = _texts_around_frames(request, reasoning, joint)
+    if not request.frames:
+        return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
+    parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail)]
+    return {"role": "user", "content": [*parts, _text_part(after)] if after else parts}
+
+
+def _texts_around_frames(request: Request[R], reasoning: bool, joint: bool = False) -> tuple[str, str]:
+    """The text before the frames and the one after them, which is empty if the template does not say their place."""
+    text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning, joint=joint)
+    before, _, after = text.partition(_PICTURES)
+    return before.strip(), after.strip()
+
+
+def _labels(request: Request[R]) -> list[str]:
+    """The labels of a request's frames; they name the video if the request is about several, whichever is shown."""
+    return frame_labels(request.frames, getattr(request, "videos", ()))
+
+
+@cache
+def _template(name_or_text: str) -> Template:
+    """Load a template of the folder by its name, or one given as text, which may include those of the folder."""
+    if "\n" in name_or_text:
+        return _templates().from_string(name_or_text)
+    return _templates().get_template(f"{name_or_text}.jinja")
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["one_line"] = lambda text: " ".join(text.split())
+    templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
+    templates.globals["reply_line"] = reply_line
+    templates.globals["clock_range"] = beside_range
+    for function in (candidate_lines, history_lines, newness, parent_score, segment_line):
+        templates.globals[function.__name__] = function
+    templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
+    templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
+    return templates
+
+
+def user_message(text: str, frames: Sequence[ShownFrame], side_px: int | None, detail: Detail = "auto") -> Message:
+    """One user message; plain text if there are no frames. Frames are scaled down to `side_px`, unless None.
+
+    `detail` is for frames that have none of their own; "auto" is left off the wire.
+    """
+    if not frames:
+        return {"role": "user", "content": text}
+    return {"role": "user", "content": [_text_part(text), *_frame_parts(frame_labels(frames), frames, side_px, detail)]}
+
+
+def _text_part(text: str) -> Part:
+    return {"type": "text", "text": text}
+
+
+def _frame_parts(
+    labels: Sequence[str], frames: Sequence[ShownFrame], side_px: int | None, detail: Detail
+) -> list[Part]:
+    parts: list[Part] = []
+    for label, frame in zip(labels, frames, strict=True):
+        level = detail if frame.detail == "auto" else frame.detail
+        limit = LOW_SIDE_PX if level == "low" and (side_px is None or side_px > LOW_SIDE_PX) else side_px
+        picture = {"url": data_url(scaled_jpeg(frame, limit))} | ({} if level == "auto" else {"detail": level})
+        parts += [_text_part(label), {"type": "image_url", "image_url": picture}]
+    return parts
+
+
+def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> list[str]:
+    """The text before each frame: its number (as evidence cites it), its time and, of several videos, its video.
+
+    `videos` are those that a request is about: a label then stays the same whichever frames stand beside it.
+    """
+    numbers, _ = citation_numbers(frames)
+    labels = [
+        f"frame {number} at {frame.time_s:.2f} s{beside(frame.time_s)}"
+        for number, frame in zip(numbers, frames, strict=True)
+    ]
+    if len({each.video_id for each in videos} | {each.video_id for each in frames}) <= 1:
+        return labels
+    ids = [frame.video_id[:VIDEO_ID_LENGTH] for frame in frames]
+    return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]
+
+
+def turn_messages(turns: Sequence[Turn]) -> list[Message]:
+    """Messages of a conversation after the first one."""
+    return [{"role": turn.speaker, "content": turn.text} for turn in turns]
+
+
+def join_turns(messages: Sequence[Message]) -> list[Message]:
+    """Join neighbouring messages of one speaker: many chat templates refuse two in a row."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = append_text(joined[-1], str(message["content"]))
+        else:
+            joined.append(message)
+    return joined
+
+
+def scaled_jpeg(frame: ShownFrame, side_px: int | None) -> bytes:
+    """The frame's own JPEG, re-encoded only if its longest side is over `side_px`."""
+    if side_px is None or max(frame.width_px, frame.height_px) <= side_px:
+        return frame.jpeg
+    from PIL import Image
+
+    smaller = io.BytesIO()
+    with Image.open(io.BytesIO(frame.jpeg)) as image:
+        image.draft("RGB", (side_px, side_px))  # decodes straight to the nearest larger size
+        image.thumbnail((side_px, side_px))
+        image.save(smaller, "JPEG", quality=JPEG_QUALITY)
+    return smaller.getvalue()
+
+
+def append_text(message: Message, text: str) -> Message:
+    """Add a paragraph at the end of a message."""
+    content = message["content"]
+    if isinstance(content, list):
+        return {**message, "content": [*content, {"type": "text", "text": text}]}
+    return {**message, "content": f"{content}\n\n{text}"}
+
+
+def hash_pictures(messages: Sequence[Message]) -> list[Message]:
+    """Put a hash in the place of each picture: the result is equal exactly when the messages are."""
+    return [{**message, "content": _hash_parts(message["content"])} for message in messages]
+
+
+def _hash_parts(content: object) -> object:
+    if not isinstance(content, list):
+        return content
+    return [_hash_picture(part["image_url"]) if "image_url" in part else part for part in content]
+
+
+def _hash_picture(image: Mapping[str, str]) -> dict[str, str]:
+    others = {name: value for name, value in image.items() if name != "url"}
+    return {"picture": hashlib.sha256(image["url"].encode()).hexdigest(), **others}
+
+
+def data_url(jpeg: bytes) -> str:
+    """A JPEG as a data URL."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+
+
+# The end of a prompt, which says in what form to reply: the keys in their order, each in a few words, and an example.
+#
+# Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is
+# read
+# cannot differ. The example is written as `json.dumps` writes it, and fits the schema byte for byte.
+#
+# Where one schema serves all requests of a run (`agent.core.joint_schema`), the server puts it before the messages with
+# the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
+
+BEGINNING = "Reply with JSON only, one object with exactly these keys in this order:"
+JOINT_BEGINNING = "Reply with JSON only, as"
+EXAMPLE = "For example, with content that is made up:"
+
+
+def reply_line(request: Request[Any], reasoning: bool = True, joint: bool = False) -> str:
+    """Say in what form to reply; without `reasoning` the model is not asked to write down its thoughts.
+
+    `joint`: in the joint schema of the run, if the request has one.
+    """
+    if joint and (shared := request.joint()) is not None:
+        return _joint_line(request, shared, reasoning)
+    lines = [BEGINNING, *_keys(request.schema(reasoning=reasoning), "- ")]
+    return "\n".join([*lines, f"{EXAMPLE} {example_text(request, reasoning)}"])
+
+
+def _joint_line(request: Request[Any], shared: Joint, reasoning: bool) -> str:
+    """Name the keys of a reply in the joint schema, with their values where this request binds them more closely."""
+    own = request.schema(reasoning=reasoning)[NAMED]
+    joint = shared.replies[shared.name][NAMED]
+    keys = [f'"{name}"{_closer(own.get(name), each)}' for name, each in joint.items() if reasoning or name != REASONING]
+    return f"{JOINT_BEGINNING} {shared.outline(reasoning=reasoning)}, with the keys {', '.join(keys)}."
+
+
+def _closer(own: Schema | None, joint: Schema) -> str:
+    """The values of a key in brackets if the joint schema allows others; a key of other requests is an empty list."""
+    values = "[]" if own is None else _values(own)
+    return f" ({values})" if values and values != _values(joint) else ""
+
+
+def example_text(request: Request[Any], reasoning: bool = True) -> str:
+    """An example of a reply as JSON; it fits `request.schema(reasoning=reasoning)`."""
+    schema = request.schema(reasoning=reasoning)
+    return json.dumps(in_order(request.example(), schema), ensure_ascii=False)
+
+
+def _keys(schema: Schema, indent: str) -> Iterator[str]:
+    """Lines of the keys of an object, and below them those of the objects within it."""
+    for name, each in schema[NAMED].items():
+        inner = each.get("items", each)
+        said = [text for text in (each.get("description", ""), _values(each)) if text]
+        line = f'{indent}"{name}": {"; ".join(said)}'.rstrip(": ")
+        if NAMED in inner:
+            yield f"{line}; {'each ' if inner is not each else ''}with these keys:"
+            yield from _keys(inner, f"  {indent}")
+        else:
+            yield line
+
+
+def _values(schema: Schema) -> str:
+    """The values that a schema allows, as far as its type alone does not say them."""
+    if "enum" in schema or "const" in schema:
+        return " | ".join(json.dumps(each) for each in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        return next((values for each in schema["anyOf"] if (values := _values(each)) not in ("", "null")), "")
+    if schema.get("type") == "array":
+        return _count(schema.get("minItems"), schema.get("maxItems"))
+    if "minimum" in schema and "maximum" in schema:
+        return f"{schema['minimum']:g} to {schema['maximum']:g}"
+    return {"null": "null", "boolean": "true | false"}.get(str(schema.get("type")), "")
+
+
+def _count(least: int | None, most: int | None) -> str:
+    if least is not None and least == most:
+        return f"exactly {least}"
+    if most is None:
+        return "" if not least else f"at least {least}"
+    return f"{least} to {most}" if least else f"at most {most}"
+
+
+# Segments as the prompts of a tree search write them: range, frames at the borders, score and reason.
+#
+# The list of candidates grows by five or six segments a round and changes with every score, so it is the part of a
+# prompt that no cache serves. Those that promise most are written in full, the others in short, and those in which
+# nothing is left to see not at all.
+
+IN_FULL = 6
+"""Candidates with clock times, frames at the borders and the reason of their score."""
+COMPARED = 3
+"""Scores of earlier rounds that a rater sees beside that of the parent."""
+REASON_CHARACTERS = 100
+CUT = " ..."
+
+
+def candidate_lines(
+    candidates: Iterable[ScoredSegment], frames: Sequence[ShownFrame], videos: Sequence[Video], scores: str
+) -> list[str]:
+    """The best-scored segments that can be explored, by number; `scores` are "fused", "reward" or "none".
+
+    Which are listed is said by `kinodex.agent.protocol.listed_candidates`.
+    """
+    live = listed_candidates(candidates, scores)
+    full = {each.segment.number for each in live[:IN_FULL]}
+    lines = []
+    for each in sorted(live, key=lambda each: each.segment.number):
+        score = _score(each, scores) + ", looked into before" * each.divided
+        if each.segment.number in full:
+            lines.append(f"{segment_line(each.segment, frames, videos)}{score}{_reason(each)}")
+        else:
+            lines.append(f"{_short_line(each.segment, videos)}{score}")
+    return lines
+
+
+def segment_line(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
+    """A segment's name, range and border frames: "Segment 3: 40 s to 95 s, frame 2 to frame 3".
+
+    Clock times stand in the labels of its border frames; where none is shown they are written here.
+    """
+    if found := _borders(segment, frames, videos):
+        return f"{_short_line(segment, videos)}, {found}"
+    return f"{_short_line(segment, videos)}{beside_range(segment)}"
+
+
+def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: Sequence[Video]) -> list[str]:
+    """The best-scored segments of earlier rounds that can still be explored, by number, without the parent."""
+    others = [each for each in history if each.segment.number != parent and each.explorable]
+    best = sorted(others, key=lambda each: -each.rank)[:COMPARED]
+    return [
+        f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
+        for each in sorted(best, key=lambda each: each.segment.number)
+    ]
+
+
+def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:
+    """A sentence that says which of the frames are new, the ones to rate by; "" where all are."""
+    if not new or len(new) == len(frames):
+        return ""
+    numbers, _ = citation_numbers(frames)
+    found = [number for number, frame in zip(numbers, frames, strict=True) if frame in new]
+    those = f"frame {found[0]} is" if len(found) == 1 else f"frames {found[0]} to {found[-1]} are"
+    return f" Of the frames only {those} new: rate by what is new, and take the others as known before."
+
+
+def parent_score(history: Iterable[ScoredSegment], parent: int | None) -> str:
+    """The score and the reason that the parent had when it was chosen; "" without a score."""
+    found = next((each for each in history if each.segment.number == parent), None)
+    return "" if found is None or found.score is None else f" (score {found.score:.0f}{_reason(found)})"
+
+
+def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Video]) -> str:
+    """The shown frames at a segment's borders, "frame 2 to frame 3"; "" if neither is shown."""
+    numbers, _ = citation_numbers(frames)
+    at = {(frame.video_id, frame.time_s): number for number, frame in zip(numbers, frames, strict=True)}
+    shown = at.get((segment.video_id, segment.start_s)), at.get((segment.video_id, segment.end_s))
+    if shown == (None, None):
+        return ""
+    whole = {(video.video_id, end_s): name for video in videos for end_s, name in _ends(video)}
+    ends = [(segment.video_id, segment.start_s), (segment.video_id, segment.end_s)]
+    words = [
+        whole.get(end, "an earlier frame") if it is None else f"frame {it}" for it, end in zip(shown, ends, strict=True)
+    ]
+    return " to ".join(words)
+
+
+def _ends(video: Video) -> tuple[tuple[float, str], tuple[float, str]]:
+    return (video.start_s, "the beginning"), (video.end_s, "the end")
+
+
+def _name(segment: Segment, videos: Sequence[Video]) -> str:
+    return f"Segment {segment.number}" + (f" of video {segment.video_id[:VIDEO_ID_LENGTH]}" * (len(videos) > 1))
+
+
+def _short_line(segment: Segment, videos: Sequence[Video]) -> str:
+    return f"{_name(segment, videos)}: {seconds(segment.start_s)} to {seconds(segment.end_s)}"
+
+
+def _score(each: ScoredSegment, scores: str) -> str:
+    if scores == "none":
+        return ""
+    known = "" if each.score is None else f", score {each.score:{'.2f' if scores == 'fused' else '.0f'}}"
+    return known if each.rated and known else f"{known}, not rated"
+
+
+def _reason(each: ScoredSegment) -> str:
+    text = " ".join(each.explanation.split())
+    if len(text) > REASON_CHARACTERS:
+        text = f"{beginning(text, REASON_CHARACTERS - len(CUT))}{CUT}"
+    return f": {text}" if text else ""
+
+
+# Times as prompts write them: in seconds, and from a minute on as a clock too.
+#
+# Models read "1:23" in a picture, a question or a subtitle, and seconds in a prompt: both stand side by side.
+
+CLOCK_FROM_S = 60.0
+"""Times from here on are shown as clock time too."""
+
+
+class Ranged(Protocol):
+    """A part of a video: a segment, a note, a video."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+
+
+def clock(time_s: float) -> str:
+    """A time as a player shows it, "1:23" or "1:02:05": whole seconds, cut, not rounded."""
+    sign, seconds = "-" if time_s < 0 else "", int(abs(time_s))
+    hours, minutes = divmod(seconds // 60, 60)
+    return f"{sign}{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{sign}{minutes}:{seconds % 60:02}"
+
+
+def beside(time_s: float) -> str:
+    """The clock time to write after a time in seconds, " (1:23)"; "" within the first minute."""
+    return f" ({clock(time_s)})" if time_s >= CLOCK_FROM_S else ""
+
+
+def seconds(time_s: float) -> str:
+    """A time in seconds, to a tenth: "83 s", "83.5 s"."""
+    return f"{time_s:.1f}".removesuffix(".0") + " s"
+
+
+def beside_range(part: Ranged) -> str:
+    """The clock times to write after a range in seconds, " (1:23 to 1:02:05)"; "" within the first minute."""
+    return f" ({clock(part.start_s)} to {clock(part.end_s)})" if part.end_s >= CLOCK_FROM_S else ""
+
+
+# Estimate the tokens of chat messages without a tokenizer: texts by their length, pictures by published rules.
+#
+# A text counts one token for four bytes of UTF-8: OpenAI's rule of thumb for English, four characters, which would
+# count
+# a quarter of the tokens of Chinese or Hindi. A picture counts by one of:
+#
+# - openai: the tiles of GPT-4o and GPT-4.1 (OpenAI, "Images and vision", section "Calculating costs"): at low detail 85
+#   tokens; else the picture is fitted into 2,048 x 2,048, its shorter side into 768, and counts 85 tokens and 170 for
+#   each tile of 512 x 512.
+# - qwen: the patches of Qwen2-VL and Qwen2.5-VL (their `smart_resize`): each side to the next multiple of 28, a token
+# for
+#   28 x 28 pixels, at most 1,003,520 pixels, and two tokens around the picture. Detail plays no part.
+#
+# Figures of a server that reports usage are better than these; these are for planning and for comparing layouts.
+
+PictureRule = Literal["openai", "qwen"]
+CHARACTERS_A_TOKEN = 4
+"""Of English, or bytes of UTF-8."""
+MESSAGE_TOKENS = 4
+"""Around each message: the speaker, and the marks where it begins and ends."""
+LOW_DETAIL_TOKENS, TILE_TOKENS, TILE_PX = 85, 170, 512
+LONGER_SIDE_PX, SHORTER_SIDE_PX = 2048, 768
+PATCH_PX, MIN_PIXELS, MAX_PIXELS, MARK_TOKENS = 28, 4 * 28 * 28, 1280 * 28 * 28, 2
+JPEG_URL = "data:image/jpeg;base64,"
+
+
+class Picture(NamedTuple):
+    """A picture in a message: its data URL, its size, and the detail that is asked for."""
+
+    url: str
+    width_px: int
+    height_px: int
+    detail: str = "auto"
+
+
+def text_tokens(text: str) -> int:
+    """Estimate the tokens of a text: a quarter of its bytes, rounded up."""
+    return math.ceil(len(text.encode(errors="replace")) / CHARACTERS_A_TOKEN)
+
+
+def picture_tokens(width_px: int, height_px: int, rule: PictureRule = "openai", detail: str = "auto") -> int:
+    """Count the tokens of a picture by a published rule; see above."""
+    if rule == "qwen":
+        return _patches(width_px, height_px) + MARK_TOKENS
+    if detail == "low":
+        return LOW_DETAIL_TOKENS
+    shrink = min(1.0, LONGER_SIDE_PX / max(width_px, height_px))
+    shrink *= min(1.0, SHORTER_SIDE_PX / (shrink * min(width_px, height_px)))
+    tiles = math.ceil(shrink * width_px / TILE_PX) * math.ceil(shrink * height_px / TILE_PX)
+    return LOW_DETAIL_TOKENS + TILE_TOKENS * tiles
+
+
+def _patches(width_px: int, height_px: int) -> int:
+    """Count the patches of 28 x 28 pixels after the resize to between `MIN_PIXELS` and `MAX_PIXELS`."""
+    width, height = (max(PATCH_PX, round(side / PATCH_PX) * PATCH_PX) for side in (width_px, height_px))
+    pixels = width_px * height_px
+    if width * height > MAX_PIXELS:
+        scale = math.sqrt(pixels / MAX_PIXELS)
+        width, height = (math.floor(side / scale / PATCH_PX) * PATCH_PX for side in (width_px, height_px))
+    elif width * height < MIN_PIXELS:
+        scale = math.sqrt(MIN_PIXELS / pixels)
+        width, height = (math.ceil(side * scale / PATCH_PX) * PATCH_PX for side in (width_px, height_px))
+    return max(1, width // PATCH_PX) * max(1, height // PATCH_PX)
+
+
+def message_parts(message: Message) -> Iterator[str | Picture]:
+    """Take a message apart: its texts and pictures, in order. Raises ValueError for a part of another kind."""
+    content = message["content"]
+    if not isinstance(content, list):
+        yield str(content)
+        return
+    for part in content:
+        if part["type"] == "text":
+            yield part["text"]
+        elif part["type"] == "image_url":
+            image = part["image_url"]
+            yield Picture(image["url"], *_size(image["url"]), image.get("detail", "auto"))
+        else:
+            raise ValueError(f"got a part of type {part['type']!r}; the types are text and image_url")
+
+
+def _size(url: str) -> tuple[int, int]:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(base64.b64decode(url.removeprefix(JPEG_URL)))) as picture:  # reads the head alone
+        return picture.size
+
+
+def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
+    """Estimate the input tokens of chat messages."""
+    return sum(
+        MESSAGE_TOKENS
+        + sum(
+            text_tokens(part)
+            if isinstance(part, str)
+            else picture_tokens(part.width_px, part.height_px, rule, part.detail)
+            for part in message_parts(message)
+        )
+        for message in messages
+    )

@@ -1,0 +1,321 @@
+"""State of a tree search: the segments that may be explored next, and the frames in memory.
+
+A segment is divided at the frames that were seen in it. The memory holds a few frames, those with the highest rewards
+(EEA, section 3.3, step iv).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Account
+from kinodex.agent.matches import Floats
+from kinodex.agent.protocol import EXACT_S, Note, ScoredSegment, Segment, ShownFrame
+from kinodex.agent.requests.tree import Decide, ScoreKind
+from kinodex.agent.session import Session
+from kinodex.agent.trace import Acted, Remembered
+
+if TYPE_CHECKING:
+    from kinodex.index.rows import SceneRow
+
+ALIKE = 20.0
+"""Points of reward within which frames are worth the same to the memory: rewards are that rough."""
+Pictures = Literal["small", "new large", "large"]
+"""The size of pictures: all at low detail; those of the present round at full detail; all at full detail."""
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A segment that may be explored: its reward 0..100 (None: unknown), query score and fused score 0..1.
+
+    `divided`: it was explored before and stays a candidate beside its parts.
+    """
+
+    segment: Segment
+    reward: float | None = None
+    explanation: str = ""
+    query_score: float = 0.0
+    fused: float = 0.0
+    divided: bool = False
+
+
+@dataclass(slots=True)
+class Tree:
+    """The candidates by segment number; a number is never used twice. Several videos are several roots."""
+
+    candidates: dict[int, Candidate] = field(default_factory=dict)
+    sampled: set[tuple[str, int]] = field(default_factory=set)
+    """Frames at which segments were divided: they count as seen, even before a model is shown them."""
+    _next: int = 0
+
+    def divide(self, number: int, frames: Sequence[ShownFrame], *, keep: bool = False) -> list[Candidate]:
+        """Replace a candidate by the parts between `frames`, each of which begins a part; or `keep` it beside them."""
+        parent = self.candidates[number].segment
+        self.candidates[number].divided = True
+        if not keep:
+            del self.candidates[number]
+        self.sampled |= {(frame.video_id, frame.frame_no) for frame in frames}
+        cuts = [parent.start_s, *(frame.time_s for frame in frames), parent.end_s]
+        return [self.add(parent.video_id, start_s, end_s) for start_s, end_s in pairwise(cuts) if start_s < end_s]
+
+    def add(self, video_id: str, start_s: float, end_s: float) -> Candidate:
+        """Add a candidate with the next number."""
+        candidate = Candidate(Segment(self._next, video_id, start_s, end_s))
+        self.candidates[self._next] = candidate
+        self._next += 1
+        return candidate
+
+
+@dataclass(slots=True)
+class Memory:
+    """The frames that a policy is shown, in the order of their arrival.
+
+    Room for new frames is made before they arrive, so that what a round showed is seen by all its requests. The frames
+    with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; before them those without a reward
+    (None), the oldest first. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in
+    batches: once more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones
+    counted.
+    """
+
+    capacity: int
+    slack: int = 0
+    held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
+
+    def make_room(self, count: int) -> list[ShownFrame]:
+        """Remove what has to leave before so many frames are added, and return it."""
+        if len(self.held) + count <= self.capacity + self.slack:
+            return []
+        leaving = min(len(self.held), len(self.held) + count - max(1, self.capacity - self.slack // 3))
+        worst = sorted(range(len(self.held)), key=self._worth)[:leaving]
+        evicted = [self.held[at][0] for at in sorted(worst)]
+        self.held = [each for at, each in enumerate(self.held) if at not in worst]
+        return evicted
+
+    def add(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+        """Add the frames of a round with their rewards."""
+        self.held += zip(frames, rewards, strict=True)
+
+    @property
+    def frames(self) -> tuple[ShownFrame, ...]:
+        """The frames held, in the order of arrival."""
+        return tuple(frame for frame, _ in self.held)
+
+    def _worth(self, at: int) -> tuple[float, int]:
+        reward = self.held[at][1]
+        return (-1.0, at) if reward is None else (reward // ALIKE, -at)
+
+
+def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
+    """Times of the stored frames in a segment that were not sampled, and that no model has seen yet."""
+    stored = environment.vectors(segment.video_id)
+    first, last = np.searchsorted(stored.time_s, [segment.start_s, segment.end_s])
+    sampled = [frame_no for video_id, frame_no in tree.sampled if video_id == segment.video_id]
+    seen = np.isin(stored.frame_no[first:last], account.shown_frame_nos(segment.video_id) + sampled)
+    times: Floats = stored.time_s[first:last][~seen]
+    return times
+
+
+def affordable(account: Account, count: int) -> int:
+    """The part of `count` frames that the budget still allows."""
+    return count if account.frames_left is None else min(count, account.frames_left)
+
+
+def shown_candidates(
+    tree: Tree, environment: Environment, account: Account, score: Callable[[Candidate], float | None]
+) -> tuple[ScoredSegment, ...]:
+    """The candidates as the policy sees them; those without unseen frames cannot be explored."""
+    return tuple(
+        ScoredSegment(
+            each.segment,
+            score(each),
+            each.explanation,
+            explorable=len(unseen_times(tree, environment, account, each.segment)) > 0,
+            divided=each.divided,
+            rated=each.reward is not None,
+        )
+        for each in tree.candidates.values()
+    )
+
+
+def seen_frames(tree: Tree, environment: Environment, account: Account) -> set[tuple[str, int]]:
+    """Video and number of the frames that were sampled, or that a model has seen."""
+    ids = [video.video_id for video in environment.videos]
+    return tree.sampled | {(video_id, number) for video_id in ids for number in account.shown_frame_nos(video_id)}
+
+
+def live_history(history: Sequence[ScoredSegment], tree: Tree, parent: int) -> tuple[ScoredSegment, ...]:
+    """Of the rewards so far, those of segments that can still be chosen, and that of the one now divided."""
+    live = {*tree.candidates, parent}
+    return tuple(each for each in history if each.segment.number in live)
+
+
+def shown_frames(held: Memory | Sequence[ShownFrame], new: int, pictures: Pictures) -> tuple[ShownFrame, ...]:
+    """The frames of a memory, or a row of them, at the detail of their pictures; the last `new` are of this round."""
+    frames = tuple(held.frames if isinstance(held, Memory) else held)
+    if pictures == "large":
+        return frames
+    older = len(frames) - (new if pictures == "new large" else 0)
+    return (*(replace(frame, detail="low") for frame in frames[:older]), *frames[older:])
+
+
+def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
+    """The larger reward of the two parts that each frame borders, None if neither has one."""
+    rewards: list[float | None] = []
+    for frame in frames:
+        beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
+        rewards.append(max((reward for reward in beside if reward is not None), default=None))
+    return rewards
+
+
+def start_memory(session: Session, capacity: int, slack: int = 0) -> Memory:
+    """Start a memory with the evidence before a follow-up question; its frames have no reward, so they leave first."""
+    memory = Memory(capacity, slack)
+    if session.prior_frames:
+        frames = session.label(session.prior_frames)[-(capacity + slack) :]
+        memory.add(frames, [None] * len(frames))
+        session.emit(Remembered(session.account.rounds, frames, ()))
+    return memory
+
+
+def remember(
+    session: Session,
+    memory: Memory,
+    frames: Sequence[ShownFrame],
+    rewards: Sequence[float | None],
+    evicted: Sequence[ShownFrame] = (),
+) -> None:
+    """Add the frames of a round to the memory; `evicted` are those that left it before they came."""
+    memory.add(frames, rewards)
+    session.emit(Remembered(session.account.rounds, tuple(frames), tuple(evicted)))
+
+
+def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+    """Lines that are said, or stand on screen, while some frames are on screen: notes by video and time, each once."""
+    environment = session.environment
+    lines = {note for frame in frames for note in environment.quoted(frame.video_id, *environment.shown_range(frame))}
+    session.account.count_screen_text(lines)
+    return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
+
+
+def whole_video(session: Session, capacity: int) -> tuple[ShownFrame, ...]:
+    """All frames of the session's videos if there are no more than `capacity` of them, and a budget allows them."""
+    environment, left = session.environment, session.account.frames_left
+    most = capacity if left is None else min(capacity, left)
+    if environment.index_frames > most or session.prior_frames:
+        return ()
+    return session.label(
+        [
+            frame
+            for video in environment.videos
+            for frame in environment.frames(video.video_id, environment.times(video.video_id))
+        ]
+    )
+
+
+def final_request(
+    session: Session,
+    memory: Memory,
+    candidates: Sequence[ScoredSegment] = (),
+    scores: ScoreKind = "none",
+    pictures: Pictures = "large",
+    notes: tuple[Note, ...] = (),
+) -> Decide:
+    """Make the request for an answer from the memory when exploring is over."""
+    return Decide(
+        question=session.question,
+        videos=session.environment.videos,
+        candidates=tuple(candidates),
+        frames=shown_frames(memory, 0, pictures),
+        scores=scores,
+        must_answer=True,
+        notes=notes,
+        chapters=session.chapters,
+    )
+
+
+# Scenes and chapters of a library as an agent's coarse first level: lines for its prompts, and where to cut a video.
+#
+# `kinodex add summaries` writes them; agents read them with the setting `chapters`. Of a video its chapters are read if
+# it has at least `ENOUGH`, else its scenes if it has two or more, else nothing: then the agent searches in its usual
+# way,
+# which a run says once, in an event and in the ledger. Titles and summaries were written by a model from what was said
+# and shown, so prompts quote them; they lead to a place and are no evidence.
+
+ENOUGH = 3
+"""With fewer chapters the scenes of a video are its first level."""
+MOST_LINES = 60
+"""Titles in a prompt at most: of two hours there are 8 to 20 chapters."""
+ACTION = "chapters"
+ADVICE = "`kinodex add summaries` writes them; the search goes its usual way"
+
+
+def coarse_parts(environment: Environment, video_id: str) -> list[SceneRow]:
+    """The parts of a video on its first level, by time: its chapters, else its scenes; none if it has no two."""
+    rows = environment.scenes(video_id)
+    chapters = [row for row in rows if row.level == "chapter"]
+    scenes = [row for row in rows if row.level == "scene"]
+    parts = chapters if len(chapters) >= ENOUGH else scenes
+    return parts if len(parts) > 1 else []
+
+
+def show_chapters(session: Session, *, summaries: bool) -> None:
+    """Have the prompts of a run list the first level of its videos: times and titles, or `summaries` too.
+
+    Called once the videos are chosen. Emits one event, which says of which videos there is none.
+    """
+    parts = {video.video_id: coarse_parts(session.environment, video.video_id) for video in session.environment.videos}
+    notes = tuple(_note(part, summaries) for each in parts.values() for part in each if part.title)
+    session.chapters = notes[:MOST_LINES]
+    without = [video.title for video in session.environment.videos if not parts[video.video_id]]
+    session.account.count_chapters(session.chapters, without=len(without))
+    counts = {"parts": sum(map(len, parts.values())), "listed": len(session.chapters)}
+    session.emit(Acted(session.account.rounds, ACTION, counts, problem=_problem(without)))
+
+
+def first_level_s(environment: Environment, segment: Segment, unseen_s: Floats, most: int) -> Floats:
+    """Times of stored frames at which a whole video is cut into its first level: the first unseen one of each part.
+
+    At most `most` parts: neighbours that are short are joined. Empty for a part of a video, and for a video without a
+    first level. `unseen_s` are times of frames [n], ascending.
+    """
+    video = environment.video(segment.video_id)
+    if (segment.start_s, segment.end_s) != (video.start_s, video.end_s):
+        return unseen_s[:0]
+    cuts_s = first_level_cuts_s(environment, segment.video_id, most)
+    if len(cuts_s) < 3:
+        return unseen_s[:0]
+    found = np.searchsorted(unseen_s, np.array(cuts_s) - EXACT_S)
+    times: Floats = unseen_s[np.unique([at for at, end in pairwise(found) if at < end])]
+    return times
+
+
+def first_level_cuts_s(environment: Environment, video_id: str, most: int) -> list[float]:
+    """The starts of a video's parts on the first level, `most` at most, and its end; empty without a first level.
+
+    While there are too many, the two neighbours that are shortest together are joined. The first part begins with the
+    video, whatever its row says.
+    """
+    video = environment.video(video_id)
+    starts_s = [part.start_s for part in coarse_parts(environment, video_id) if video.start_s < part.start_s]
+    cuts_s = [video.start_s, *(start_s for start_s in starts_s if start_s < video.end_s), video.end_s]
+    while len(cuts_s) - 1 > max(1, most):
+        del cuts_s[min(range(1, len(cuts_s) - 1), key=lambda at: cuts_s[at + 1] - cuts_s[at - 1])]
+    return cuts_s if len(cuts_s) > 2 else []
+
+
+def _note(part: SceneRow, summaries: bool) -> Note:
+    text = f"{part.title}: {part.text}" if summaries and part.text else part.title
+    return Note(part.video_id, part.start_s, part.end_s, part.level, text)
+
+
+def _problem(without: Sequence[str]) -> str:
+    if not without:
+        return ""
+    more = f" and of {len(without) - 1} more" if len(without) > 1 else ""
+    return f"there are no scenes or chapters to read of {without[0]!r}{more}; {ADVICE}"

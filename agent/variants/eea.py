@@ -1,0 +1,478 @@
+"""EEA, the exploration-exploitation agent: its algorithm, and the fusion of rewards with query scores.
+
+May import `agent.tree_search` and what all agents share; no other agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from kinodex.agent.anchors import (
+    MOST_QUERIES,
+    Cluster,
+    Times,
+    add_video_roots,
+    anchors,
+    chains,
+    clip_length_s,
+    cover,
+    discover_queries,
+    drawing_order,
+    find_matches,
+    limit_videos,
+    new_queries,
+    per_video,
+    question_anchors,
+    spread,
+)
+from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.limits import gather_pair
+from kinodex.agent.protocol import Anchor, Note, ScoredSegment, Segment, ShownFrame
+from kinodex.agent.replies import Bounds
+from kinodex.agent.requests.tree import (
+    MAX_QUERIES,
+    Decide,
+    ProposeQueries,
+    ScoreKind,
+    ScoresAndQueries,
+    ScoreSegments,
+    SegmentScores,
+    check_queries,
+)
+from kinodex.agent.session import Session
+from kinodex.agent.trace import CandidateScore, Expanded, QueriesAdded, Scored
+from kinodex.agent.tree import (
+    Candidate,
+    Pictures,
+    Tree,
+    affordable,
+    border_rewards,
+    final_request,
+    first_level_s,
+    live_history,
+    quoted_beside,
+    remember,
+    seen_frames,
+    show_chapters,
+    shown_candidates,
+    shown_frames,
+    start_memory,
+    unseen_times,
+    whole_video,
+)
+from kinodex.agent.variants.base import Variant, check_at_least
+
+# Scores of EEA: the query score of a segment, the entropy of rewards, and the fusion of both (section 3.2).
+#
+# The softmax behind the entropy is taken over rewards on the 0 to 100 scale: on 0 to 1 the entropy of seven segments
+# never falls below 0.95 and the fusion degenerates. Its temperature is left open. Models give rewards in steps of five
+# and ten, and at a temperature of 1 a lead of 10 points counts as certainty, so that the fusion is a switch; the
+# temperature here is chosen on such rewards (docs/papers.md has the figures).
+
+QUERY_TEMPERATURE = 0.1
+REWARD_TEMPERATURE = 10.0
+Pooling = Literal["mean", "sum", "best"]
+POOLING: Pooling = "mean"
+
+
+def query_score(
+    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
+) -> float:
+    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`, 1 at most; 0 without anchors.
+
+    "sum" takes the sum instead of the mean, so that a weak anchor never lowers the score of a strong one; "best" is the
+    highest similarity alone.
+    """
+    if not similarities:
+        return 0.0
+    scaled = np.asarray(similarities, dtype=np.float64) / temperature
+    peak = float(scaled.max())
+    if pooling == "best":
+        return temperature * peak
+    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
+    return float(np.clip(temperature * (peak + float(np.log(pooled))), 0.0, 1.0))
+
+
+def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
+    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100.
+
+    Segments without a reward take no part. Without any reward it is 1, with one alone 0.
+    """
+    known = np.asarray([reward for reward in rewards if reward is not None], dtype=np.float64)
+    if len(known) == 0:
+        return 1.0
+    if len(known) == 1:
+        return 0.0
+    weights = np.exp((known - known.max()) / temperature)
+    shares = weights / weights.sum()
+    shares = shares[shares > 0]
+    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(known)), 0.0, 1.0))
+
+
+def fuse(reward: float | None, query: float, entropy: float) -> float:
+    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1; the query score alone without a reward."""
+    return query if reward is None else (1.0 - entropy) * reward / 100.0 + entropy * query
+
+
+# EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
+#
+# What the paper leaves open, and what was decided (`tree_search`, `fusion` and `environment` state theirs):
+#
+# - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
+# - Several videos are children of one root, ranked by the first queries' anchors (`frame_choice`).
+# - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
+# - A frame's reward in the memory is the larger one of the two segments that it borders.
+# - A segment without unseen frames cannot be explored, so every round shows something new and the search ends by
+#   itself if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
+# - The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
+#
+# What differs from the paper, each with a setting for its form:
+#
+# - New queries come in the same reply as the scores of the same frames, from the model of role "reward"
+#   (`separate_queries`: in a call of their own by the policy, side by side with the scores). So the anchors are there
+#   before the fusion, and the query scores of all candidates follow them, not only the children's.
+# - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+#   does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
+#   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
+# - Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen draw no frames, those seen and judged
+#   worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
+#   rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
+# - Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
+#   policy may read what is said and written there (`quotes`, off as in the paper).
+# - The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
+# - A video of no more frames than the memory holds is shown whole, in one call.
+#
+# Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
+# `uncertainty_aware_fusion` (the score is then the intrinsic reward alone, and is shown as such) and `query_update`.
+
+SHORT_VIDEO_S = 300.0
+KNOWN_QUERIES = 6
+"""Of the queries so far, as many of the latest are named when new ones are asked for."""
+
+
+WORTHLESS_BELOW = 25.0
+"""Rewards, from 0 to 100, below which both segments beside a frame promise nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class EEAParameters:
+    """The paper's settings for long videos (section 6.2); `for_duration` gives those for short ones."""
+
+    frames: int = 6
+    """Frames sampled in a round: B."""
+    anchor_frames: int = 3
+    """How many of them may be anchors: B_s."""
+    memory: int = 16
+    """Frames kept from round to round, for the decisions and the answer."""
+    query_temperature: float = QUERY_TEMPERATURE
+    """Of the softmax that pools a segment's anchors: the lower, the more the best one counts."""
+    pooling: Pooling = POOLING
+    """How the anchors of a segment make its query score."""
+    reward_temperature: float = REWARD_TEMPERATURE
+    """Of the softmax whose entropy weighs rewards against query scores, in points of reward."""
+    matches: int = 16
+    """Frames retrieved for a query from a video."""
+    clip_s: float = 8.0
+    """Length of the clip that a retrieved frame stands for."""
+    videos: int = 16
+    """How many videos are searched at most."""
+    semantic_guided_expansion: bool = True
+    """Segments are divided at their anchors; else at equal distances."""
+    uncertainty_aware_fusion: bool = True
+    """Rewards that do not tell segments apart give way to query scores; else rewards alone."""
+    query_update: bool = True
+    """New queries are made from what was seen; else only those of the question are searched."""
+    rounds: int = 10
+    """Segments opened at most."""
+    slack: int = 20
+    """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
+    pictures: Pictures = "small"
+    """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
+    shared_frames: bool = True
+    """The reward model sees the memory too; else the new frames alone, as in the paper."""
+    separate_queries: bool = False
+    """New queries are asked for in a call of their own, as in the paper."""
+    paper_anchors: bool = False
+    """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
+    time_anchors: bool = True
+    """Times that the question names are anchors too."""
+    quotes: bool = False
+    """The policy reads what is said and stands on screen at the times of its frames; else it sees pictures alone."""
+    anchors_from: AnchorsFrom = "both"
+    """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
+    chapters: bool = False
+    """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
+        if self.anchor_frames > self.frames:
+            raise BadSettings(
+                f"got anchor_frames={self.anchor_frames} of frames={self.frames}; "
+                "anchors are among the frames of a round, so lower the one or raise the other"
+            )
+        positive = ("query_temperature", "reward_temperature", "clip_s")
+        wrong = next((name for name in positive if getattr(self, name) <= 0), None)
+        if wrong is not None:
+            raise BadSettings(f"got {wrong}={getattr(self, wrong)}; it is above 0")
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> EEAParameters:
+        return cls(frames=4, anchor_frames=3, memory=8, slack=6) if duration_s < SHORT_VIDEO_S else cls()
+
+
+async def eea(session: Session, parameters: EEAParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    return await _Search(session, parameters).run()
+
+
+class _Search:
+    """The state of Algorithm 1: candidates S, memory M, history H_r, queries C and anchors A."""
+
+    def __init__(self, session: Session, parameters: EEAParameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.question, self.account = session.question, session.account
+        self.tree = Tree()
+        self.memory = start_memory(session, parameters.memory, parameters.slack)
+        self.history: list[ScoredSegment] = []
+        self.queries: list[str] = []
+        self.matches: list[Anchor] = []
+        self.clusters: list[Cluster] = []
+        self.worthless: set[tuple[str, int]] = set()
+        self.scores: ScoreKind = "fused" if parameters.uncertainty_aware_fusion else "reward"
+        session.last_resort = lambda: self._last_word() if self.memory.frames else None
+
+    async def run(self) -> Answer:
+        if whole := whole_video(self.session, self.parameters.memory):
+            return await self._answer_from(whole)
+        selected = await self._begin()  # lines 1 to 6
+        while True:
+            self.account.begin_round()
+            evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
+            frames, parts = self._expand(selected)  # lines 9 and 10
+            await self._evaluate(selected, frames, parts)  # line 12, with 22 and 23
+            rewards = border_rewards(frames, parts)
+            self._judge(frames, rewards)
+            self._fuse()  # lines 13 to 17
+            remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
+            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
+            notes = self._quotes(shown)
+            decision = await self.session.decide(self._candidates(), shown, self.scores, notes)  # line 25
+            if isinstance(decision, Answer):
+                return decision
+            selected = decision
+
+    @property
+    def environment(self) -> Environment:
+        return self.session.environment
+
+    async def _answer_from(self, frames: tuple[ShownFrame, ...]) -> Answer:
+        self.account.begin_round()
+        remember(self.session, self.memory, frames, [None] * len(frames))
+        return await self.session.conclude(self._last_word())
+
+    async def _begin(self) -> int:
+        """Discover queries, find their anchors, and choose the video to begin with."""
+        discovered: list[str] = []
+        if self.parameters.semantic_guided_expansion or self.parameters.uncertainty_aware_fusion:
+            discovered = await discover_queries(self.session)
+        limit_videos(self.session, discovered, self.parameters.videos, self.parameters.anchors_from)
+        if self.parameters.chapters:
+            show_chapters(self.session, summaries=True)
+        if self.parameters.time_anchors:
+            self.matches += question_anchors(self.environment, self.question)
+        self._search(discovered)
+        return add_video_roots(self.session, self.tree, self._unseen_anchors())
+
+    def _expand(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
+        """Divide a segment at its best anchors and at the frames that cover the rest of it best."""
+        segment = self.tree.candidates[number].segment
+        unseen_s = unseen_times(self.tree, self.environment, self.account, segment)
+        count = affordable(self.account, self.parameters.frames)
+        anchors_s = self._best_anchors(segment.video_id, unseen_s, count)
+        parts_s = first_level_s(self.environment, segment, unseen_s, count) if self.parameters.chapters else ()
+        if len(parts_s):
+            chosen_s = np.asarray(parts_s)
+        elif self.parameters.semantic_guided_expansion:
+            others_s = np.setdiff1d(unseen_s, anchors_s)
+            chosen_s = np.union1d(anchors_s, cover(unseen_s, others_s, anchors_s, count - len(anchors_s)))
+        else:
+            chosen_s = spread(segment.start_s, segment.end_s, unseen_s, count)
+        frames = self.session.label(self.environment.frames(segment.video_id, chosen_s))
+        parts = self.tree.divide(number, frames)
+        children = tuple(part.segment for part in parts)
+        anchored = tuple(frame.frame_no for frame in frames if frame.time_s in anchors_s)
+        self.session.emit(Expanded(self.account.rounds, segment, children, frames, anchored))
+        return frames, parts
+
+    def _best_anchors(self, video_id: str, unseen_s: Times, count: int) -> Times:
+        drawing = drawing_order(self.clusters, self._seen())
+        inside = [each for each in drawing if each.video_id == video_id and each.time_s in unseen_s]
+        most = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
+        return np.asarray(sorted(each.time_s for each in inside[:most]), dtype=np.float64)
+
+    async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        """Ask for the children's intrinsic rewards and, from the same frames, for new queries."""
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+        shown = (*together, *shown_frames(frames, len(frames), self.parameters.pictures))
+        history = live_history(self.history, self.tree, parent)
+        scoring = ScoreSegments(
+            question=self.question,
+            videos=self.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=shown,
+            history=history,
+            chapters=self.session.chapters,
+            parent=parent if self.history else None,
+            scores=self.scores,
+        )
+        scores = await self._scores_and_queries(scoring, frames)
+        by_number = {score.segment: score for score in scores.segments} if scores else {}
+        for part in parts:
+            if score := by_number.get(part.segment.number):
+                part.reward, part.explanation = score.score, score.reasoning
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+
+    async def _scores_and_queries(self, scoring: ScoreSegments, new: tuple[ShownFrame, ...]) -> SegmentScores | None:
+        """Ask for scores, and for new queries if another round can follow; search for those."""
+        known = tuple(self.queries[-KNOWN_QUERIES:])
+        if not self.parameters.query_update or self.session.over():
+            return await self.session.ask(scoring)
+        if self.parameters.separate_queries:
+            proposing = ProposeQueries(question=self.question, known=known, frames=new)
+            scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
+            self._search(new_queries(proposed.queries if proposed else [], self.queries))
+            return scores
+        both = await self.session.ask(ScoreAndPropose(**vars(scoring), known=known))
+        if isinstance(both, ScoresAndQueries):
+            self._search(new_queries(both.queries, self.queries))
+        return both
+
+    def _search(self, queries: Sequence[str]) -> None:
+        """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
+        literal, clip_s, count = self.parameters.paper_anchors, self.parameters.clip_s, self.parameters.matches
+        lengths_s = per_video(
+            self.environment, lambda video: clip_s if literal else clip_length_s(video, clip_s, count)
+        )
+        if queries:
+            gaps_s = {video_id: length_s / 2 for video_id, length_s in lengths_s.items()}
+            beside = () if literal else self.queries[:MOST_QUERIES]
+            self.queries += queries
+            kind = self.parameters.anchors_from
+            self.matches += find_matches(self.environment, queries, count, gaps_s, beside, kind)
+        longest_s = per_video(self.environment, lambda video: max(clip_s, video.duration_s / count))
+        self.clusters = chains(self.matches, lengths_s, None if literal else longest_s)
+        if queries:
+            self.session.emit(QueriesAdded(self.account.rounds, tuple(queries), tuple(self._unseen_anchors())))
+
+    def _unseen_anchors(self) -> list[Anchor]:
+        return anchors(self.clusters, self._seen())
+
+    def _seen(self) -> Collection[tuple[str, int]]:
+        """Frames that draw no more as anchors: those seen; in the paper's form seen ones stand for their clusters."""
+        return () if self.parameters.paper_anchors else seen_frames(self.tree, self.environment, self.account)
+
+    def _telling_anchors(self) -> list[Anchor]:
+        """The anchors that count in query scores: not those seen and judged worthless, by the paper's form all."""
+        return anchors(self.clusters, () if self.parameters.paper_anchors else self.worthless)
+
+    def _judge(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
+        """Note the frames beside which nothing is expected: as anchors they draw the search no more."""
+        worth = zip(frames, rewards, strict=True)
+        self.worthless |= {
+            (frame.video_id, frame.frame_no)
+            for frame, reward in worth
+            if reward is not None and reward < WORTHLESS_BELOW
+        }
+
+    def _query_score(self, part: Segment, found: Sequence[Anchor]) -> float:
+        inside = [
+            each.similarity
+            for each in found
+            if each.video_id == part.video_id and part.start_s <= each.time_s <= part.end_s
+        ]
+        return query_score(inside, self.parameters.query_temperature, self.parameters.pooling)
+
+    def _fuse(self) -> None:
+        """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
+        candidates, found = list(self.tree.candidates.values()), self._telling_anchors()
+        zeros = self.parameters.paper_anchors and any(each.reward is not None for each in candidates)
+        rewards = [0.0 if each.reward is None and zeros else each.reward for each in candidates]
+        entropy = reward_entropy(rewards, self.parameters.reward_temperature)
+        if not self.parameters.uncertainty_aware_fusion:
+            entropy = 0.0
+        for each, reward in zip(candidates, rewards, strict=True):
+            each.query_score = self._query_score(each.segment, found)
+            each.fused = fuse(reward, each.query_score, entropy)
+        self.session.emit(
+            Scored(
+                self.account.rounds,
+                entropy,
+                tuple(
+                    CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
+                    for each in candidates
+                ),
+            )
+        )
+
+    def _candidates(self) -> tuple[ScoredSegment, ...]:
+        if self.scores == "fused":
+            return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
+        return shown_candidates(self.tree, self.environment, self.account, lambda each: each.reward)
+
+    def _last_word(self) -> Decide:
+        candidates, notes = self._candidates(), self._quotes(self.memory.frames)
+        return final_request(self.session, self.memory, candidates, self.scores, self.parameters.pictures, notes)
+
+    def _quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
+
+
+EEA = Variant(
+    "eea",
+    "tree search led by what the index matches and by rewards, weighed by their entropy (arXiv 2512.03500)",
+    eea,
+    EEAParameters.for_duration,
+    roles=("policy", "reward"),
+    ablations={
+        "no semantic-guided expansion": {"semantic_guided_expansion": False},
+        "no reward fusion": {"uncertainty_aware_fusion": False},
+        "no query update": {"query_update": False},
+        "no words": {"anchors_from": "pictures"},
+        "no pictures": {"anchors_from": "words"},
+    },
+    uses=("transcript", "screen text", "captions"),
+    needs_pictures=True,
+)
+
+
+# The request of EEA that scores segments and proposes queries from the same frames, in one reply.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreAndPropose(ScoreSegments):
+    """Score `segments`, and name texts to search for that are seen in the frames at their borders and not yet `known`.
+
+    The paper asks for both at once, in two calls of the same frames (EEA, Algorithm 1, lines 12 and 22).
+    """
+
+    Reply = ScoresAndQueries
+    template: ClassVar[str] = "score_and_propose"
+    known: tuple[str, ...] = ()
+
+    def bounds(self) -> Bounds:
+        return {**super().bounds(), "queries": {"maxItems": MAX_QUERIES}}
+
+    def example(self) -> Mapping[str, Any]:
+        return {**super().example(), "queries": ["scoreboard beside the meadow"]}
+
+    def check(self, reply: SegmentScores) -> None:
+        super().check(reply)
+        if isinstance(reply, ScoresAndQueries):
+            check_queries(reply.queries)

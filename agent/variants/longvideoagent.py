@@ -1,0 +1,486 @@
+"""LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
+
+A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
+looked at, or answers. `episode` carries out its actions, `action_parser` reads them, and `rewards` train it. Three
+models: the roles "policy" (the master), "grounding" and "vision".
+
+What the paper leaves open, and what was decided:
+
+- Its clips are TVQA's, of 60 to 90 s; here videos are cut into clips of about 60 s, where a segment of the library
+  ends if one does near by, and numbered through all videos.
+- Where nobody speaks, captions are the subtitles, for the master and for the grounding agent. Where words give no
+  hint, or there are none, the clip whose frames match what is wanted best is located.
+- What stands inside <request_grounding> (Table 5) is passed on, and which clips were located before, since the same
+  question over the same subtitles would be answered with the same clip again.
+- A visual query before any clip was located is not done; the master reads why. It counts as a turn.
+- The turn K can only be an answer: the master reads so and has, as everywhere, a second attempt. Then it is over.
+- Frames a look: 15, spread over the located clips (the published evaluation's number). Temperature 0.6 for master
+  and grounding agent (as published), 0 for the vision agent. Subtitles of a clip do not go to the vision agent.
+- "insufficient_evidence" is an answer, so that an open question need not be guessed; before the last turn it costs the
+  turn, and the master is asked to go on.
+- The master cites nothing. It goes on to another clip where the last one did not settle the question, so the evidence
+  of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
+- An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
+  are read whose lines and frames match the question best.
+- A prompt that is too long for a model is shortened by the rule of `agent.models.context_fit`.
+
+Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
+once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept
+in its history; tags are <reasoning> and <search>; of several actions in one turn the first kind in a fixed order
+counts. Nor is anything taken over of its leaks: for TVQA the grounding agent reads the subtitles of the clip that the
+label names, and nothing else; where grounding fails, that clip is used; for TVQA+ the annotated boxes go into the
+vision agent's prompt; grounding results are stored under the question's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Turn, Video
+from kinodex.agent.session import Session
+from kinodex.agent.trace import Acted
+from kinodex.agent.tree import show_chapters
+from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.longvideoagent_requests import (
+    Action,
+    AnswerNow,
+    ChooseAction,
+    Clip,
+    LocateClips,
+    ReadFrames,
+    thought,
+    until_action,
+)
+
+if TYPE_CHECKING:
+    from kinodex.index.rows import SegmentRow, TranscriptRow
+
+# Clips of videos under tags, with the words of each, and the clip whose pictures match a text best.
+
+CLIP_S = 60.0
+"""TVQA's clips last 60 to 90 s, and the paper's agents work on them."""
+SHORTEST_CLIP_S = 10.0
+"""Captions of a video without pictures may be of a second each: a clip of them is at least so long."""
+LARGEST_SHIFT = 1 / 3
+"""The share of a clip's length by which its border moves to the border of a segment."""
+SPOKEN_SHARE = 0.5
+"""A caption fills a gap of the transcript if people speak for less than this share of its time."""
+
+
+def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[Clip]:
+    """Clips of about `clip_s` of all videos under consecutive numbers; 0: the library's segments.
+
+    A line, spoken or on screen, belongs to the clip in which it begins. Captions stand in the place of a transcript
+    where nobody speaks.
+    """
+    number = 0
+    for video in environment.videos:
+        spans = _spans(environment, video, clip_s)
+        starts_s = [start_s for start_s, _ in spans]
+        lines = environment.transcript(video.video_id, video.start_s, video.end_s)
+        silent = _in_gaps(environment.captions(video.video_id), lines)
+        said = _shared_out([(line.start_s, _spoken(line)) for line in lines], starts_s)
+        shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
+        titles = environment.screen_text(video.video_id, video.start_s, video.end_s)
+        written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
+        for span, spoken, seen, text in zip(spans, said, shown, written, strict=True):
+            number += 1
+            if spoken:
+                yield Clip(number, video.video_id, *span, spoken, "transcript", seen, text)
+            else:
+                yield Clip(number, video.video_id, *span, seen, "captions" if seen else "", written=text)
+
+
+def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
+    """The ranges of a video's clips."""
+    rows: Sequence[SegmentRow | Note] = environment.segments(video.video_id)
+    if not rows and not video.has_pictures:
+        rows = environment.words(video.video_id)
+    if rows and not clip_s and video.has_pictures:
+        return [(row.start_s, row.end_s) for row in rows]
+    borders_s = [row.start_s for row in rows if video.start_s < row.start_s < video.end_s]
+    if not clip_s and video.has_pictures:
+        return [(video.start_s, video.end_s)]
+    cuts_s = [video.start_s, *_cuts(video, borders_s, max(clip_s, SHORTEST_CLIP_S)), video.end_s]
+    return list(pairwise(cuts_s))
+
+
+def _cuts(video: Video, borders_s: Sequence[float], clip_s: float) -> Iterator[float]:
+    """The times between equal clips of about `clip_s`, each moved to the border of a segment that is near enough."""
+    count = max(1, round(video.duration_s / clip_s))
+    length_s = video.duration_s / count
+    for number in range(1, count):
+        equal_s = video.start_s + number * length_s
+        near_s = min(borders_s, key=lambda border_s: abs(border_s - equal_s), default=equal_s)
+        yield near_s if abs(near_s - equal_s) <= LARGEST_SHIFT * length_s else equal_s
+
+
+def _in_gaps(captions: Sequence[Note], lines: Sequence[TranscriptRow]) -> list[Note]:
+    """The captions of those times in which few lines are spoken."""
+    starts_s = np.array([line.start_s for line in lines])
+    ends_s = np.array([line.end_s for line in lines])
+
+    def spoken_s(note: Note) -> float:
+        both_s = np.minimum(ends_s, note.end_s) - np.maximum(starts_s, note.start_s)
+        return float(np.maximum(both_s, 0.0).sum())
+
+    return [note for note in captions if spoken_s(note) < SPOKEN_SHARE * max(note.end_s - note.start_s, 1e-6)]
+
+
+def _spoken(line: TranscriptRow) -> str:
+    return f"{line.speaker}: {line.text}" if line.speaker else line.text
+
+
+def _shared_out(words: Sequence[tuple[float, str]], starts_s: Sequence[float], between: str = " ") -> list[str]:
+    """The words of each clip in one line; what comes before the first clip is the first one's."""
+    texts: list[list[str]] = [[] for _ in starts_s]
+    for start_s, text in words:
+        texts[max(0, int(np.searchsorted(starts_s, start_s, side="right")) - 1)].append(" ".join(text.split()))
+    return [between.join(filter(None, each)) for each in texts]
+
+
+def best_matching_clips(
+    environment: Environment,
+    clips: Sequence[Clip],
+    text: str,
+    visited: Collection[int],
+    window: int,
+    anchors_from: AnchorsFrom = "both",
+) -> list[Clip]:
+    """The clip, not visited yet, with the frame that matches a text best, amid up to `window` consecutive ones.
+
+    A frame matches by its picture or by a line at its time (`Environment.search`); with `anchors_from` "words" by its
+    picture where no line matches. None if all were visited, or nothing is stored of the others. Where a video has no
+    frames, its words are matched.
+    """
+    among = [each.video_id for each in environment.videos if each.has_pictures or environment.words(each.video_id)]
+    matches = _matches(environment, text, among, anchors_from)
+    if all(np.isneginf(each).all() for each in matches.values()):
+        matches = _matches(environment, text, among, "pictures")
+
+    def match(clip: Clip) -> float:
+        times_s = environment.times(clip.video_id)
+        # the picture at the start of a clip may be stored at an earlier time
+        low = max(0, int(np.searchsorted(times_s, clip.start_s, side="right")) - 1)
+        high = max(low + 1, int(np.searchsorted(times_s, clip.end_s, side="left")))
+        return float(matches[clip.video_id][low:high].max())
+
+    left = [clip for clip in clips if clip.number not in visited and clip.video_id in matches]
+    if not left:
+        return []
+    best = max(left, key=match)
+    alongside = [clip for clip in clips if clip.video_id == best.video_id]
+    first = min(alongside.index(best) - (window - 1) // 2, len(alongside) - window)
+    return alongside[max(0, first) :][:window]
+
+
+def _matches(
+    environment: Environment, text: str, among: Sequence[str], anchors_from: AnchorsFrom
+) -> dict[str, NDArray[np.float64]]:
+    """Deviations of the frames of each video, by the better of picture and words."""
+    found = {video_id: environment.matches([text], video_id, among, anchors_from) for video_id in among}
+    return {video_id: np.maximum(*both)[:, 0] for video_id, both in found.items()}
+
+
+LARGEST_WINDOW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LongVideoAgentParameters:
+    """The paper's settings (section 4.3): K is `rounds`, the evidence window is `window` clips (Table 4c)."""
+
+    rounds: int = 5
+    """Steps of the master, the last of which is the answer: K."""
+    window: int = 1
+    """Neighbouring clips that one grounding returns."""
+    frames: int = 15
+    """Frames of the located clips that a look shows."""
+    clip_s: float = CLIP_S
+    """The length of a clip in seconds, about; 0: the library's segments are the clips."""
+    clips: int = 240
+    """How many clips are read at most, of those videos that match the question best: four hours of 60 s."""
+    videos: int = 4
+    """So many videos are read even if they have more clips."""
+    vision: bool = True
+    """The master may have clips looked at; else it reads subtitles alone."""
+    anchors_from: AnchorsFrom = "both"
+    """Where clips and videos are found without the grounding agent: in pictures, in words, or in both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, rounds=1, window=1, frames=1, videos=1, clips=1, clip_s=0)
+        if self.window > LARGEST_WINDOW:
+            raise BadSettings(f"got window={self.window}; it is 1 to {LARGEST_WINDOW} clips")
+
+
+async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the run in the middle of a turn."""
+    episode = begin_episode(
+        session,
+        steps=session.account.budget.rounds or parameters.rounds,
+        window=parameters.window,
+        frames=parameters.frames,
+        videos=parameters.videos,
+        clips=parameters.clips,
+        clip_s=parameters.clip_s,
+        vision=parameters.vision,
+        anchors_from=parameters.anchors_from,
+        chapters=parameters.chapters,
+    )
+    session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
+    while True:  # line 3
+        session.account.begin_round()
+        if over := session.over():
+            return await session.conclude(answer_now(episode), over)
+        request = next_action(episode)
+        exchange = await session.exchange(request)  # lines 4 to 11
+        if exchange.reply is not None and exchange.reply.declines and request.declining != "allowed":
+            session.account.count_declined()
+            exchange = replace(exchange, reply=None, invalid=request.refusal())
+        if exchange.reply is not None and not exchange.reply.acts:  # lines 20 to 23
+            sufficient = exchange.reply.action == "answer"
+            doubt = await session.doubt(exchange.reply, episode.basis) if sufficient else ""
+            if not doubt:
+                return session.accept(exchange.reply, episode.basis, sufficient=sufficient)
+            exchange = replace(exchange, reply=None, invalid=doubt)
+        episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
+
+
+LONGVIDEOAGENT = Variant(
+    "longvideoagent",
+    "a master that only reads has clips located and looked at by two other models (arXiv 2512.20618)",
+    longvideoagent,
+    lambda longest_s: LongVideoAgentParameters(),
+    roles=("policy", "grounding", "vision"),
+    uses=("transcript", "screen text", "captions"),
+    ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
+    needs_language=True,
+)
+
+
+# The episode in which a LongVideoAgent master acts, whichever model it is: the agent's loop and training share it.
+#
+#     episode = begin_episode(session, steps=5)
+#     while len(episode.turns) < 2 * (episode.steps - 1):
+#         request = next_action(episode)              # render(request) is the first message, request.turns the rest
+#         exchange = await session.exchange(request)  # or any other master's; `reply` is None if it was malformed
+#         if exchange.reply is not None and not exchange.reply.acts:
+#             break                                   # it answered
+#         episode = await take_step(session, episode, exchange)
+#     request = answer_now(episode)                   # the last turn: an answer or nothing
+#
+# `take_step` appends two turns, the master's and the reply to it: the clip that was located with its words, what was
+# seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
+# `OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
+
+LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The state of a master and a question; `current` are the clips located last, `visited` all so far."""
+
+    question: Question
+    videos: tuple[Video, ...]
+    clips: tuple[Clip, ...]
+    steps: int
+    window: int
+    frames: int
+    vision: bool
+    declining: Declining = "later"
+    anchors_from: AnchorsFrom = "both"
+    turns: tuple[Turn, ...] = ()
+    current: tuple[Clip, ...] = ()
+    visited: tuple[int, ...] = ()
+    notes: tuple[Note, ...] = ()
+    chapters: tuple[Note, ...] = ()
+
+    @property
+    def has_evidence(self) -> bool:
+        """True if there is anything to answer from."""
+        return bool(self.notes) or any(clip.has_words for clip in self.clips)
+
+    @property
+    def basis(self) -> tuple[Note, ...]:
+        """Notes about the current clips: an answer that nothing forced rests on them."""
+        starts = {(clip.video_id, clip.start_s) for clip in self.current}
+        return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
+
+
+def begin_episode(
+    session: Session,
+    *,
+    steps: int,
+    window: int = 1,
+    frames: int = 15,
+    videos: int = 4,
+    clips: int = 240,
+    clip_s: float = CLIP_S,
+    vision: bool = True,
+    anchors_from: AnchorsFrom = "both",
+    chapters: bool = False,
+) -> Episode:
+    """An episode of at most `steps` turns about the session's question, in the videos that match it best.
+
+    All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
+    match best: `videos` of them, and more while there are no more than `clips`. At most `window` consecutive clips are
+    located at a time, and `frames` of their frames looked at; without `vision` there is no vision agent, nor where no
+    video has pictures. Videos, and clips of which the grounding agent finds none, are found by `anchors_from`. With
+    `chapters` the master reads the titles of the library's scenes or chapters. The session is narrowed to these videos.
+    """
+    session.environment = environment = _narrowed(session, videos, clips, clip_s, anchors_from)
+    vision = vision and any(video.has_pictures for video in environment.videos)
+    tagged = tuple(tagged_clips(environment, clip_s))
+    for video in environment.videos:
+        session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
+    if chapters:
+        show_chapters(session, summaries=False)
+    declining = session.rules.while_searching
+    limits = steps, window, frames, vision, declining, anchors_from
+    return Episode(session.question, environment.videos, tagged, *limits, chapters=session.chapters)
+
+
+def _narrowed(session: Session, videos: int, clips: int, clip_s: float, anchors_from: AnchorsFrom) -> Environment:
+    """Limit to the videos that match the question best, and those of prior evidence."""
+    environment = session.environment
+    count = _videos_read(environment.videos, videos, clips, clip_s)
+    return environment.nearest([session.question.text], count, session.known_videos, anchors_from)
+
+
+def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:
+    """The number of videos that are read: an episode may be one video, or one for each of its clips."""
+    length_s = clip_s or CLIP_S
+    clips_each = sum(max(1, round(video.duration_s / length_s)) for video in among) / len(among)
+    return max(videos, int(clips / clips_each))
+
+
+def next_action(episode: Episode) -> ChooseAction:
+    """The request for the master's next turn."""
+    return ChooseAction(
+        question=episode.question,
+        videos=episode.videos,
+        clips=tuple(clip for clip in episode.clips if clip.has_words),
+        steps=episode.steps,
+        vision=episode.vision,
+        turns=episode.turns,
+        declining=episode.declining,
+        chapters=episode.chapters,
+    )
+
+
+def answer_now(episode: Episode) -> AnswerNow:
+    """The request for the master's last turn; its answer does not say on which of the visited clips it rests."""
+    turns = episode.turns
+    if turns:
+        turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
+    return AnswerNow(
+        question=episode.question,
+        videos=episode.videos,
+        notes=episode.notes,
+        clips=tuple(clip for clip in episode.clips if clip.has_words),
+        steps=episode.steps,
+        vision=episode.vision,
+        turns=turns,
+        chapters=episode.chapters,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The reply to an action of the master; `located` are the clips that are current from now on, if any."""
+
+    reply: str
+    notes: tuple[Note, ...] = ()
+    located: tuple[Clip, ...] = ()
+    problem: str = ""
+
+
+async def take_step(session: Session, episode: Episode, exchange: Exchange[Action]) -> Episode:
+    """Carry out the master's action, and reply to it (Algorithm 1, lines 12 to 19, 24 to 26)."""
+    action = exchange.reply
+    if action is None:
+        turn, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
+    else:
+        do = _look if action.action == "visual_query" else _ground
+        turn, outcome = until_action(exchange.raw), await do(session, episode, action.query)
+    name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
+    thoughts = thought(exchange.raw)
+    session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
+    return replace(
+        episode,
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", outcome.reply)),
+        current=outcome.located or episode.current,
+        visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
+        notes=(*episode.notes, *outcome.notes),
+    )
+
+
+async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
+    """Have frames of the current clips read for the master's query: VISIONAGENT(q_vis, V), line 15."""
+    if not episode.current:
+        return _failed("No clip has been located yet, so nothing can be looked at; use <request_grounding> first.")
+    first, last = episode.current[0], episode.current[-1]
+    if not session.environment.pictured(first.video_id):
+        return _failed("There are no frames of this clip, so nothing can be looked at; only its words are known.")
+    left = session.account.frames_left
+    count = episode.frames if left is None else min(episode.frames, left)
+    frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)
+    reply = await session.ask(ReadFrames(query=query, clips=episode.current, frames=frames))
+    if reply is None:
+        return _failed("The assistant who looks gave no reply that can be used.")
+    note = Note(first.video_id, first.start_s, last.end_s, "vision", reply.observation.strip())
+    return _Outcome(f"Looked at {_tags(episode, episode.current)}: {note.text}", (note,))
+
+
+async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
+    """Locate clips by the words of all, else by their pictures: GROUNDINGAGENT(q, S), line 18."""
+    located: Sequence[Clip] = ()
+    if any(clip.has_words for clip in episode.clips):
+        request = LocateClips(
+            question=episode.question,
+            videos=episode.videos,
+            clips=episode.clips,
+            window=episode.window,
+            wish=wish,
+            visited=episode.visited,
+        )
+        reply = await session.ask(request)
+        if reply is None:
+            return _failed("The assistant who locates clips gave no reply that can be used.")
+        located = [episode.clips[number - 1] for number in reply.clips]
+    if not located:
+        text = wish or episode.question.text
+        limits = episode.visited, episode.window, episode.anchors_from
+        located = best_matching_clips(session.environment, episode.clips, text, *limits)
+    if not located:
+        return _failed("Every clip has been located before; there is no other one.")
+    notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
+    text = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
+    return _Outcome(f"Located:\n{text}", notes, tuple(located))
+
+
+def _malformed(invalid: str) -> _Outcome:
+    """The reply to a malformed action, with its fault (line 25)."""
+    return _Outcome(f"That was not a correct action: {invalid}. Think again, and take one action.", problem=invalid)
+
+
+def _failed(problem: str) -> _Outcome:
+    return _Outcome(problem, problem=problem)
+
+
+def _tags(episode: Episode, clips: Sequence[Clip]) -> str:
+    """The tags of consecutive clips with their times."""
+    tags = " ".join(f"<clip_{clip.number}>" for clip in clips)
+    video = f" of video {clips[0].video_id[:VIDEO_ID_LENGTH]}" if len(episode.videos) > 1 else ""
+    return f"{tags} ({clips[0].start_s:.1f} s to {clips[-1].end_s:.1f} s{video})"

@@ -1,0 +1,416 @@
+"""VCA: its tree search, and its ablation without a tree with the request of that.
+
+May import `agent.tree_search` and what all agents share; no other agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kinodex.agent.anchors import Times, cover, nearest, spread, start_multi_video
+from kinodex.agent.answer import Answer
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.matches import calibrate
+from kinodex.agent.protocol import (
+    LATER,
+    VIDEO_ID_LENGTH,
+    Declining,
+    Question,
+    Reasoned,
+    Request,
+    ScoredSegment,
+    ShownFrame,
+    Video,
+    allowed_actions,
+    named_video,
+)
+from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
+from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
+from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments
+from kinodex.agent.session import NO_DECISION, Session
+from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
+from kinodex.agent.tree import (
+    Candidate,
+    Memory,
+    Pictures,
+    Tree,
+    affordable,
+    border_rewards,
+    final_request,
+    first_level_s,
+    live_history,
+    remember,
+    show_chapters,
+    shown_candidates,
+    shown_frames,
+    start_memory,
+    unseen_times,
+    whole_video,
+)
+from kinodex.agent.variants.base import Variant, check_at_least
+
+# VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
+#
+# What the paper leaves open, and what was decided (`search_state` and `frame_choice` state theirs):
+#
+# - The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
+# - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
+# - A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were:
+#   that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
+# - The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
+# - Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
+#   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
+# - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+#   does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
+#   of the present round; a video of no more frames than the memory holds is shown whole, in one call.
+# - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
+#   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
+# - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
+#   which is where its failures end (supplement, 10.1).
+# - The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
+# - Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
+# - The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
+#   end, their mean, calibrated by the index; the policy still chooses.
+
+SHORT_VIDEO_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class VCAParameters:
+    """The paper's settings for long videos (section 4.1); `for_duration` gives those for short ones."""
+
+    frames: int = 6
+    """Frames sampled in a round: N."""
+    memory: int = 16
+    """Frames kept from round to round, for the decisions and the answer."""
+    reward: Literal["model", "image", "none"] = "model"
+    """Scores of segments: by a model, by how their border frames match the question, or none."""
+    tree_search: bool = True
+    """The tree is searched; else frames are chosen from the whole video round by round."""
+    videos: int = 16
+    """How many videos are searched at most."""
+    rounds: int = 10
+    """Segments opened at most."""
+    slack: int = 14
+    """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
+    pictures: Pictures = "small"
+    """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
+    shared_frames: bool = True
+    """The reward model sees the memory too; else the new frames alone, as in the paper."""
+    anchors_from: AnchorsFrom = "both"
+    """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VCAParameters:
+        return cls(frames=4, memory=8, slack=6) if duration_s < SHORT_VIDEO_S else cls()
+
+
+async def vca(session: Session, parameters: VCAParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    if not parameters.tree_search:
+        limits = parameters.frames, parameters.memory, parameters.videos
+        return await without_tree(session, *limits, parameters.anchors_from, chapters=parameters.chapters)
+    return await _Search(session, parameters).run()
+
+
+class _Search:
+    """The state of Algorithm 1: candidates S (the tree), memory M and reward history H_r."""
+
+    def __init__(self, session: Session, parameters: VCAParameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.question, self.account = session.question, session.account
+        self.tree = Tree()
+        self.memory = start_memory(session, parameters.memory, parameters.slack)
+        self.history: list[ScoredSegment] = []
+        self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
+        session.last_resort = lambda: self._last_word() if self.memory.frames else None
+
+    async def run(self) -> Answer:
+        if whole := whole_video(self.session, self.parameters.memory):
+            self.account.begin_round()
+            remember(self.session, self.memory, whole, [None] * len(whole))
+            return await self.session.conclude(self._last_word())
+        selected = await self._begin()  # lines 1 to 4
+        while True:
+            self.account.begin_round()
+            evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
+            frames, parts = self._uniform_sample(selected)  # lines 8 and 12
+            await self._evaluate(selected, frames, parts)  # lines 10 and 14
+            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # line 16
+            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
+            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 18
+            if isinstance(decision, Answer):
+                return decision
+            selected = decision
+
+    async def _begin(self) -> int:
+        limits = self.parameters
+        first = await start_multi_video(self.session, self.tree, limits.videos, limits.anchors_from)
+        if limits.chapters:
+            show_chapters(self.session, summaries=True)
+        for video in self.tree.candidates.values():
+            video.explanation = f"its best match with what is searched for is {video.query_score:.2f} of 1"
+        return first
+
+    def _uniform_sample(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
+        """Divide a segment at N equally spaced frames; it stays a candidate itself."""
+        environment = self.session.environment
+        selected = self.tree.candidates[number]
+        segment = selected.segment
+        unseen_s = unseen_times(self.tree, environment, self.account, segment)
+        count = affordable(self.account, self.parameters.frames)
+        if selected.divided:
+            stored_s = environment.times(segment.video_id)
+            inside_s = stored_s[(stored_s >= segment.start_s) & (stored_s < segment.end_s)]
+            seen_s = np.union1d(np.setdiff1d(inside_s, unseen_s), [segment.start_s, segment.end_s])
+            chosen_s = cover(unseen_s, unseen_s, seen_s, count)
+        else:
+            parts_s = first_level_s(environment, segment, unseen_s, count) if self.parameters.chapters else ()
+            equal_s = spread(segment.start_s, segment.end_s, unseen_s, count)
+            chosen_s = np.asarray(parts_s) if len(parts_s) else equal_s
+        frames = self.session.label(environment.frames(segment.video_id, chosen_s))
+        video_alone = len(environment.videos) == 1 and self.account.rounds == 1
+        parts = self.tree.divide(number, frames, keep=not video_alone)
+        children = tuple(part.segment for part in parts)
+        self.session.emit(Expanded(self.account.rounds, segment, children, frames))
+        return frames, parts
+
+    async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        """Reward the new segments, with an explanation before each score, in view of the history (section 3.1)."""
+        if self.parameters.reward == "none":
+            return
+        if self.parameters.reward == "image":
+            self._compare_borders(parts)
+        else:
+            await self._ask_for_rewards(parent, frames, parts)
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+        scores = tuple(
+            CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
+            for each in self.tree.candidates.values()
+        )
+        self.session.emit(Scored(self.account.rounds, None, scores))
+
+    async def _ask_for_rewards(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+        request = ScoreSegments(
+            question=self.question,
+            videos=self.session.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
+            history=live_history(self.history, self.tree, parent),
+            chapters=self.session.chapters,
+            parent=parent if self.history else None,
+            scores=self.scores,
+        )
+        reply = await self.session.ask(request)
+        by_number = {score.segment: score for score in reply.segments} if reply else {}
+        for part in parts:
+            if score := by_number.get(part.segment.number):
+                part.reward, part.explanation = score.score, score.reasoning
+
+    def _compare_borders(self, parts: list[Candidate]) -> None:
+        environment = self.session.environment
+        among = [video.video_id for video in environment.videos]
+        for part in parts:
+            segment = part.segment
+            similar = calibrate(environment.deviations([self.question.text], segment.video_id, among))[:, 0]
+            times_s = environment.times(segment.video_id)
+            borders = [np.argmin(np.abs(times_s - border_s)) for border_s in (segment.start_s, segment.end_s)]
+            part.reward = 100 * float(similar[borders].mean())
+
+    def _candidates(self) -> tuple[ScoredSegment, ...]:
+        hidden = self.scores == "none"
+        environment = self.session.environment
+        return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
+
+    def _last_word(self) -> Decide:
+        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
+
+
+VCA = Variant(
+    "vca",
+    "tree search with uniform frames, led by the rewards that the model itself gives (ICCV 2025)",
+    vca,
+    VCAParameters.for_duration,
+    roles=("policy", "reward"),
+    ablations={
+        "no reward": {"reward": "none"},
+        "no tree search": {"tree_search": False},
+        "image reward": {"reward": "image"},
+    },
+    needs_pictures=True,
+)
+
+
+# The request of VCA without a tree: single frames to see next (VCA, section 4.3, "w/o tree search").
+
+ACTIONS = ("look", "answer", "insufficient_evidence")
+
+
+class _Look(Reasoned):
+    action: Literal["look", "answer", "insufficient_evidence"] = Field(description="what to do next")
+    video: str | None = Field(description="id of the video to look at, else null")
+    times_s: list[Seconds] = Field(description="times in seconds, if you look")
+
+
+class FrameChoice(Answered, _Look):
+    """See the frames nearest to `times_s` of one video (None: the only one), answer, or give up."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        found = {key: each for key, each in value.items() if each is not None}
+        if "action" not in found and not (found.get("times_s") and says_answer(found)):  # it may be either
+            found["action"] = "look" if found.get("times_s") else "answer"
+        return {
+            "video": None,
+            "times_s": [],
+            "option": None,
+            "answer": None,
+            "evidence": [],
+        } | found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseFrames(WithChapters, Request[FrameChoice]):
+    """Name the times of up to `count` frames to see next, or answer from `frames`, the memory.
+
+    `seen` holds the video and time of every frame shown so far, in the order of showing; `exhausted` the ids of videos
+    in which no frame is unseen.
+    """
+
+    Reply = FrameChoice
+    template: ClassVar[str] = "choose_frames"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    frames: tuple[ShownFrame, ...]
+    seen: tuple[tuple[str, float], ...]
+    count: int
+    declining: Declining = field(default="allowed", metadata=LATER)
+    exhausted: tuple[str, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def instead(self) -> str:
+        return "name times to look at, or answer"
+
+    def bounds(self) -> Bounds:
+        actions = allowed_actions(ACTIONS, self.declining)
+        bounds = {"action": one_of(actions), "times_s": {"maxItems": self.count}, "evidence": cited_frames()}
+        return {**bounds, **letters(self.question), **({"video": NULL} if len(self.videos) == 1 else {})}
+
+    def example(self) -> Mapping[str, Any]:
+        video = self.videos[0]
+        named = video.video_id[:VIDEO_ID_LENGTH] if len(self.videos) > 1 else None
+        why = "The ball is in play in the first frame and gone in the second; half way between may show where it went."
+        times_s = [round(video.start_s + video.duration_s / 2, 1)]
+        return {"reasoning": why, "action": "look", "video": named, "times_s": times_s, "evidence": []}
+
+    def check(self, reply: FrameChoice) -> None:
+        if reply.action == "look":
+            self._check_times(reply)
+        elif reply.action == "answer":
+            check_answer(self.question, reply)
+
+    def _check_times(self, reply: FrameChoice) -> None:
+        video = named_video(self.videos, reply.video)
+        if video.video_id in self.exhausted:
+            left = [each.video_id[:VIDEO_ID_LENGTH] for each in self.videos if each.video_id not in self.exhausted]
+            raise InvalidReply(
+                f"all frames of video {video.video_id[:VIDEO_ID_LENGTH]} have been seen; name times of another one "
+                f"({', '.join(left)}), or answer"
+            )
+        outside = [time_s for time_s in reply.times_s if not video.start_s <= time_s < video.end_s]
+        if outside:
+            raise InvalidReply(f"{outside[0]:g} s is not in the video, {video.start_s:g} s to {video.end_s:g} s")
+        if not 1 <= len(reply.times_s) <= self.count:
+            raise InvalidReply(f"got {len(reply.times_s)} times; name 1 to {self.count}")
+
+
+# VCA's ablation "w/o tree search" (section 4.3): the policy names the frames that it wants to see, without segments.
+#
+# The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round shows
+# the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
+# segments there are no rewards. A model that twice gives up while frames are unseen is shown frames spread over the
+# rest.
+
+
+async def without_tree(
+    session: Session,
+    frames_a_round: int,
+    capacity: int,
+    most_videos: int,
+    anchors_from: AnchorsFrom = "both",
+    *,
+    chapters: bool = False,
+) -> Answer:
+    """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
+    videos, memory = Tree(), start_memory(session, capacity)
+    session.last_resort = lambda: final_request(session, memory) if memory.frames else None
+    first = videos.candidates[await start_multi_video(session, videos, most_videos, anchors_from)].segment
+    if chapters:
+        show_chapters(session, summaries=True)
+    environment, account = session.environment, session.account
+    count = affordable(account, frames_a_round)
+    video_id = first.video_id
+    chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id, ()), count)
+    seen: list[tuple[str, float]] = []
+    while True:
+        account.begin_round()
+        evicted = memory.make_room(len(chosen_s))
+        frames = session.label(environment.frames(video_id, chosen_s))
+        seen += [(video_id, frame.time_s) for frame in frames]
+        session.emit(Acted(account.rounds, "look", {"video": video_id, "times_s": tuple(chosen_s.tolist())}))
+        remember(session, memory, frames, [None] * len(frames), evicted)
+        choice = await _choose(session, memory, tuple(seen), affordable(account, frames_a_round))
+        if isinstance(choice, Answer):
+            return choice
+        video_id, chosen_s = choice
+
+
+async def _choose(
+    session: Session, memory: Memory, seen: tuple[tuple[str, float], ...], count: int
+) -> tuple[str, Times] | Answer:
+    """The video to look at next and the times of its unseen frames nearest to those requested, or the answer."""
+    environment, frames = session.environment, memory.frames
+    unseen_s = {video.video_id: _unseen(session, video.video_id, seen) for video in environment.videos}
+    over = session.over()
+    if over or not any(len(times_s) for times_s in unseen_s.values()):
+        return await session.conclude(final_request(session, memory), over or "")
+    request = ChooseFrames(question=session.question, videos=environment.videos, frames=frames, seen=seen, count=count)
+    exhausted = tuple(video_id for video_id, times_s in unseen_s.items() if not len(times_s))
+    request = replace(request, declining=session.rules.while_searching, exhausted=exhausted, chapters=session.chapters)
+    reply = await session.ask_to_search(request)
+    if reply is None:
+        return await session.conclude(final_request(session, memory), reason=NO_DECISION)
+    doubt = await session.doubt(reply, frames) if reply.action == "answer" else ""
+    if doubt or (reply.declines and request.declining != "allowed"):
+        video_id = max(unseen_s, key=lambda each: len(unseen_s[each]))
+        left_s = unseen_s[video_id]
+        return video_id, spread(float(left_s[0]), float(left_s[-1]), left_s, count)
+    if reply.action == "look":
+        session.emit(Decided(session.account.rounds, reply.action, None, forced=False))
+        video_id = environment.video(reply.video).video_id
+        return video_id, nearest(np.asarray(reply.times_s), unseen_s[video_id])
+    return session.accept(reply, frames, sufficient=reply.action == "answer")
+
+
+def _unseen(session: Session, video_id: str, seen: Sequence[tuple[str, float]]) -> Times:
+    stored = session.environment.vectors(video_id)
+    here_s = [time_s for seen_id, time_s in seen if seen_id == video_id]
+    shown = np.isin(stored.frame_no, session.account.shown_frame_nos(video_id)) | np.isin(stored.time_s, here_s)
+    times: Times = stored.time_s[~shown]
+    return times

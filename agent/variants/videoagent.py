@@ -1,0 +1,349 @@
+"""VideoAgent: its rounds of answering and retrieval, and its requests.
+
+May import what all agents share; no other agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, model_validator
+
+from kinodex.agent.anchors import choose_videos
+from kinodex.agent.answer import Answer
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described
+from kinodex.agent.replies import Bounds, WholeNumber, whole_number
+from kinodex.agent.requests.answer import AnswerNotes, Conclusion, WithChapters, chosen_option
+from kinodex.agent.session import ATTEMPTS, LastWord, Session
+from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
+from kinodex.agent.trace import Acted, Assessed
+from kinodex.agent.tree import show_chapters
+from kinodex.agent.variants.base import Variant, check_at_least
+
+# Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3).
+
+SURE = 3
+"""The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
+Confidence = Annotated[int, Field(ge=1, le=SURE), BeforeValidator(whole_number)]
+
+
+class Reflection(Reasoned):
+    """The confidence in an answer, from 1 to 3, after some reasoning."""
+
+    model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
+
+    confidence: Confidence = Field(description="a whole number")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return value if isinstance(value, Mapping) else {"confidence": value}
+
+
+class Wanted(Reply):
+    """A description of a missing frame, and the segment in which to look for it."""
+
+    model_config = described("What a frame should show, and the segment in which to look for it.")
+
+    segment: WholeNumber = Field(description="number of the segment in which to look")
+    description: str = Field(description="what is to be seen in the frame")
+
+
+class Missing(Reasoned):
+    """Frames to be looked for."""
+
+    frames: list[Wanted] = Field(description="the frames to look for")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"frames": value} if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReflectOnAnswer(WithChapters, Request[Reflection]):
+    """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
+
+    Reply = Reflection
+    template: ClassVar[str] = "reflect_on_answer"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    answer: str
+
+    def example(self) -> Mapping[str, Any]:
+        return {"reasoning": "The notes say that the ball was kicked, but not where it came to lie.", "confidence": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindMissing(WithChapters, Request[Missing]):
+    """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
+
+    Reply = Missing
+    template: ClassVar[str] = "find_missing"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    segments: tuple[Segment, ...]
+    most: int
+    doubt: str = field(default="", metadata=LATER)
+    """Why the answer that the notes led to was not confirmed."""
+
+    def bounds(self) -> Bounds:
+        return {"frames": {"minItems": 1, "maxItems": self.most}}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "Where the ball came to lie is missing; it must show after the kick."
+        frame = {"segment": self.segments[-1].number, "description": "a ball lying behind a goal"}
+        return {"reasoning": why, "frames": [frame]}
+
+    def check(self, reply: Missing) -> None:
+        """A reply may describe too many frames: the first `most` count."""
+        known = {segment.number for segment in self.segments}
+        frames = reply.frames[: self.most]
+        unknown = [each.segment for each in frames if each.segment not in known]
+        if unknown:
+            raise InvalidReply(f"segment {unknown[0]} is not in the list; choose from {sorted(known)}")
+        if not frames:
+            raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
+        if any(not each.description.strip() for each in frames):
+            raise InvalidReply("a description is empty; say in a few words what the frame should show")
+
+
+# VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
+#
+# What the paper leaves open, and what was decided:
+#
+# - Frames are captioned one by one, when they are chosen, by the role "captioner". All that was captioned is the state
+#   s_t, in the order of time.
+# - The number of first frames is the paper's, 5, for short videos, and 15 for long ones (VCA, supplement 8.2).
+# - The first frames lie inside a video and not at its ends; so what comes before the first and after the last is a
+#   segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
+# - At most 5 frames are looked for in a round. Three rounds are the published code's.
+# - A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
+#   time (`anchors_from`; the paper: pictures). Scenes or chapters of the library may be listed (`chapters`, off).
+# - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
+#   confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
+#   nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
+# - The first frames are shared out among several videos by duration. Of very many, those that queries match best are
+#   taken.
+#
+# Where the published code (commit 119be7c) departs from the paper, the paper is followed: it retrieves from precomputed
+# vectors of texts that it has seen before, so that no new description can be looked for; it replays stored replies; a
+# reply that cannot be read becomes confidence 1 or a random answer; a frame that was seen may be retrieved again.
+#
+# Ablations (section 4): "no segment selection" looks for descriptions in whole videos, "no self-evaluation" looks for
+# more in every round, whatever is known.
+
+SHORT_VIDEO_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class VideoAgentParameters:
+    """The settings for long videos; `for_duration` gives those for short ones."""
+
+    first_frames: int = 15
+    """Frames, equally spaced, that are described at first."""
+    retrieved: int = 5
+    """Frames looked for in a round at most."""
+    sure: int = SURE
+    """The confidence, 1 to 3, that ends the search: C."""
+    segment_selection: bool = True
+    """New frames are looked for in segments that the model names; else in the whole video."""
+    self_evaluation: bool = True
+    """The model says how sure it is, and may end early; else all rounds are done."""
+    videos: int = 16
+    """How many videos are searched at most."""
+    rounds: int = 3
+    """Times that it is asked at most."""
+    anchors_from: AnchorsFrom = "both"
+    """Where descriptions find frames: in pictures, in words (speech, text on screen, captions), or in both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, first_frames=1, retrieved=1, sure=1, videos=1, rounds=1)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VideoAgentParameters:
+        return cls(first_frames=5) if duration_s < SHORT_VIDEO_S else cls()
+
+
+async def videoagent(session: Session, parameters: VideoAgentParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    return await _Rounds(session, parameters).run()
+
+
+class _Rounds:
+    """The state of Algorithm 1: frames looked at, and the notes s_t that were taken of them."""
+
+    def __init__(self, session: Session, parameters: VideoAgentParameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.seen: set[FrameTime] = set()
+        self.notes = in_order(session.prior_notes)
+        session.last_resort = self._last_resort
+
+    async def run(self) -> Answer:
+        frames = await self._first_frames()
+        while True:  # line 2
+            self.session.account.begin_round()
+            await self._read(frames)  # lines 1 and 10
+            over = self.session.over()
+            if over:
+                return await self.session.conclude(self._answering(), over)
+            predicted, doubt = None, ""
+            if self.parameters.self_evaluation:
+                request = replace(self._answering(), declining=self.session.rules.at_the_end)
+                predicted = await self.session.ask(request)  # line 3
+                if predicted and predicted.action == "answer":
+                    self.session.tentative = predicted, self.notes
+                if predicted and await self._confidence(predicted) >= self.parameters.sure:  # lines 4 to 6
+                    doubt = await self.session.doubt(predicted, self.notes) if predicted.action == "answer" else ""
+                    if not doubt:
+                        return self._answer(predicted)
+            found = await self._retrieve(doubt)  # lines 8 and 9
+            frames = found or []
+            if found is not None and not found:
+                if predicted:
+                    return self._answer(predicted)
+                # A further attempt: a cache would answer the same request with the replies that were invalid.
+                return await self.session.conclude(replace(self._answering(), attempt=ATTEMPTS))
+
+    async def _first_frames(self) -> list[FrameTime]:
+        """Equally spaced frames, and those that earlier answers of a conversation rest on."""
+        await choose_videos(self.session, self.parameters.videos, self.parameters.anchors_from)
+        if self.parameters.chapters:
+            show_chapters(self.session, summaries=False)
+        spaced = uniform_times(self.session.environment, self.parameters.first_frames)
+        known = [(frame.video_id, frame.time_s) for frame in self.session.prior_frames]
+        return [(video_id, time_s) for video_id, times_s in spaced.items() for time_s in times_s] + known
+
+    async def _read(self, frames: Iterable[FrameTime]) -> None:
+        """Caption frames and merge the captions with what is known."""
+        new = set(frames) - self.seen
+        self.seen |= new
+        captions = await caption_frames(self.session, new)
+        self.notes = in_order([*self.notes, *captions.values()])
+        rounds = self.session.account.rounds
+        self.session.emit(Acted(rounds, "caption", {"frames": len(new)}, notes=in_order(captions.values())))
+
+    async def _confidence(self, predicted: Conclusion) -> int:
+        """Rate the confidence (SelfReflect), 1 to 3; the lowest without an answer or a valid reflection."""
+        if predicted.action != "answer":
+            return 1
+        reflection = await self.session.ask(
+            ReflectOnAnswer(
+                question=self.session.question,
+                videos=self.session.environment.videos,
+                notes=self.notes,
+                answer=self._words(predicted),
+                chapters=self.session.chapters,
+            )
+        )
+        if reflection is None:
+            return 1
+        self.session.emit(Assessed(self.session.account.rounds, reflection.confidence, SURE, reflection.reasoning))
+        return reflection.confidence
+
+    async def _retrieve(self, doubt: str) -> list[FrameTime] | None:
+        """Find the unseen frames of segments that descriptions match best (FindMissingInfo and RetrieveFrames).
+
+        `doubt` is the reason of the gate, if it opened the search again.
+        None if there was no valid description in two attempts, which does not say that nothing is left to look for.
+        """
+        segments = {segment.number: segment for segment in self._segments()}
+        if not segments:
+            return []
+        missing = await self.session.ask(
+            FindMissing(
+                question=self.session.question,
+                videos=self.session.environment.videos,
+                notes=self.notes,
+                segments=tuple(segments.values()),
+                most=self.parameters.retrieved,
+                doubt=doubt,
+                chapters=self.session.chapters,
+            )
+        )
+        if missing is None:
+            return None
+        found: list[FrameTime] = []
+        missing_frames = missing.frames[: self.parameters.retrieved]
+        for each in missing_frames:
+            found += self._best(segments[each.segment], each.description, found)
+        self.session.emit(Acted(self.session.account.rounds, "retrieve", _arguments(missing_frames)))
+        return found
+
+    def _best(self, segment: Segment, description: str, found: list[FrameTime]) -> list[FrameTime]:
+        unseen = self._unseen(segment, found)
+        if not len(unseen):
+            return []
+        environment = self.session.environment
+        kind = self.parameters.anchors_from
+        matches = np.maximum(*environment.matches([description], segment.video_id, (), kind))[unseen, 0]
+        if np.isneginf(matches).all():  # no words there match
+            matches = environment.cosines(description, segment.video_id)[unseen]
+        best = unseen[int(np.argmax(matches))]
+        return [(segment.video_id, float(environment.times(segment.video_id)[best]))]
+
+    def _segments(self) -> list[Segment]:
+        """The parts of the videos between the frames seen so far that have unseen ones, numbered from 1."""
+        parts: list[Segment] = []
+        for video in self.session.environment.videos:
+            cuts_s = {time_s for video_id, time_s in self.seen if video_id == video.video_id}
+            inside_s = sorted(cuts_s) if self.parameters.segment_selection else []
+            for start_s, end_s in pairwise([video.start_s, *inside_s, video.end_s]):
+                part = Segment(len(parts) + 1, video.video_id, start_s, end_s)
+                parts += [part] if len(self._unseen(part, ())) else []
+        return parts
+
+    def _unseen(self, segment: Segment, found: Iterable[FrameTime]) -> NDArray[np.intp]:
+        """Positions of the frames of a segment that were neither seen nor found."""
+        times_s = self.session.environment.times(segment.video_id)
+        known_s = [time_s for video_id, time_s in (*self.seen, *found) if video_id == segment.video_id]
+        inside = (times_s >= segment.start_s) & (times_s < segment.end_s) & ~np.isin(times_s, known_s)
+        return np.flatnonzero(inside)
+
+    def _answering(self) -> AnswerNotes:
+        session = self.session
+        videos, chapters = session.environment.videos, session.chapters
+        return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
+
+    def _words(self, predicted: Conclusion) -> str:
+        question = self.session.question
+        option = chosen_option(question, predicted)
+        return predicted.answer or "" if option is None else ". ".join(question.lettered[option])
+
+    def _answer(self, predicted: Conclusion) -> Answer:
+        """The answer that a round predicted already."""
+        return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")
+
+    def _last_resort(self) -> LastWord | None:
+        return self._answering() if self.notes else None
+
+
+def _arguments(frames: Iterable[Wanted]) -> dict[str, list[str]]:
+    return {"frames": [f"segment {each.segment}: {each.description}" for each in frames]}
+
+
+VIDEOAGENT = Variant(
+    "videoagent",
+    "baseline: captions of a few frames, and of more that a description finds, until it is sure (arXiv 2403.10517)",
+    videoagent,
+    VideoAgentParameters.for_duration,
+    roles=("policy", "captioner"),
+    uses=("transcript", "screen text", "captions"),
+    ablations={
+        "no segment selection": {"segment_selection": False},
+        "no self-evaluation": {"self_evaluation": False},
+    },
+)

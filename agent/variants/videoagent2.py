@@ -1,0 +1,462 @@
+"""VideoAgent2 (arXiv 2504.04471): Algorithm 1, sections 3.1 to 3.4, appendices A and B.
+
+The model reads; it sees no frame itself. The bank B_t holds captions C of consecutive parts, a summary S of each video
+and what the tools returned; every clause and every thing in it carries its confidence (section 3.4).
+
+No code was published. What the paper leaves open, and what was decided (`captions`, `tools`, `detection` state theirs):
+
+- The threshold is on the scale's upper end: an answer counts as sure at 5, and 0 is no answer whatever else is said.
+- A plan is steps in words with the tool call of the first; later ones can depend on what that finds. Prompts are not a
+  conversation: each carries the whole bank, the plan P_{t-1} and what the assessment thought was missing.
+- A tool looks at 8 frames of its range at most, "track" at 32, one a second; times in seconds stand for frame numbers,
+  boxes are parts of the picture.
+- A tool that finds nothing says so in the bank. A call that cannot be done, or no valid plan in two attempts, costs
+  the step: the next one reads what was wrong, or plans again. So does an assessment that cannot be read.
+- A* = A_T (line 17): when the last assessment T, or a budget, ends the run, the answer is the last one. If that is
+  none, it is the surest one before it, and if there was none either, the best answer that the bank gives is asked for
+  once, since the paper's benchmarks take one in any case.
+- The bank and what is known of the video stand first in every prompt, for the prefix caches of servers; the question
+  follows, then the notes of tools in the order in which they came, then what is to be done.
+- Of several videos those that match the words of the question and its options best are captioned; a bank holds
+  1000 captions (an hour and more), and if the videos are longer, their parts are twice, three times ... as long.
+
+Table 4's settings build on each other, as there. (1) `tool_confidence` off: no tool, nor the captioner, says how sure
+it is. (2) `adjust_plan` off: the first plan is carried out step by step; the model only words the calls. The answer is
+assessed between, and the last step ends the run. (3) `plan` off: the model calls tools and answers without reasoning
+first; how sure the answer is still ends the run. (4) `tools` off: the answer is A_1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinodex.agent.anchors import limit_videos
+from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.limits import gather_all
+from kinodex.agent.protocol import Note, ShownFrame, Video
+from kinodex.agent.session import Session
+from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
+from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
+from kinodex.agent.trace import Acted, Assessed
+from kinodex.agent.tree import show_chapters
+from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.videoagent2_requests import (
+    MOST_CONFIDENT,
+    AdjustPlan,
+    AnswerBank,
+    Assess,
+    Assessment,
+    CallTool,
+    CaptionFrames,
+    CreatePlan,
+    FrameCaption,
+    Plan,
+    Toolbox,
+    ToolCall,
+)
+
+MOST_LABELS = 100
+"""Labels of the library's detections that a plan may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class VideoAgent2Parameters:
+    """The paper's settings (section 4.1): n, cf_thr and T; and what Table 4 switches off."""
+
+    segment_s: float = CLIP_S
+    """Length of the clips that are described first, in seconds."""
+    enough: float = MOST_CONFIDENT
+    """The confidence from which an answer is final."""
+    frames: int = 8
+    """Looked at by one call of a tool."""
+    track_frames: int = 32
+    """Frames in which one call of the tracker follows things."""
+    captions: int = 1000
+    """Clips described at most; of longer videos the clips are longer."""
+    videos: int = 4
+    """How many videos are described and searched at most."""
+    tool_confidence: bool = True
+    """Tools and captions say how sure they are."""
+    adjust_plan: bool = True
+    """The plan is changed after each step; else the first is carried out as it is."""
+    plan: bool = True
+    """The model reasons and plans; else it calls tools and answers without reasoning first."""
+    tools: bool = True
+    """Tools look at the video; else the answer is made of the captions alone."""
+    rounds: int = 5
+    """Assessments: T."""
+    anchors_from: AnchorsFrom = "both"
+    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, enough=1, frames=1, track_frames=1, captions=1, videos=1, rounds=1)
+        if self.segment_s <= 0 or self.enough > MOST_CONFIDENT:
+            limits = f"segment_s is above 0, enough at most {MOST_CONFIDENT}"
+            raise BadSettings(f"got segment_s={self.segment_s}, enough={self.enough}; {limits}")
+
+
+async def videoagent2(session: Session, parameters: VideoAgent2Parameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
+    return await _Search(session, parameters).run()
+
+
+class _Search:
+    """The state of Algorithm 1: the bank B_t in two parts, summaries and notes, and the plan P_t."""
+
+    def __init__(self, session: Session, parameters: VideoAgent2Parameters) -> None:
+        self.session, self.parameters = session, parameters
+        self.summaries: tuple[Note, ...] = ()
+        self.notes: tuple[Note, ...] = ()
+        self.plan: tuple[str, ...] = ()
+        self.step, self.thought, self.doubt = 0, "", ""
+        self.rounds = parameters.rounds if session.account.budget.rounds is None else session.account.budget.rounds
+        self.bank = 0
+        self.best: Assessment | None = None
+        self.labels: tuple[str, ...] = ()
+        session.last_resort = self._last_resort
+
+    async def run(self) -> Answer:
+        await self._general_context()  # lines 1 and 2
+        while True:  # line 3
+            number = self.session.account.begin_round()
+            assessment = await self._assess(number)  # line 4
+            over = self.session.over() or ""
+            sure = assessment is not None and assessment.confidence >= self.parameters.enough
+            if over or not self.parameters.tools or self._plan_is_carried_out():
+                return await self._answer(assessment, "" if sure else over)  # line 17
+            if sure and assessment is not None:  # line 5
+                self.doubt = await self.session.doubt(assessment, self.notes)
+                if not self.doubt:
+                    return await self._answer(assessment, "")
+            call = await self._next_call(number, assessment)  # lines 8 to 12
+            await self._retrieve(number, call)  # lines 13 and 14
+
+    async def _general_context(self) -> None:
+        """Caption the consecutive parts of the videos and summarise each video (section 3.1)."""
+        question, session = self.session.question, self.session
+        limits = self.parameters
+        limit_videos(session, (question.text, *question.options), limits.videos, limits.anchors_from)
+        if limits.chapters:
+            show_chapters(session, summaries=False)
+        videos = session.environment.videos
+        parts = sum(video.duration_s for video in videos) / self.parameters.segment_s
+        segment_s = self.parameters.segment_s * max(1, math.ceil(parts / self.parameters.captions))
+        captions = [self._noted(await caption_clips(session, video.video_id, segment_s)) for video in videos]
+        self.notes = tuple(note for each in captions for note in each)
+        self.bank, self.labels = len(self.notes), session.environment.detection_labels()[:MOST_LABELS]
+        pending = [summarize_video(session, video.video_id, each) for video, each in zip(videos, captions, strict=True)]
+        self.summaries = tuple(note for note in await gather_all(pending) if note is not None)
+        self.notes += tuple(note for note in self._noted(session.prior_notes) if note not in self.notes)
+
+    def _noted(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        return notes if self.parameters.tool_confidence else tuple(replace(note, confidence=None) for note in notes)
+
+    async def _assess(self, number: int) -> Assessment | None:
+        """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
+        request = Assess(
+            **self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan, doubt=self.doubt
+        )
+        reply = await self.session.ask(request)
+        if reply is not None:
+            if reply.confidence and (self.best is None or reply.confidence >= self.best.confidence):
+                self.best, self.session.tentative = reply, (reply, self.notes)
+            self.session.emit(Assessed(number, reply.confidence, MOST_CONFIDENT, reply.reasoning))
+        return reply
+
+    async def _next_call(self, number: int, assessment: Assessment | None) -> ToolCall | None:
+        """Create the plan, or adjust it, and name its first tool call (section 3.3); None without a valid one."""
+        given = {**self._bank(), "toolbox": self._toolbox(number)}
+        confidence, doubt = (assessment.confidence, assessment.reasoning) if assessment else (0.0, "")
+        doubt = self.doubt or doubt
+        if not self.parameters.plan or (self.plan and not self.parameters.adjust_plan):
+            self.step += 1
+            action = await self.session.ask(CallTool(**given, plan=self.plan, step=self.step))
+            return action.action if action else None
+        plan: Plan | None
+        if not self.plan:
+            plan = await self.session.ask(CreatePlan(**given, doubt=doubt))
+        else:
+            plan = await self.session.ask(AdjustPlan(**given, plan=self.plan, doubt=doubt, confidence=confidence))
+        if plan is None:
+            return None
+        self.plan, self.step, self.thought = tuple(plan.steps), 1, plan.reasoning
+        return plan.action
+
+    async def _retrieve(self, number: int, call: ToolCall | None) -> None:
+        """Call the tool and add what it found to the bank (section 3.4)."""
+        if call is None:
+            self.session.emit(Acted(number, "none", {}, problem="no valid call in two attempts"))
+            return
+        found, problem = await run_tool(self.session, call, self._toolbox(number))
+        self.session.emit(Acted(number, call.tool, call.model_dump(exclude={"tool"}), self.thought, found, problem))
+        self.notes += found
+
+    async def _answer(self, assessment: Assessment | None, over: str) -> Answer:
+        """The answer of the last assessment; if it gave none, the best one before it, else one that the bank gives."""
+        if assessment is None or assessment.confidence == 0:
+            assessment = self.best
+        if assessment is None:
+            return await self.session.conclude(self._best_answer(), over)
+        return self.session.accept(assessment, self.notes, sufficient=True, over=over, forced=bool(over))
+
+    def _last_resort(self) -> AnswerBank | None:
+        """The request for the best answer; none if the last assessment knew all that is known now."""
+        known = self.session.tentative[1] if self.session.tentative else ()
+        return self._best_answer() if len(self.notes) > len(known) else None
+
+    def _best_answer(self) -> AnswerBank:
+        return AnswerBank(**self._bank())
+
+    def _bank(self) -> dict[str, Any]:
+        """The inputs of all requests but the captions': the question and B_t."""
+        question, videos = self.session.question, self.session.environment.videos
+        bank = {"summaries": self.summaries, "notes": self.notes, "bank": self.bank, "chapters": self.session.chapters}
+        return {"question": question, "videos": videos, **bank}
+
+    def _toolbox(self, number: int) -> Toolbox:
+        limits = self.parameters
+        calls = self.rounds - number
+        return Toolbox(calls, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
+
+    def _plan_is_carried_out(self) -> bool:
+        return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
+
+
+NO_CONFIDENCE = {"tool_confidence": False}
+NO_ADJUSTING = {**NO_CONFIDENCE, "adjust_plan": False}
+NO_PLAN = {**NO_ADJUSTING, "plan": False}
+
+VIDEOAGENT2 = Variant(
+    "videoagent2",
+    "captions of everything, then a plan that is adjusted, one tool a step, led by confidences (arXiv 2504.04471)",
+    videoagent2,
+    lambda longest_s: VideoAgent2Parameters(),
+    roles=("policy", "captioner", "vision"),
+    uses=("captions", "detections"),
+    ablations={
+        "no tool confidence": NO_CONFIDENCE,
+        "no plan adjusting": NO_ADJUSTING,
+        "no plan": NO_PLAN,
+        "no tools": {**NO_PLAN, "tools": False},
+    },
+    needs_language=True,
+)
+
+
+# The five tools of VideoAgent2 (arXiv 2504.04471, section 4.1 and appendix A): captions, things, enlargements, tracks.
+#
+# Their findings are notes in words, in which every clause and every thing has its own confidence. Images are
+# captioned by
+# the role "vision"; things are found and followed by `agent.tools.detection`, which takes the place of YOLOv11 and
+# SAM2.
+# A look that failed (the call cannot be done, the reply was invalid twice, the server refused the pictures) leaves a
+# note
+# that says so, which is no evidence; "nothing found" says who looked, since likeness alone may miss a thing.
+
+AROUND = 5
+"""Frames before and after one in which a thing is looked for too: the paper's alpha."""
+MOST_THINGS = 16
+"""Named in a note of one frame, the surest first."""
+MOST_TRACKS = 8
+"""Tracks in the notes of one call, the longest first."""
+FAILED = "this look failed and says nothing about the video"
+Look = tuple[Note, ...] | str
+"""What a tool found, or in words that there is nothing."""
+
+
+async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[tuple[Note, ...], str]:
+    """Run a checked call; returns its findings, and why it failed ("" if it did not).
+
+    A note for each frame, from "track" one for each thing; one note that says so if nothing is found or the look
+    failed. Raises `AllRejected` for a server that refuses every request.
+    """
+    environment = session.environment
+    video = environment.video(call.video)
+    if not video.has_pictures:
+        return await _read(session, video, call, toolbox), ""
+    end_s = min(call.start_s if call.end_s is None or call.tool.startswith("zoom") else call.end_s, video.end_s)
+    until_s = end_s if end_s > call.start_s else environment.shown_until(video.video_id, call.start_s)
+    try:
+        if call.tool == "track":
+            found = await _track(session, video, (call.start_s, until_s), call, toolbox)
+        else:
+            left = session.account.frames_left
+            most = toolbox.frames if left is None else min(toolbox.frames, left)
+            count = max(1, min(most, math.ceil(end_s - call.start_s)))  # one a second, as in the paper
+            frames = environment.frames_between(video.video_id, call.start_s, end_s, count)
+            look = _caption if call.tool.endswith("caption") else _detect
+            found = await look(session, frames, call, toolbox)
+    except (InvalidReply, ModelRejected) as error:
+        if isinstance(error, AllRejected):
+            raise
+        note = Note(video.video_id, call.start_s, until_s, _source(call), f"{FAILED}: {error}", failed=True)
+        return (note,), str(error)
+    if isinstance(found, str):  # why there is nothing
+        found = (Note(video.video_id, call.start_s, until_s, _source(call), found),)
+    return found, ""
+
+
+async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
+    """Words of a range of a video without pictures, line by line, in the place of captions of frames."""
+    environment, end_s = session.environment, call.start_s if call.end_s is None else min(call.end_s, video.end_s)
+    count = max(1, min(toolbox.frames, math.ceil(end_s - call.start_s)))
+    times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
+    spans_s = [(time_s, environment.shown_until(video.video_id, time_s)) for time_s in times_s]
+    notes = await caption_spans(session, video.video_id, spans_s)
+    texts = [note.text + _sure(note.confidence, toolbox) for note in notes]
+    source = _source(call)
+    return tuple(
+        replace(note, source=source, text=text, confidence=None) for note, text in zip(notes, texts, strict=True)
+    )
+
+
+async def _caption(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
+    """Captions of frames, with a confidence for each clause (appendix A.1)."""
+    box = _box(call)
+    whole = box == WHOLE
+    request = CaptionFrames(
+        frames=frames if whole else tuple(zoom(frame, box) for frame in frames),
+        box=None if whole else box,
+        confidence=toolbox.confidence,
+    )
+    reply = await session.ask(request)
+    if reply is None:
+        raise InvalidReply("the model that looks gave no reply that could be read")
+    captions = sorted(reply.captions, key=lambda each: each.frame)
+    return tuple(
+        _note(session.environment, frames[each.frame - 1], call, _clauses(each, toolbox), box) for each in captions
+    )
+
+
+async def _detect(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
+    """The things in frames; one missed there is followed to it from the frames around (appendix A.2).
+
+    Without a label everything that is known there.
+    """
+    environment, box = session.environment, _box(call)
+    around = _around(environment, frames)
+    left = session.account.frames_left
+    around = around if left is None or len(around) <= left else frames
+    found = await detect(session, around, (call.label or "").strip(), box)
+    notes = []
+    for frame in frames:
+        things = sorted(_things_in(frame, found.things), key=lambda each: -each.score)[:MOST_THINGS]
+        if things:
+            text = _in_place(call, found) + "; ".join(_thing(each, toolbox) for each in things)
+            notes.append(_note(environment, frame, call, text, box))
+    return tuple(notes) or _nothing(call, found)
+
+
+async def _track(session: Session, video: Video, span_s: tuple[float, float], call: ToolCall, toolbox: Toolbox) -> Look:
+    """Follow a thing through a range (appendix A.3)."""
+    found = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
+    return _track_notes(found, call, toolbox) or _nothing(call, found)
+
+
+def _nothing(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
+    """Say that nothing was found, and who looked: a detector, or likeness alone."""
+    if found.source == "index":
+        unlike = f"nothing found: no frame there is much like {call.label!r}"
+        return f"{unlike}. Only likeness was looked at, by no detector, so it may be there all the same"
+    looked = "a detector looked"
+    if found.source == "library":
+        looked = "the library's detections were looked through" + (f" for {found.label!r}" if found.label else "")
+    return f"nothing found, no {call.label or 'thing that is known'}: {looked}"
+
+
+def _in_place(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
+    """Say which label stands for the one of the call, if that may be another thing."""
+    return f"{found.label!r} was looked for in place of {call.label!r}: " if found.loose else ""
+
+
+def _box(call: ToolCall) -> Box:
+    """The part of the frames that a call looks at."""
+    if not call.box or not call.tool.startswith("zoom"):
+        return WHOLE
+    x0, y0, x1, y1 = call.box
+    return x0, y0, x1, y1
+
+
+def _around(environment: Environment, frames: Sequence[ShownFrame]) -> tuple[ShownFrame, ...]:
+    """Frames with `AROUND` stored ones before and after each."""
+    times_s = environment.times(frames[0].video_id)
+    places = np.searchsorted(times_s, [frame.time_s for frame in frames])
+    near = {at for place in places for at in range(max(0, place - AROUND), min(len(times_s), place + AROUND + 1))}
+    return environment.frames(frames[0].video_id, times_s[sorted(near)])
+
+
+def _things_in(frame: ShownFrame, found: Sequence[Detected]) -> list[Detected]:
+    """Things seen in a frame, and things seen shortly before and after it, at their place in between."""
+    followed: dict[tuple[str, int | None], list[Detected]] = {}
+    for each in found:
+        if abs(each.frame_no - frame.frame_no) <= AROUND:
+            followed.setdefault((each.label, each.track_id), []).append(each)
+    things = []
+    for (_, track_id), sightings in followed.items():
+        before = [each for each in sightings if each.frame_no < frame.frame_no]
+        after = [each for each in sightings if each.frame_no > frame.frame_no]
+        seen = sightings[len(before) : len(sightings) - len(after)]
+        missed = not seen and before and after and track_id is not None
+        things += [_between(before[-1], after[0], frame)] if missed else seen
+    return things
+
+
+def _between(before: Detected, after: Detected, frame: ShownFrame) -> Detected:
+    """A thing on its straight way from one sighting to another, as sure as the less sure of them."""
+    box = None
+    if before.box and after.box:
+        part = (frame.time_s - before.time_s) / (after.time_s - before.time_s)
+        x0, y0, x1, y1 = (low + part * (high - low) for low, high in zip(before.box, after.box, strict=True))
+        box = (x0, y0, x1, y1)
+    score = min(before.score, after.score)
+    return replace(before, frame_no=frame.frame_no, time_s=frame.time_s, box=box, score=score)
+
+
+def _track_notes(found: Found[Track], call: ToolCall, toolbox: Toolbox) -> tuple[Note, ...]:
+    """A note for each thing followed, with where it was at most `track_frames` times (appendix A.3)."""
+    longest = sorted(found.things, key=lambda each: each.start_s - each.end_s)[:MOST_TRACKS]
+    notes = []
+    for each in sorted(longest, key=lambda each: each.start_s):
+        some = each.sightings[:: math.ceil(len(each.sightings) / toolbox.track_frames)]
+        text = "; ".join(f"at {sighting.time_s:.1f} s {_thing(sighting, toolbox)}" for sighting in some)
+        text = _in_place(call, found) + text
+        notes.append(Note(some[0].video_id, each.start_s, each.end_s, _source(call), text))
+    return tuple(notes)
+
+
+def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str, box: Box) -> Note:
+    where = "" if box == WHOLE else f"in {_box_text(box)}: "
+    return Note(frame.video_id, *environment.shown_range(frame), _source(call), where + text)
+
+
+def _source(call: ToolCall) -> str:
+    """The source of a note: not "caption" alone, as of the captions of consecutive parts."""
+    return f"{call.tool} tool"
+
+
+def _clauses(caption: FrameCaption, toolbox: Toolbox) -> str:
+    return "; ".join(each.text.strip() + _sure(each.confidence, toolbox) for each in caption.clauses)
+
+
+def _thing(each: Detected, toolbox: Toolbox) -> str:
+    where = f"at {_box_text(each.box)}" if each.box else "somewhere, by likeness alone"
+    number = "" if each.track_id is None else f" number {each.track_id}"
+    return f"{each.label}{number} {where}{_sure(each.score, toolbox)}"
+
+
+def _sure(confidence: float | None, toolbox: Toolbox) -> str:
+    return f" (confidence {confidence:.2f})" if toolbox.confidence and confidence is not None else ""
+
+
+def _box_text(box: Box) -> str:
+    return f"[{', '.join(f'{side:.2f}' for side in box)}]"

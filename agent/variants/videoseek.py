@@ -1,0 +1,306 @@
+"""VideoSeek (arXiv 2603.20185; supplement, A.2, A.4 and Figures 4 to 8): think, call one tool, read what it found.
+
+What the supplement leaves open, and what was decided:
+
+- A step is two requests in one conversation: the thought (Figure 5), then the call that carries it out. The last of
+  at most 20 steps (the published code's number) is the answer, with no other tool left; as after any limit its status
+  is "budget_exhausted". alpha is given by benchmark; the border of an hour is ours.
+- A call that breaks a limit of its tool (Figures 7 and 8), or names no video, gets that as the tool's result; so does
+  one that could not be read in two attempts. Either way the step is used up. A range that reaches out of the video is
+  cut to it first. A thought that cannot be read is left out.
+- What the tools find becomes notes with numbers and times: of overview and skim one a frame, of focus one for the
+  frames that it cites. Answers cite notes.
+- The thinker reads all subtitles at the beginning (Figure 4), as notes; of several videos none. A tool reads those of
+  its own range (Figure 6). Text on screen that the library holds is read beside them.
+- Frames are the library's: focus shows one a second, fewer where fewer are stored. "Uniformly sampled" is the middle
+  of equal parts of a range, not its ends.
+- Of several videos, every call names one; of very many, those that match the question best are offered.
+- The temperature (1.0) and the small pictures of overview and skim (a short side of 256) are the published code's.
+
+The published code (commit 443f871) departs from its supplement, which is followed here: its calls are made from the
+thought alone, without the conversation; its tools get the subtitles of the whole video, since its filter lets
+everything pass; its focus shows as many frames as a skim however short the clip, at more than one a second, and takes
+clips over the limit; it runs several calls of one reply; and its answer is another call of the model, here the
+arguments of the tool (Figures 9 to 11). It puts eight frames of an overview into one picture; here each goes by itself
+after its time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kinodex.agent.anchors import limit_videos
+from kinodex.agent.answer import Answer
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Segment, ShownFrame, Turn, Video
+from kinodex.agent.session import LastWord, Session
+from kinodex.agent.trace import Acted
+from kinodex.agent.tree import show_chapters
+from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.videoseek_requests import (
+    ACT,
+    LAST,
+    OR_NOTHING,
+    STEP,
+    Act,
+    Action,
+    AnswerNow,
+    FocusClip,
+    Limits,
+    OverviewVideo,
+    SkimRange,
+    Think,
+    arguments,
+    numbered,
+)
+
+LONG_VIDEO_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class VideoSeekParameters:
+    """The supplement's alpha (A.2) for videos of up to an hour; `for_duration` gives that for longer ones."""
+
+    alpha: int = 2
+    """The scale of the tools: 16 alpha frames of all, 4 alpha of 4 alpha seconds or more, 4 alpha seconds or less."""
+    subtitles: bool = True
+    """The tools give the lines that are spoken in a part, too."""
+    videos: int = 16
+    """How many videos are offered at most."""
+    rounds: int = 20
+    """Steps, the last of which is the answer."""
+    anchors_from: AnchorsFrom = "both"
+    """By what videos are chosen from many: pictures, words (speech, text on screen, captions), or both."""
+    chapters: bool = False
+    """Prompts list the titles and times of the library's scenes or chapters."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, alpha=1, videos=1, rounds=1)
+
+    @classmethod
+    def for_duration(cls, duration_s: float) -> VideoSeekParameters:
+        return cls(alpha=4) if duration_s > LONG_VIDEO_S else cls()
+
+
+async def videoseek(session: Session, parameters: VideoSeekParameters) -> Answer:
+    """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends a step in the middle."""
+    return await _Seeker(session, parameters).run()
+
+
+class _Seeker:
+    """The trajectory: the conversation, and the notes that the tools took."""
+
+    def __init__(self, session: Session, parameters: VideoSeekParameters) -> None:
+        limit_videos(session, [session.question.text], parameters.videos, parameters.anchors_from)
+        if parameters.chapters:
+            show_chapters(session, summaries=False)
+        self.session, self.account = session, session.account
+        self.videos = session.environment.videos
+        limits = Limits(parameters.alpha)
+        self.tools = Tools(session, limits, subtitles=parameters.subtitles)
+        single = self.videos if len(self.videos) == 1 else ()
+        lines = [line for each in single for line in self.tools.quoted(each.video_id, each.start_s, each.end_s)]
+        self.notes: list[Note] = list(dict.fromkeys([*session.prior_notes, *lines]))
+        self.turns: list[Turn] = []
+        self.task: dict[str, Any] = {
+            "question": session.question,
+            "videos": self.videos,
+            "known": tuple(self.notes),
+            "chapters": session.chapters,
+            "limits": limits,
+            "steps": self.account.budget.rounds or parameters.rounds,
+            "declining": session.rules.while_searching,
+        }
+        session.last_resort = lambda: self._last_word() if self.notes else None
+
+    async def run(self) -> Answer:
+        while True:
+            step = self.account.begin_round()
+            over = self.session.over()
+            if over:
+                return await self.session.conclude(self._last_word(), over)
+            thought = await self._think(step)
+            action = await self._act()
+            doubt = ""
+            if action is not None and action.tool == "answer" and not self._gives_up_early(action):
+                doubt = "" if action.declines else await self.session.doubt(action, self.notes)
+                if not doubt:
+                    return self._answer(action, thought)
+            await self._observe(action, thought, doubt)
+
+    async def _think(self, step: int) -> str:
+        self._say("user", STEP.format(step=step, steps=self.task["steps"]))
+        reply = await self.session.ask(Think(**self.task, turns=tuple(self.turns)))
+        if reply is None:
+            return ""
+        self._say("assistant", reply.text)
+        return reply.text
+
+    def _gives_up_early(self, action: Action) -> bool:
+        return action.declines and self.task["declining"] != "allowed"
+
+    async def _act(self) -> Action | None:
+        self._say("user", ACT)
+        action = await self.session.ask_to_search(Act(**self.task, turns=tuple(self.turns)))
+        if action is not None:
+            self._say("assistant", json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False))
+        return action
+
+    async def _observe(self, action: Action | None, thought: str, doubt: str) -> None:
+        """Run the tool, and add its findings, or why it failed, to the trajectory."""
+        found: tuple[Note, ...] = ()
+        problem = "" if action else "there was no call that could be read"
+        try:
+            if doubt:
+                raise InvalidReply(doubt)
+            if action and action.declines:
+                raise InvalidReply("the search goes on until the last step")
+            found = await self.tools.use(action) if action else ()
+        except InvalidReply as error:
+            problem = str(error)
+        first = len(self.notes) + 1
+        self.notes += found
+        self._say("user", f"Not done: {problem}." if problem else numbered(found, first, self.videos))
+        name, action_arguments = ("none", {}) if action is None else (action.tool, arguments(action))
+        self.session.emit(Acted(self.account.rounds, name, action_arguments, thought, found, problem))
+
+    def _answer(self, action: Action, thought: str) -> Answer:
+        self.session.emit(Acted(self.account.rounds, action.tool, arguments(action), thought))
+        return self.session.accept(action, self.notes, sufficient=action.sufficient)
+
+    def _last_word(self) -> LastWord:
+        declining = self.session.rules.at_the_end
+        last = Turn("user", f"{LAST}{OR_NOTHING if declining == 'allowed' else ''}.")
+        task = {**self.task, "declining": declining}
+        return AnswerNow(**task, notes=tuple(self.notes), turns=(*self.turns, last))
+
+    def _say(self, speaker: Literal["assistant", "user"], text: str) -> None:
+        self.turns.append(Turn(speaker, text))
+
+
+VIDEOSEEK = Variant(
+    "videoseek",
+    "thinks, then calls one tool a step: overview, skim, focus or answer (arXiv 2603.20185)",
+    videoseek,
+    VideoSeekParameters.for_duration,
+    roles=("policy", "vision"),
+    uses=("transcript", "screen text"),
+    ablations={"no subtitles": {"subtitles": False}},
+    needs_language=True,
+    needs_pictures=True,
+)
+
+
+# The tools of VideoSeek that look at the video (supplement, A.2 and Figures 6 to 8): overview, skim and focus.
+
+MOMENT_S = 1.0
+"""Of a clip that a call gives as one time."""
+
+
+class Tools:
+    """The tools within their limits; each reads the text on screen of its range and, unless they are off, subtitles.
+
+    The replies of the model behind a tool become notes: of overview and skim one a frame, of focus one for all cited.
+    """
+
+    def __init__(self, session: Session, limits: Limits, *, subtitles: bool) -> None:
+        self.session, self.environment, self.account = session, session.environment, session.account
+        self.limits = limits
+        self._with_subtitles = subtitles
+
+    async def use(self, action: Action) -> tuple[Note, ...]:
+        """Run the tool of a call. Raises `InvalidReply` for a call that it does not take, or if it finds nothing."""
+        video = self.environment.video(action.video)
+        if action.tool == "overview":
+            return await self._overview(video)
+        part, query = self._part(video, action), (action.query or "").strip()
+        return await (self._skim(part, query) if action.tool == "skim" else self._focus(part, query))
+
+    def quoted(self, video_id: str, start_s: float, end_s: float) -> tuple[Note, ...]:
+        """Lines spoken, and text on screen, in [start_s, end_s) of a video."""
+        quoted = self.environment.quoted(video_id, start_s, end_s)
+        lines = tuple(line for line in quoted if self._with_subtitles or line.source == SCREEN_TEXT)
+        self.account.count_screen_text(lines)
+        return lines
+
+    def _part(self, video: Video, action: Action) -> Segment:
+        """The range that a call names, inside its video; raises `InvalidReply` if the tool does not take it."""
+        assert action.start_s is not None and action.end_s is not None, "Act.check lets no such call pass"
+        least, most = self.limits.skim_least_s, self.limits.focus_most_s
+        start_s, end_s = _inside(video, action.start_s, action.end_s, least if action.tool == "skim" else MOMENT_S)
+        named = f"{start_s:.1f} s to {end_s:.1f} s"
+        if start_s >= end_s:
+            whole = f"{video.start_s:.1f} s to {video.end_s:.1f} s"
+            raise InvalidReply(f"{action.start_s:.1f} s to {action.end_s:.1f} s is no part of the video, {whole}")
+        length_s = round(end_s - start_s, 3)
+        if action.tool == "skim" and length_s < min(least, round(video.duration_s, 3)):
+            raise InvalidReply(f"{named} is too short for skim, which takes at least {least} s")
+        if action.tool == "focus" and length_s > most:
+            raise InvalidReply(f"{named} is too long for focus, which takes at most {most} s")
+        return Segment(self.account.rounds, video.video_id, start_s, end_s)
+
+    async def _overview(self, video: Video) -> tuple[Note, ...]:
+        whole = Segment(self.account.rounds, video.video_id, video.start_s, video.end_s)
+        request = OverviewVideo(**self._inputs(whole, self.limits.overview_frames))
+        reply = _valid(await self.session.ask(request))
+        described = sorted(reply.frames, key=lambda each: each.frame)
+        return tuple(self._note("overview", request.frames, [each.frame], each.description) for each in described)
+
+    async def _skim(self, part: Segment, query: str) -> tuple[Note, ...]:
+        request = SkimRange(**self._inputs(part, self.limits.skim_frames), query=query)
+        reply = _valid(await self.session.ask(request))
+        described = sorted(reply.frames, key=lambda each: each.frame)
+        return tuple(
+            self._note("skim", request.frames, [each.frame], f"{each.description} {_relevance(each.relevant)}")
+            for each in described
+        )
+
+    async def _focus(self, part: Segment, query: str) -> tuple[Note, ...]:
+        a_second = math.ceil(round(part.end_s - part.start_s, 3))
+        request = FocusClip(**self._inputs(part, a_second), query=query)
+        reply = _valid(await self.session.ask(request))
+        finding = f"{query} {reply.answer}" if reply.found else f"{query} Nothing here bears on that."
+        return (self._note("focus", request.frames, reply.frames if reply.found else [], finding),)
+
+    def _inputs(self, part: Segment, count: int) -> dict[str, Any]:
+        """Inputs of a request about a part: up to `count` frames, as the budget allows, and what is quoted of it."""
+        left = self.account.frames_left
+        count = count if left is None else min(count, left)
+        return {
+            "videos": (self.environment.video(part.video_id),),
+            "segment": part,
+            "subtitles": self.quoted(part.video_id, part.start_s, part.end_s),
+            "frames": self.environment.frames_between(part.video_id, part.start_s, part.end_s, count),
+        }
+
+    def _note(self, tool: str, shown: Sequence[ShownFrame], cited: Sequence[int], text: str) -> Note:
+        """A note on the frames of these numbers, on all that were shown if there are none."""
+        frames = [shown[number - 1] for number in sorted(cited)] or shown
+        end_s = self.environment.shown_until(frames[-1].video_id, frames[-1].time_s)
+        return Note(frames[0].video_id, frames[0].time_s, end_s, tool, text)
+
+
+def _inside(video: Video, start_s: float, end_s: float, least_s: float) -> tuple[float, float]:
+    """A range cut to its video; what that makes too short, and a single moment, is widened back into the video."""
+    low_s, high_s = max(start_s, video.start_s), min(end_s, video.end_s)
+    wide_enough = end_s - start_s >= least_s and low_s < high_s
+    moment = start_s == end_s and video.start_s <= start_s <= video.end_s and least_s == MOMENT_S
+    if high_s - low_s < least_s and (wide_enough or moment):
+        low_s = max(video.start_s, min(low_s, video.end_s - least_s))
+        high_s = min(video.end_s, low_s + least_s)
+    return low_s, high_s
+
+
+def _valid(reply: R | None) -> R:
+    if reply is None:
+        raise InvalidReply("the tool gave nothing that could be read")
+    return reply
+
+
+def _relevance(why: str | None) -> str:
+    return f"Relevant: {why}" if why and why.strip() else ""

@@ -1,4 +1,0 @@
-"""VideoSeek: its steps of thought and action, its requests and its tools.
-
-May import what all agents share; no other agent.
-"""

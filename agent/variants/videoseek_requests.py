@@ -1,0 +1,462 @@
+"""Requests of VideoSeek's three tools to the model that sees: overview, skim and focus (supplement, Figure 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+
+from pydantic import BaseModel, Field, TypeAdapter, model_validator
+
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.protocol import (
+    LATER,
+    VIDEO_ID_LENGTH,
+    Declining,
+    Note,
+    Question,
+    Reasoned,
+    Reply,
+    Request,
+    Segment,
+    ShownFrame,
+    Turn,
+    Video,
+    after_thought,
+    citation_numbers,
+    described,
+)
+from kinodex.agent.replies import (
+    Bounds,
+    Numbers,
+    Schema,
+    Seconds,
+    WholeNumber,
+    bound_schema,
+    exactly,
+    is_blank,
+    says_nothing,
+    strict_schema,
+)
+from kinodex.agent.requests.answer import (
+    Answered,
+    AnswerNotes,
+    Conclusion,
+    WithChapters,
+    check_answer,
+    check_not_refused,
+    check_numbers,
+    example_answer,
+    join_parts,
+    letters,
+    missing_frames,
+)
+
+SMALL_SIDE_PX = 455
+"""The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
+
+
+class DescribedFrame(Reply):
+    """The description of one frame."""
+
+    model_config = described("What one frame shows.")
+
+    frame: WholeNumber = Field(description="its number")
+    """Its number among those shown, from 1."""
+    description: str = Field(description="what it shows")
+
+
+class SkimmedFrame(DescribedFrame):
+    """The description of one frame, and how it bears on the query (null: it does not)."""
+
+    model_config = described("What one frame shows, and why that bears on the query (null: it does not).")
+
+    relevant: str | None = Field(description="what bears on what is looked for and why, else null")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        return {"relevant": None, **value} if isinstance(value, Mapping) else value
+
+
+class DescribedFrames(Reply):
+    """One description for each frame."""
+
+    frames: list[DescribedFrame] = Field(description="one for each frame")
+
+
+class SkimmedFrames(Reply):
+    """One description for each frame, with what bears on the query."""
+
+    frames: list[SkimmedFrame] = Field(description="one for each frame")
+
+
+class Finding(Reasoned):
+    """The answer to the query that a clip gives, and the numbers of the frames that show it."""
+
+    found: bool = Field(description="true if the clip shows it")
+    answer: str = Field(description="the answer in few words, else empty")
+    frames: Numbers = Field(description="numbers of the frames that show it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        return {"answer": "", "frames": [], **value} if isinstance(value, Mapping) else value
+
+
+S = TypeVar("S", DescribedFrames, SkimmedFrames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest(Request[S]):
+    """A description of each of some frames of a range, in small pictures; frames that are left out are asked for."""
+
+    role: ClassVar[str] = "vision"
+    image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
+    temperature: ClassVar[float] = 1.0
+    videos: tuple[Video, ...]
+    segment: Segment
+    subtitles: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def bounds(self) -> Bounds:
+        return {"frames": exactly(len(self.frames))}
+
+    def check(self, reply: S) -> None:
+        _check_described(self.frames, reply.frames)
+
+    def missing(self, reply: S) -> Self | None:
+        rest = missing_frames(self.frames, _numbers(reply.frames))
+        return replace(self, frames=rest) if rest else None
+
+    def join(self, reply: S, rest: S) -> S:
+        return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewVideo(LookRequest[DescribedFrames]):
+    """Describe each of some frames of a whole video (Figure 6a); `subtitles` are all of the video."""
+
+    Reply = DescribedFrames
+    template: ClassVar[str] = "videoseek_overview"
+
+    def example(self) -> Mapping[str, Any]:
+        return {"frames": _example_frames(self.frames)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkimRange(LookRequest[SkimmedFrames]):
+    """Describe each of some frames of a long range, and how it bears on `query` (Figure 6b)."""
+
+    Reply = SkimmedFrames
+    template: ClassVar[str] = "videoseek_skim"
+    query: str
+
+    def example(self) -> Mapping[str, Any]:
+        relevant = ("the ball is in play, so it has not gone yet", None)
+        frames = _example_frames(self.frames)
+        return {"frames": [{**each, "relevant": relevant[at % len(relevant)]} for at, each in enumerate(frames)]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FocusClip(Request[Finding]):
+    """The answer to `query` from all that is stored of a short clip, in full size (Figure 6c)."""
+
+    Reply = Finding
+    template: ClassVar[str] = "videoseek_focus"
+    role: ClassVar[str] = "vision"
+    full_size: ClassVar[bool] = True
+    temperature: ClassVar[float] = 1.0
+    videos: tuple[Video, ...]
+    segment: Segment
+    query: str
+    subtitles: tuple[Note, ...]
+    frames: tuple[ShownFrame, ...]
+
+    def example(self) -> Mapping[str, Any]:
+        why = "The ball is on the grass behind the net in the last frame."
+        return {
+            "reasoning": why,
+            "found": True,
+            "answer": "behind the goal",
+            "frames": citation_numbers(self.frames)[0][-1:],
+        }
+
+    def check(self, reply: Finding) -> None:
+        if reply.found and is_blank(reply.answer):
+            raise InvalidReply("the answer is empty; say what was found, or that nothing was")
+        check_not_refused(reply.answer)
+        if reply.frames:
+            check_numbers("frame", sorted(set(reply.frames)), citation_numbers(self.frames)[0])
+
+
+def _example_frames(frames: Sequence[ShownFrame]) -> list[dict[str, object]]:
+    said = ("A boy in a red shirt kicks a ball on a meadow.", "Spectators stand under umbrellas in front of a tent.")
+    numbers = enumerate(citation_numbers(frames)[0])
+    return [{"frame": number, "description": said[at % len(said)]} for at, number in numbers]
+
+
+def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedFrame]) -> None:
+    """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
+    check_numbers("frame", _numbers(described), citation_numbers(shown)[0])
+    if shown and not any(each.description.strip() for each in described):
+        raise InvalidReply("no frame is described; give one description for each")
+    for each in described:
+        check_not_refused(each.description)
+
+
+def _numbers(described: Sequence[DescribedFrame]) -> list[int]:
+    return [each.frame for each in described]
+
+
+D = TypeVar("D", bound=DescribedFrame)
+
+
+def _join(frames: Sequence[ShownFrame], first: Sequence[D], rest: Sequence[D]) -> dict[str, list[D]]:
+    left = citation_numbers(missing_frames(frames, _numbers(first)))[0]
+    return {"frames": join_parts("frame", first, rest, citation_numbers(frames)[0], left)}
+
+
+# Requests of VideoSeek: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8).
+
+STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
+ACT = (
+    "Now carry that out: call exactly one tool. If you have no tools that you can call, write the call as JSON only: "
+    '{"tool": <its name>, <its arguments>}'
+)
+LAST = "The search is over, this is the last step. Call the tool answer now, with what the notes support"
+OR_NOTHING = "; if they show nothing that bears on the question, the evidence is not sufficient"
+BLANK: Mapping[str, object] = {
+    **dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer")),
+    "sufficient": True,
+    "evidence": [],
+}
+NOTHING = (None, "", "null")
+SAID = ("option", "answer")
+"""Arguments in which "none" may be said in earnest: how many boats there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the tools for one scale factor alpha (supplement, A.2)."""
+
+    alpha: int
+
+    @property
+    def overview_frames(self) -> int:
+        return 16 * self.alpha
+
+    @property
+    def skim_frames(self) -> int:
+        return 4 * self.alpha
+
+    @property
+    def skim_least_s(self) -> int:
+        return 4 * self.alpha
+
+    @property
+    def focus_most_s(self) -> int:
+        return 4 * self.alpha
+
+
+class Overview(BaseModel):
+    """Look at the whole video coarsely: frames spread over all of it, each described. For a first impression."""
+
+    tool: Literal["overview"]
+    video: str | None
+
+
+class Skim(BaseModel):
+    """Scan a long range of the video for what the query names. To find the moments that matter."""
+
+    tool: Literal["skim"]
+    video: str | None
+    start_s: Seconds
+    end_s: Seconds
+    query: str
+
+
+class Focus(BaseModel):
+    """Inspect a short clip, frame by frame and in full size, to answer the query. To verify details."""
+
+    tool: Literal["focus"]
+    video: str | None
+    start_s: Seconds
+    end_s: Seconds
+    query: str
+
+
+class Finish(BaseModel):
+    """Give the final answer and the numbers of the notes it rests on, or say that the evidence is not sufficient."""
+
+    tool: Literal["answer"]
+    sufficient: bool
+    option: str | None
+    answer: str | None
+    evidence: Numbers
+
+
+TOOLS = (Overview, Skim, Focus, Finish)
+"""Offered with every request of the conversation, also where none or only `answer` is to be called."""
+
+
+class Thought(Reply):
+    """The reasoning of the agent before it acts, in its own words."""
+
+    model_config = described("What the agent thinks before it acts, in its own words.")
+
+    text: str
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        return cls(text=after_thought(text))
+
+
+class _Call(Reply):
+    tool: Literal["overview", "skim", "focus", "answer"]
+    video: str | None
+    start_s: Seconds | None
+    end_s: Seconds | None
+    query: str | None
+    sufficient: bool
+    """True if the evidence suffices for the answer."""
+
+
+class Action(Answered, _Call):
+    """A call of one of the four tools; what the tool does not take is null."""
+
+    @property
+    def declines(self) -> bool:
+        return self.tool == "answer" and not self.sufficient
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        given = {name: each for name, each in value.items() if each not in NOTHING}
+        return {**BLANK, **{name: each for name, each in given.items() if name in SAID or not says_nothing(each)}}
+
+
+class FinalAnswer(Conclusion):
+    """The call of the tool answer, when no other is left."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_call(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        if value.get("tool", "answer") != "answer":
+            raise ValueError("the search is over; call answer")
+        sufficient = value.get("sufficient")
+        enough = says_nothing(sufficient) or TypeAdapter(bool).validate_python(sufficient)
+        return value if enough else {**value, "action": "insufficient_evidence"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Think(WithChapters, Request[Thought]):
+    """Think about the notes: is it enough, and if not, what next; `turns` are the steps so far.
+
+    `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
+    """
+
+    Reply = Thought
+    template: ClassVar[str] = "videoseek"
+    role: ClassVar[str] = "policy"
+    form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    tool_choice: ClassVar[str] = "none"
+    temperature: ClassVar[float] = 1.0
+    question: Question
+    videos: tuple[Video, ...]
+    known: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...] = ()
+    declining: Declining = field(default="allowed", metadata=LATER)
+    any_text: ClassVar[bool] = True
+
+    def check(self, reply: Thought) -> None:
+        if not reply.text.strip():
+            raise InvalidReply("there is no thought in it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerNow(AnswerNotes):
+    """The same conversation, ended by the answer; `notes` are all that were taken, and `evidence` counts them."""
+
+    Reply = FinalAnswer
+    template: ClassVar[str] = "videoseek"
+    form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    tool_choice: ClassVar[str] = "answer"
+    temperature: ClassVar[float] = 1.0
+    known: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...]
+
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        sufficient = {} if self.declining == "allowed" else {"sufficient": {"type": "boolean", "enum": [True]}}
+        return bound_schema(strict_schema(Finish), {**letters(self.question), **sufficient})
+
+    def example(self) -> Mapping[str, Any]:
+        return {"tool": "answer", "sufficient": True, **example_answer(self.question, range(1, len(self.notes) + 1))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act(WithChapters, Request[Action]):
+    """The call of a tool that carries out the thought at the end of `turns`; the rest is as in `Think`.
+
+    A range that the tool does not take is no invalid reply: the tool itself says so.
+    """
+
+    Reply = Action
+    template: ClassVar[str] = "videoseek"
+    role: ClassVar[str] = "policy"
+    form: ClassVar[Literal["json", "text", "tools"]] = "tools"
+    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
+    temperature: ClassVar[float] = 1.0
+    question: Question
+    videos: tuple[Video, ...]
+    known: tuple[Note, ...]
+    limits: Limits
+    steps: int
+    turns: tuple[Turn, ...]
+    declining: Declining = field(default="allowed", metadata=LATER)
+
+    @property
+    def instead(self) -> str:
+        return "call overview, skim or focus, or answer with what the notes support best"
+
+    def bounds(self) -> Bounds:
+        return letters(self.question)
+
+    def example(self) -> Mapping[str, Any]:
+        blank = dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer"))
+        return {"tool": "overview", **blank, "sufficient": True, "evidence": []}
+
+    def check(self, reply: Action) -> None:
+        if reply.tool == "answer" and reply.sufficient:
+            check_answer(self.question, reply)
+        if reply.tool in ("skim", "focus"):
+            if reply.start_s is None or reply.end_s is None:
+                raise InvalidReply(f"{reply.tool} needs start_s and end_s, in seconds")
+            if not (reply.query or "").strip():
+                raise InvalidReply(f"{reply.tool} needs a query; say what to look for")
+
+
+def arguments(action: Action) -> dict[str, object]:
+    """Arguments of a call; those that its tool does not take are left out."""
+    [tool] = [each for each in Act.tools if get_args(each.model_fields["tool"].annotation) == (action.tool,)]
+    return {name: getattr(action, name) for name in tool.model_fields if name != "tool"}
+
+
+def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:
+    """Notes as the prompts show them, one a line, with their numbers from `first`."""
+    return "\n".join(_line(number, note, videos) for number, note in enumerate(notes, start=first))
+
+
+def _line(number: int, note: Note, videos: Sequence[Video]) -> str:
+    where = f" of video {note.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
+    return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.source}): {note.text}"

@@ -1,0 +1,351 @@
+"""Optional stages: rows that a model adds to videos, so that a run may stop anywhere and be resumed later.
+
+A stage's rows come first and the video's row in `additions` last, as with `videos`: readers look only at rows of
+additions that are complete, so nobody sees half of one. Leftovers of an interrupted run are deleted before it is
+repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinodex.index.digests import as_text, digests_by_video, read_batches, row_hashes
+from kinodex.index.errors import LibraryError
+from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, SpokenText, TimedText, VideoRow, moved, moved_s
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import Tables, is_local, space_tables
+from kinodex.index.store.indexes import LATE_TABLES, ensure_table, present
+from kinodex.index.store.schema import (
+    ADDED_DIGEST,
+    SENTENCES_PREFIX,
+    STAGE_TABLES,
+    VECTORS_PREFIX,
+    Filter,
+    all_of,
+    chunked,
+    equal,
+    one_of,
+    vectors_schema,
+    vectors_table,
+)
+from kinodex.index.text import redact_values
+from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+
+
+class CaptionLike(TimedText, Protocol):
+    """A caption as a model returns it; `vector` is its text as a unit vector `[dim]` in the library's own space."""
+
+    @property
+    def segment_no(self) -> int: ...
+    @property
+    def confidence(self) -> float | None: ...
+    @property
+    def vector(self) -> NDArray[Any] | None: ...
+
+
+class DetectionLike(Protocol):
+    """A detection as a model returns it; `box` is x0, y0, x1, y1, each 0 to 1."""
+
+    @property
+    def frame_no(self) -> int: ...
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def box(self) -> Sequence[float]: ...
+    @property
+    def track_id(self) -> int | None: ...
+
+
+def plain_label(label: str) -> str:
+    """Normalise a label as it is stored and searched: small letters, single spaces."""
+    return " ".join(label.lower().split())
+
+
+class Additions:
+    """Rows of the optional stages: added by a model, complete video by video.
+
+    `stage` is one of `kinodex.index.store.schema.STAGES`; of vectors and sentences, `model` is the digest of the space. Vectors
+    in the library's own space are no addition: ingest writes them, and nothing here may delete them.
+    """
+
+    def __init__(self, tables: Tables, visible: VisibilityCache, own_space: Fingerprint) -> None:
+        self._tables = tables
+        self._visible = visible
+        self._own_space = own_space
+
+    def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
+        """Append captions by video id; raises ValueError for vectors of another dimension than the library's space."""
+        dim = self._tables["captions"].schema.field("vector").type.list_size
+        rows = [
+            {
+                "video_id": video_id,
+                "segment_no": caption.segment_no,
+                "start_s": caption.start_s,
+                "end_s": caption.end_s,
+                "text": caption.text,
+                "confidence": caption.confidence,
+                "model": model,
+                "vector": _checked_vector(caption.vector, dim),
+            }
+            for video_id, captions in videos.items()
+            for caption in captions
+        ]
+        self._append("captions", rows)
+
+    def add_detections(self, videos: Mapping[str, Sequence[DetectionLike]], model: str) -> None:
+        """Append detections by video id."""
+        rows = [
+            {
+                "video_id": video_id,
+                "frame_no": each.frame_no,
+                "time_s": each.time_s,
+                "label": plain_label(each.label),
+                "score": each.score,
+                "box": list(each.box),
+                "track_id": each.track_id,
+                "model": model,
+            }
+            for video_id, detections in videos.items()
+            for each in detections
+        ]
+        self._append("detections", rows)
+
+    def add_speech(self, videos: Mapping[str, Sequence[SpokenText]], model: str, source: AddedSource = "asr") -> None:
+        """Append transcript lines by video id, recognised by a model or imported."""
+        rows = [
+            {
+                "video_id": video_id,
+                "start_s": line.start_s,
+                "end_s": line.end_s,
+                "text": line.text,
+                "source": source,
+                "language": line.language,
+                "speaker": line.speaker,
+                "model": model,
+                "words": _words(line),  # left out where the table has no such column
+            }
+            for video_id, lines in videos.items()
+            for line in lines
+        ]
+        self._append("transcript", rows)
+
+    def _append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append rows whose times are those that a player shows."""
+        zeros_s = self._visible.zeros_s({row["video_id"] for row in rows})
+        self._tables.append(table, [moved(row, zeros_s[row["video_id"]]) for row in rows])
+
+    def add_space(self, fingerprint: Fingerprint) -> None:
+        """Create the table of another space, if it is missing; raises LibraryError for the library's own space."""
+        self._check_not_own("vectors", fingerprint.digest)
+        self._tables.create(vectors_table(fingerprint), vectors_schema(fingerprint))
+
+    def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
+        """Append all frames' vectors in another space, which `add_space` has made.
+
+        Raises ValueError for vectors of another dimension than that space.
+        """
+        self._check_not_own("vectors", fingerprint.digest)
+        schema = vectors_schema(fingerprint)
+        zeros_s, dim = self._visible.zeros_s(videos), fingerprint.dim
+        parts = [_vector_rows(id_, rows, zeros_s[id_], dim, schema) for id_, rows in videos.items()]
+        if parts:
+            self._tables.append(vectors_table(fingerprint), pa.concat_tables(parts))
+
+    def complete(
+        self, stage: str, model: str, counts: Mapping[str, int], settings: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Make an addition visible to readers, the last thing written of it; `counts` are the rows of each video.
+
+        Its digest, by which a check finds what changed later, is that of the rows as they are read here.
+
+        Returns the ids of rejected videos: they do not have as many rows, or are gone by now. What was added to them
+        is deleted.
+        """
+        self._check_not_own(stage, model)
+        videos = self._visible.videos(counts)
+        held, digests = _read_back(self._tables, stage, model, counts)
+        rejected = [id_ for id_, count in counts.items() if id_ not in videos or held[id_] != count]
+        self.discard(stage, model, *rejected)
+        if is_local(self._tables.uri):
+            os.sync()  # as in VideoWriter.complete: a row must not outlive the rows that it promises
+        common = {"stage": stage, "model": model, "settings": json.dumps(redact_values(settings), sort_keys=True)}
+        now = datetime.now(UTC)
+        rows = [
+            {"video_id": video_id, "rows": count, "added_at": now, **common}
+            for video_id, count in counts.items()
+            if video_id not in rejected
+        ]
+        if rows:
+            hashes = row_hashes(pa.Table.from_pylist(rows, schema=self._tables.schema("additions")))
+            written = zip(rows, hashes, strict=True)
+            rows = [row | {ADDED_DIGEST: as_text(digests[str(row["video_id"])] + hash_)} for row, hash_ in written]
+            self._tables.upsert("additions", ["video_id", "stage", "model"], rows)
+        gone = counts.keys() - self._visible.videos(counts)
+        self.discard(stage, model, *gone)
+        return tuple(dict.fromkeys([*rejected, *gone]))
+
+    def discard(self, stage: str, model: str, *video_ids: str) -> None:
+        """Delete an addition to videos and its rows, complete or left over."""
+        self._check_not_own(stage, model)
+        table, of_model = stage_rows(self._tables, stage, model)
+        for ids in chunked(sorted(video_ids)):
+            videos = one_of("video_id", ids)
+            self._tables.delete("additions", videos & equal("stage", stage) & equal("model", model))
+            for name in present(self._tables, [table]):
+                self._tables.delete(name, videos if not of_model else videos & of_model[0])
+
+    def discard_leftovers(self, stage: str, model: str) -> int:
+        """Delete the rows of interrupted runs and return of how many videos. Call it when no other run is at work.
+
+        The first run of a stage makes its table here.
+        """
+        self._check_not_own(stage, model)
+        table, of_model = stage_rows(self._tables, stage, model)
+        if table in LATE_TABLES:
+            ensure_table(self._tables, table)
+        found = self._tables.rows(table, all_of(of_model), ["video_id"])["video_id"].unique().to_pylist()
+        complete = self._visible.models(stage)
+        leftovers = [video_id for video_id in found if model not in complete.get(video_id, ())]
+        self.discard(stage, model, *leftovers)
+        return len(leftovers)
+
+    def pending(self, stage: str, model: str) -> list[VideoRow]:
+        """List the complete videos that this model has not added its stage to, by title."""
+        complete = self._visible.models(stage)
+        rows = [row for row in self._visible.videos().values() if model not in complete.get(row.video_id, ())]
+        return sorted(rows, key=lambda row: (row.title, row.video_id))
+
+    def settings(self, stage: str, model: str) -> dict[str, Any]:
+        """Read the settings of a model's newest addition of a stage; empty where it added nothing."""
+        of_model = equal("stage", checked_stage(stage)) & equal("model", model)
+        rows = self._tables.rows("additions", of_model, ["settings", "added_at"]).group_by("settings")
+        newest = rows.aggregate([("added_at", "max")]).sort_by([("added_at_max", "descending")])["settings"]
+        settings: dict[str, Any] = json.loads(newest[0].as_py()) if len(newest) else {}
+        return settings
+
+    def counts_of(self, video_ids: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Count the rows of the newest complete addition of each stage of these videos, by video and stage."""
+        columns = ["video_id", "stage", "model", "rows", "added_at"]
+        rows = self._tables.rows("additions", one_of("video_id", video_ids), columns)
+        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
+        return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
+
+    def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
+        """A digest of each of these videos that changes when it is ingested again, or something is added or deleted.
+
+        Vectors count in the space of this digest alone.
+        """
+        columns = ["video_id", "stage", "model", "rows", "added_at"]
+        held = defaultdict[str, list[str]](list)
+        for ids in chunked(sorted(video_ids)):
+            for row in self._tables.rows("additions", one_of("video_id", ids), columns).to_pylist():
+                if row["stage"] != "vectors" or row["model"] == space:
+                    held[row["video_id"]].append(" ".join(str(row[name]) for name in columns))
+        videos = self._visible.videos(video_ids)
+        return {
+            id_: hashlib.sha256("\n".join([str(row.ingested_at), *sorted(held[id_])]).encode()).hexdigest()[:16]
+            for id_, row in videos.items()
+        }
+
+    def counts(self, stage: str, model: str | None = None) -> dict[str, int]:
+        """Count the rows of the newest complete addition of a stage, or a model's, for each video that has one."""
+        of_model = [] if model is None else [equal("model", model)]
+        where = all_of([equal("stage", checked_stage(stage)), *of_model])
+        rows = self._tables.rows("additions", where, ["video_id", "model", "rows", "added_at"])
+        in_order = rows.sort_by([("added_at", "ascending"), ("model", "ascending")])
+        return {row["video_id"]: row["rows"] for row in in_order.to_pylist()}
+
+    def facts(self) -> tuple[AddedFacts, ...]:
+        """Count videos and rows by stage and model."""
+        rows = self._tables.rows("additions", None, ["stage", "model", "rows"]).group_by(["stage", "model"])
+        totals = rows.aggregate([("rows", "count"), ("rows", "sum")]).sort_by(
+            [("stage", "ascending"), ("model", "ascending")]
+        )
+        return tuple(
+            AddedFacts(each["stage"], each["model"], each["rows_count"], each["rows_sum"])
+            for each in totals.to_pylist()
+        )
+
+    def newest_at(self) -> datetime | None:
+        """The time of the last addition that is there; None without any."""
+        times = self._tables.rows("additions", None, ["added_at"])["added_at"].to_pylist()
+        return max(times, default=None)
+
+    def _check_not_own(self, stage: str, model: str) -> None:
+        if stage == "vectors" and model == self._own_space.digest:
+            uri = self._tables.uri
+            raise LibraryError(f"got space {self._own_space}, which is {uri}'s own: every frame has its vector")
+
+
+def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> Counter[str]:
+    """Count the rows of a stage and model that each video has, complete or not."""
+    table, of_model = stage_rows(tables, stage, model)
+    held: Counter[str] = Counter()
+    for ids in chunked(sorted(video_ids) if present(tables, [table]) else ()):
+        rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
+        held.update(rows["video_id"].to_pylist())
+    return held
+
+
+def _read_back(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count the rows of a stage and model that each video has, and compute their digests, by video."""
+    table, of_model = stage_rows(tables, stage, model)
+    held: Counter[str] = Counter()
+    digests: Counter[str] = Counter()
+    for ids in chunked(sorted(video_ids) if present(tables, [table]) else ()):
+        for batch in read_batches(tables, table, [one_of("video_id", ids), *of_model]):
+            held.update(batch.column("video_id").to_pylist())
+            digests.update(digests_by_video(batch))
+    return held, digests
+
+
+def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter]]:
+    """Find the table that holds a stage's rows, and the filter for those of one model."""
+    if checked_stage(stage) in STAGE_TABLES:
+        return STAGE_TABLES[stage], [equal("model", model)]
+    prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
+    spaces = {fingerprint.digest: table for table, fingerprint in space_tables(tables, prefix).items()}
+    if model not in spaces:
+        held = ", ".join(spaces) or "none"
+        raise LibraryError(f"got space {model} of {stage}, which {tables.uri} does not hold ({held}); add it first")
+    return spaces[model], []
+
+
+def _words(line: SpokenText) -> list[dict[str, str | float]] | None:
+    """The words of a line with their times; None where nobody knows them."""
+    words = getattr(line, "words", ())  # imported lines have none
+    return [{"text": each.text, "start_s": each.start_s, "end_s": each.end_s} for each in words] or None
+
+
+def _checked_vector(vector: NDArray[Any] | None, dim: int) -> NDArray[np.float16] | None:
+    rounded = None if vector is None else np.asarray(vector, np.float16)
+    if rounded is not None and rounded.shape != (dim,):
+        raise ValueError(f"a caption's vector has shape {rounded.shape}, the library's space has {dim} dimensions")
+    return rounded
+
+
+def _vector_rows(video_id: str, rows: FrameVectors, zero_s: float, dim: int, schema: pa.Schema) -> pa.Table:
+    vectors = np.asarray(rows.vectors, np.float16)
+    if vectors.shape != (len(rows.frame_no), dim):
+        raise ValueError(f"vectors have shape {vectors.shape}, not [{len(rows.frame_no)}, {dim}]")
+    columns = [
+        pa.array([video_id] * len(vectors), pa.string()),
+        pa.array(rows.frame_no, pa.int32()),
+        pa.array(moved_s(rows.time_s, zero_s), pa.float64()),
+        pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

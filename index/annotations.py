@@ -1,0 +1,578 @@
+"""Voices of a library and the names that people gave them: `speaker-1`, `speaker-2`, ... through all videos.
+
+Transcript lines hold the number, so a name given later shows everywhere at once. A voice stays when its videos are
+removed: videos that are indexed again find it, with its name. Each voice is kept as it was heard longest in one video,
+so the same videos in the same order give the same voices, however often a run is broken off and repeated.
+
+All writes are under one lease, since voices of several videos may be matched at once. Older libraries get the table
+when the first voice is stored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
+
+from kinodex.index.additions import plain_label
+from kinodex.index.errors import LibraryBusy, QueryError
+from kinodex.index.rows import (
+    AddedFacts,
+    CaptionRow,
+    ClipRow,
+    DetectionRow,
+    FrameVectors,
+    SceneRow,
+    ScreenTextRow,
+    SpeakerRow,
+    SpokenWord,
+    TextLine,
+    TimedText,
+    TranscriptRow,
+    VideoRow,
+    moved,
+    moved_s,
+    stored_range,
+)
+from kinodex.index.store.database import Tables, storage_errors
+from kinodex.index.store.indexes import AFTER_RUN, ensure_table, join_fragments, present, small_fragments
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.schema import Filter, all_of, at_least, equal, one_of, overlapping, within
+from kinodex.index.videos.visibility import VisibilityCache, check_vectors
+
+SPEAKERS = "speakers"
+VOICES_LEASE, VOICES_OWNER = "voices", "a run that knows voices"
+WAIT_S = 60.0
+"""Longest wait for another process that writes voices, which takes it some milliseconds."""
+NUMBERED = re.compile(r"(?:speaker[- ])?([1-9][0-9]*)", re.IGNORECASE)
+STORED = re.compile(r"speaker-[1-9][0-9]*")
+LONGEST_NAME = 100
+JOINERS = re.compile("(?<=\\S)[\u200c\u200d]+(?=\\S)")
+"""Between letters of Persian and Indian names, and in emoji; nothing of them is printed."""
+
+
+class VoiceLike(Protocol):
+    """A voice as a video has it: its vector `[dim]` of unit length, and the seconds of speech in it."""
+
+    @property
+    def vector(self) -> NDArray[np.float32]: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class Speakers:
+    """Voices, their names, and lines as readers see them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def rows(self) -> list[SpeakerRow]:
+        """List the voices by number."""
+        rows = self._stored(["speaker", "name", "seconds", "model"]).values()
+        return [SpeakerRow(**row) for row in rows if row["seconds"] > 0]
+
+    def names(self) -> dict[str, str]:
+        """Read the names that were given, by speaker."""
+        return {row.speaker: row.name for row in self.rows() if row.name}
+
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> list[TranscriptRow]:
+        """Make transcript lines of stored rows, each with the name of its speaker as readers are to see it."""
+        rows = list(rows)
+        names = self.names_of(row["speaker"] for row in rows)
+        return [_line(row, names) for row in rows]
+
+    def names_of(self, speakers: Iterable[str | None]) -> dict[str, str]:
+        """Read the names that were given, if any of these speakers of lines is a voice: most libraries have none."""
+        is_any = any(speaker and STORED.fullmatch(speaker) for speaker in speakers)
+        return self.names() if is_any else {}
+
+    def languages(self) -> dict[str, int]:
+        """Count the stored transcript lines by language, the commonest first; those without one are left out."""
+        counts = self._tables.rows("transcript", None, ["language"])["language"].value_counts().to_pylist()
+        named = [(each["values"], each["counts"]) for each in counts if each["values"]]
+        return dict(sorted(named, key=lambda each: (-each[1], each[0])))
+
+    def match(self, voices: Sequence[VoiceLike], model: str, same: float) -> list[str]:
+        """Find the speaker of each voice of one video, and store those that are new; `model` made the vectors.
+
+        Two voices are one person from a cosine of `same` on.
+        """
+        if not voices:
+            return []
+        ensure_table(self._tables, SPEAKERS)
+        with self._alone() as lease:
+            known = self._stored()
+            found = [_match(voice, known, model, same) for voice in voices]
+            changed = [row for row in known.values() if row.pop("is_changed", False)]
+            lease.check()
+            self._tables.upsert(SPEAKERS, ["speaker"], changed)
+        return found
+
+    def find(self, text: str) -> list[SpeakerRow]:
+        """Find the speakers that `speaker-3`, `speaker 3`, `3` or a name stands for; raises QueryError for none."""
+        rows, number = self.rows(), NUMBERED.fullmatch(text.strip())
+        same = unicodedata.normalize("NFC", text.strip()).casefold()
+        found = [row for row in rows if row.name and unicodedata.normalize("NFC", row.name).casefold() == same]
+        found = found or [row for row in rows if number and row.speaker == f"speaker-{int(number[1])}"]
+        if not found:
+            held = ", ".join(f"{row.speaker} ({row.name})" if row.name else row.speaker for row in rows[:20])
+            raise QueryError(
+                f"got speaker {text!r}, whom {self._tables.uri} does not know; it knows {held or 'nobody'}"
+                + ("" if held else ": kinodex add speech --speakers tells voices apart")
+            )
+        return found
+
+    def name(self, speakers: Sequence[str], name: str | None) -> None:
+        """Name voices, or take their names away with None; raises QueryError for what is no name."""
+        plain = None if name is None else _checked_name(name)
+        self._change(speakers, lambda row: row | {"name": plain})
+
+    def forget(self, speakers: Sequence[str]) -> None:
+        """Delete voices and their names; lines keep the number, which no other voice will get."""
+        self._change(speakers, lambda row: row | {"name": None, "vector": [0.0] * len(row["vector"]), "seconds": 0.0})
+
+    def _change(self, speakers: Sequence[str], change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        with self._alone() as lease:
+            rows = [change(row) for row in self._stored().values() if row["speaker"] in speakers]
+            lease.check()
+            self._tables.upsert(SPEAKERS, ["speaker"], rows)
+
+    def _stored(self, columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Read the stored rows by speaker, in order of their numbers."""
+        rows = self._tables.rows(SPEAKERS, None, columns).to_pylist() if self._tables.has(SPEAKERS) else []
+        return {row["speaker"]: row for row in sorted(rows, key=lambda row: _number(row["speaker"]))}
+
+    @contextmanager
+    def _alone(self) -> Iterator[Lease]:
+        retry = Retrying(
+            retry=retry_if_exception_type(LibraryBusy),
+            wait=wait_random(0.05, 0.2),
+            stop=stop_after_delay(WAIT_S),
+            reraise=True,
+        )
+        with ExitStack() as stack:
+            for attempt in retry:
+                with attempt:
+                    lease = stack.enter_context(Lease(self._tables, VOICES_LEASE, VOICES_OWNER, DEFAULT_LEASE))
+            yield lease
+
+
+def shown_speaker(speaker: str | None, names: Mapping[str, str]) -> str | None:
+    """Give the name of a line's speaker for readers: that of a voice, else `speaker 3`; others as they are."""
+    if speaker is None or not STORED.fullmatch(speaker):
+        return speaker
+    return names.get(speaker) or speaker.replace("-", " ")
+
+
+def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> TranscriptRow:
+    words = tuple(SpokenWord(**word) for word in row.get("words") or ())
+    return TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": words})
+
+
+def _match(voice: VoiceLike, known: dict[str, dict[str, Any]], model: str, same: float) -> str:
+    """Find the speaker of a voice, or add one; rows of `known` that have to be written are marked."""
+    vector = np.asarray(voice.vector, np.float32)
+    of_model = [row for row in known.values() if row["model"] == model]
+    cosines = [float(vector @ np.asarray(row["vector"], np.float32)) for row in of_model]
+    best = int(np.argmax(cosines)) if cosines else -1
+    if cosines and cosines[best] >= same:
+        row = of_model[best]
+        if voice.seconds > row["seconds"]:
+            row.update(vector=vector.tolist(), seconds=float(voice.seconds), is_changed=True)
+        return str(row["speaker"])
+    speaker = f"speaker-{max(map(_number, known), default=0) + 1}"
+    known[speaker] = {
+        "speaker": speaker,
+        "name": None,
+        "vector": vector.tolist(),
+        "seconds": float(voice.seconds),
+        "model": model,
+        "is_changed": True,
+    }
+    return speaker
+
+
+def _checked_name(name: str) -> str:
+    plain = " ".join(name.split())
+    printed = JOINERS.sub("", plain)
+    if not printed or len(plain) > LONGEST_NAME or NUMBERED.fullmatch(plain) or not printed.isprintable():
+        raise QueryError(
+            f"got the name {name!r}; a name has 1 to {LONGEST_NAME} printed characters, and is no number of a speaker"
+        )
+    return plain
+
+
+def _number(speaker: str) -> int:
+    return int(speaker.removeprefix("speaker-"))
+
+
+# Captions of the segments of one video, and their vectors, as a model wrote them.
+
+CAPTIONS = "captions"
+CAPTION_COLUMNS = [*CaptionRow.__slots__]
+
+
+def read_captions(tables: Tables, video: VideoRow, model: str) -> list[CaptionRow]:
+    """Read the captions by a model, in order."""
+    of_model = equal("video_id", video.video_id) & equal("model", model)
+    rows = tables.rows(CAPTIONS, of_model, CAPTION_COLUMNS).sort_by("segment_no")
+    return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
+
+
+def caption_vectors(tables: Tables, video: VideoRow, models: Sequence[str]) -> FrameVectors:
+    """Read the vectors of the captions by these models; `frame_no` is a caption's `segment_no`, `time_s` its start.
+
+    Captions without a vector are left out. Raises DamagedRows.
+    """
+    dim = tables[CAPTIONS].schema.field("vector").type.list_size
+    of_models = equal("video_id", video.video_id) & one_of("model", models)
+    rows = tables.rows(CAPTIONS, of_models, ["video_id", "segment_no", "start_s", "vector"]).sort_by("segment_no")
+    rows = rows.filter(rows["vector"].is_valid())
+    check_vectors(rows, tables.uri)
+    vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, dim)
+    starts_s = moved_s(rows["start_s"].to_numpy(), -video.zero_s)
+    return FrameVectors(rows["segment_no"].to_numpy(), starts_s, vectors)
+
+
+# Rows of a stage's table as readers see them: those of the newest model that completed the stage of a video.
+
+
+def newest_rows(
+    tables: Tables,
+    visible: VisibilityCache,
+    table: str,
+    stage: str,
+    name: str,
+    filters: Sequence[Filter],
+    columns: Sequence[str],
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> list[dict[str, Any]]:
+    """Read the rows of one video, by id or name, that match all filters and share some time with `[start_s, end_s)`.
+
+    None where no model completed the stage. Raises UnknownVideo.
+    """
+    video = visible.video(name)
+    video_id = video.video_id
+    models = visible.models(stage, [video_id]).get(video_id, ())
+    if not models or not present(tables, [table]):
+        return []
+    of_model = [equal("video_id", video_id), equal("model", models[-1])]
+    limits = overlapping(*stored_range(video.zero_s, start_s, end_s))
+    rows = tables.rows(table, all_of([*of_model, *filters, *limits]), columns).to_pylist()
+    return [moved(row, -video.zero_s) for row in rows]
+
+
+# Detections in the frames of one video, by all models that completed the stage of it.
+
+DETECTIONS = "detections"
+
+
+def read_detections(
+    tables: Tables,
+    video: VideoRow,
+    models: Sequence[str],
+    start_s: float | None,
+    end_s: float | None,
+    label: str | None,
+    min_score: float,
+) -> list[DetectionRow]:
+    """Read the detections at times in `[start_s, end_s)`, in order of time, then the surest first."""
+    if not models:
+        return []
+    of_label = [] if label is None else [equal("label", plain_label(label))]
+    limits = within(*stored_range(video.zero_s, start_s, end_s))
+    where = [_of_video(video, models), at_least("score", min_score), *of_label, *limits]
+    rows = tables.rows(DETECTIONS, all_of(where))
+    rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
+    return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
+
+
+def detection_labels(tables: Tables, video: VideoRow, models: Sequence[str]) -> list[str]:
+    """List the labels, those found most often first; without reading the detections."""
+    if not models:
+        return []
+    counts = tables.rows(DETECTIONS, _of_video(video, models), ["label"])["label"].value_counts().to_pylist()
+    return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
+
+
+def detected_frames(tables: Tables, video: VideoRow, models: Sequence[str]) -> dict[str, NDArray[np.int32]]:
+    """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
+    if not models:
+        return {}
+    rows = tables.rows(DETECTIONS, _of_video(video, models), ["label", "frame_no"])
+    labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
+    numbers = rows["frame_no"].to_numpy()
+    frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
+    return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
+
+
+def _of_video(video: VideoRow, models: Sequence[str]) -> Filter:
+    return equal("video_id", video.video_id) & one_of("model", models)
+
+
+# Text that the pictures of videos show: a row for each line, from its first frame to its last.
+#
+# `kinodex add text` writes the rows. Libraries that were made before have no such table, which is one without rows.
+
+SCREEN_TEXT = "screen_text"
+SCREEN_TEXT_COLUMNS = [*ScreenTextRow.__slots__]
+
+
+class ScreenLineLike(TimedText, Protocol):
+    """A line that is on screen in `[start_s, end_s)`; `box` is x0, y0, x1, y1, each 0 to 1."""
+
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def box(self) -> Sequence[float]: ...
+    @property
+    def frames(self) -> int: ...
+    @property
+    def language(self) -> str | None: ...
+
+
+class ScreenText:
+    """Lines of text on screen, of the newest model that read a video."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+
+    def rows(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[ScreenTextRow]:
+        """Read the lines that share some time with `[start_s, end_s)`, by time, then from top to bottom.
+
+        Raises UnknownVideo.
+        """
+        found = newest_rows(
+            self._tables, self._visible, SCREEN_TEXT, "text", video_id, [], SCREEN_TEXT_COLUMNS, start_s, end_s
+        )
+        rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found]
+        return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
+
+    def add(self, videos: Mapping[str, Sequence[ScreenLineLike]], model: str) -> None:
+        """Append lines by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
+        zeros_s = self._visible.zeros_s(videos)
+        rows: list[dict[str, Any]] = [
+            {
+                "video_id": video_id,
+                "start_s": line.start_s,
+                "end_s": line.end_s,
+                "text": line.text,
+                "confidence": line.confidence,
+                "box": list(line.box),
+                "frames": line.frames,
+                "language": line.language,
+                "model": model,
+            }
+            for video_id, lines in videos.items()
+            for line in lines
+        ]
+        self._tables.append(SCREEN_TEXT, [moved(row, zeros_s[row["video_id"]]) for row in rows])
+
+
+# Scenes and chapters of videos, each with a title and a summary.
+#
+# `kinodex add summaries` writes the rows. Libraries that were made before have no such table, which is one without
+# rows.
+
+SCENES, SCENES_STAGE = "scenes", "summaries"
+SCENE_COLUMNS = [*SceneRow.__slots__]
+SCENE_SOURCES = ("captions", "speech", "text")
+"""Stages whose rows summaries are written from."""
+
+
+class Scenes:
+    """Scenes and chapters, by the newest model that summarised a video."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+
+    def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[SceneRow]:
+        """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes.
+
+        Raises UnknownVideo.
+        """
+        of_level = [] if level is None else [equal("level", level)]
+        found = newest_rows(self._tables, self._visible, SCENES, SCENES_STAGE, video_id, of_level, SCENE_COLUMNS)
+        return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
+
+    def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
+        """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
+        zeros_s = self._visible.zeros_s(videos)
+        self._tables.append(
+            SCENES, [moved(asdict(row), zeros_s[video_id]) for video_id, rows in videos.items() for row in rows]
+        )
+
+    def outdated(self, model: str) -> list[str]:
+        """List the ids of videos that got captions, speech or text on screen after this model's summaries."""
+        stages = one_of("stage", [SCENES_STAGE, *SCENE_SOURCES])
+        rows = self._tables.rows("additions", stages, ["video_id", "stage", "model", "added_at"]).to_pylist()
+        written = {
+            row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (SCENES_STAGE, model)
+        }
+        later = {
+            row["video_id"]
+            for row in rows
+            if row["stage"] in SCENE_SOURCES
+            and row["video_id"] in written
+            and row["added_at"] > written[row["video_id"]]
+        }
+        return sorted(self._visible.videos(later))
+
+    def untitled(self, model: str) -> list[str]:
+        """List the ids of videos that have parts to which this model gave no title that could be used."""
+        models = self._visible.models(SCENES_STAGE)
+        if not any(model in each for each in models.values()) or not present(self._tables, [SCENES]):
+            return []
+        rows = self._tables.rows(SCENES, equal("model", model) & equal("title", ""), ["video_id"])
+        found = set(rows["video_id"].to_pylist())
+        return sorted(video_id for video_id in self._visible.videos(found) if model in models.get(video_id, ()))
+
+    def has_titles(self, video: VideoRow, model: str) -> bool:
+        """True if this model's summaries of a video, complete, have a title."""
+        if model not in self._visible.models(SCENES_STAGE, [video.video_id]).get(video.video_id, ()):
+            return False
+        of_video = equal("video_id", video.video_id) & equal("model", model)
+        titles = self._tables.rows(SCENES, of_video, ["title"])["title"].to_pylist()
+        return any(titles)
+
+
+# Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part.
+#
+# They are no optional stage (see `additions`), whose rows count once a whole video has them: an agent needs some parts
+# now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use.
+# It is created on the first write: older libraries stay as they are. If two processes write a part at the same moment,
+# the first row stays.
+
+CLIPS_TABLE = "clips"
+KEYS = ["video_id", "model", "part"]
+CLIPS_LEASE, CLIPS_OWNER = "clips", "an agent that keeps captions"
+CLIP_COLUMNS = [*ClipRow.__slots__]
+MANY_FRAGMENTS = 64
+"""Each write of captions is one."""
+
+
+class ClipCaptions:
+    """Captions of parts of videos, by model."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+
+    def read(self, video_id: str, model: str) -> list[ClipRow]:
+        """Read a model's captions of parts of a video, by time."""
+        if not self._tables.has(CLIPS_TABLE):
+            return []
+        rows = self._tables.rows(CLIPS_TABLE, equal("video_id", video_id) & equal("model", model), CLIP_COLUMNS)
+        in_order = rows.sort_by([("start_s", "ascending"), ("end_s", "ascending")]).to_pylist()
+        zero_s = self._visible.zeros_s([video_id])[video_id]
+        return [ClipRow(**moved(row, -zero_s)) for row in in_order]
+
+    def add(self, rows: Sequence[ClipRow]) -> None:
+        """Store captions, visible at once; of each part and model the first one stays.
+
+        Rows of videos that the library does not hold are left out. Several processes may write, beside anything else.
+        """
+        held = self._visible.videos({row.video_id for row in rows})
+        zeros_s = self._visible.zeros_s(held)
+        stored = [ClipRow(**moved(asdict(row), zeros_s[row.video_id])) for row in rows if row.video_id in held]
+        parts = {(row.video_id, row.model, row.part): row for row in stored}
+        if parts:
+            ensure_table(self._tables, CLIPS_TABLE)
+            self._tables.insert(CLIPS_TABLE, KEYS, [asdict(row) | {"part": row.part} for row in parts.values()])
+            self._tidy()
+        gone = held.keys() - self._visible.videos(held)
+        if gone:
+            self.forget(one_of("video_id", sorted(gone)))
+
+    def forget(self, where: Filter) -> None:
+        """Delete the captions that match a filter."""
+        if self._tables.has(CLIPS_TABLE):
+            self._tables.delete(CLIPS_TABLE, where)
+
+    def facts(self) -> tuple[AddedFacts, ...]:
+        """Count captions and their videos, by model."""
+        if not self._tables.has(CLIPS_TABLE):
+            return ()
+        rows = self._tables.rows(CLIPS_TABLE, None, ["video_id", "model"]).group_by("model")
+        counts = rows.aggregate([("video_id", "count_distinct"), ("video_id", "count")]).sort_by("model").to_pylist()
+        return tuple(
+            AddedFacts(CLIPS_TABLE, each["model"], each["video_id_count_distinct"], each["video_id_count"])
+            for each in counts
+        )
+
+    def _tidy(self) -> None:
+        """Join fragments now and then, in one process at a time: no run does it in a library that agents only read."""
+        if small_fragments(self._tables, CLIPS_TABLE) <= MANY_FRAGMENTS:
+            return
+        try:
+            with Lease(self._tables, CLIPS_LEASE, CLIPS_OWNER, DEFAULT_LEASE), storage_errors(self._tables.uri):
+                join_fragments(self._tables, CLIPS_TABLE, MANY_FRAGMENTS, AFTER_RUN)
+        except LibraryBusy:
+            return  # the holder of the lease joins them
+
+
+# The lines of text that readers see of a video, of all three kinds: said, on screen, and captions.
+#
+# Of captions, speech and text on screen those of the newest model are seen, and subtitles always.
+
+Source = Literal["transcript", "text", "caption"]
+LINE_SOURCES: Mapping[Source, tuple[str, str]] = {
+    "transcript": ("transcript", "speech"),
+    "text": ("screen_text", "text"),
+    "caption": ("captions", "captions"),
+}
+"""Of each kind its table, and the stage that writes it."""
+LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
+LineKey = tuple[str, Source, str | None]
+"""Video, kind and model of lines."""
+
+
+def lines_of(tables: Tables, visible: VisibilityCache, video_id: str) -> list[TextLine]:
+    """Read the lines that readers see of a complete video, kind by kind, each in order of time."""
+    lines = []
+    for source, (table, _) in LINE_SOURCES.items():
+        models = shown_models(visible, source, [video_id])[video_id]
+        for name in present(tables, [table]):
+            rows = tables.rows(name, equal("video_id", video_id), LINE_COLUMNS).sort_by("start_s").to_pylist()
+            lines += [TextLine(source=source, **row) for row in rows if row["model"] in models]
+    return lines
+
+
+def count_lines(tables: Tables, visible: VisibilityCache) -> Counter[LineKey]:
+    """Count the lines that readers see of all complete videos, by video, kind and model."""
+    videos = visible.videos()
+    counts: Counter[LineKey] = Counter()
+    for source, (table, _) in LINE_SOURCES.items():
+        models = shown_models(visible, source, videos)
+        for name in present(tables, [table]):
+            for batch in tables.batches(name, None, ["video_id", "model"]):
+                for row in grouped(batch, ["video_id", "model"]):
+                    if row["model"] in models.get(row["video_id"], ()):
+                        counts[row["video_id"], source, row["model"]] += row["count_all"]
+    return counts
+
+
+def shown_models(visible: VisibilityCache, source: Source, ids: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+    """List the models whose lines of one kind readers see of these complete videos; None stands for subtitles."""
+    newest = visible.models(LINE_SOURCES[source][1], ids)
+    return {id_: (None, *newest.get(id_, ())[-1:]) for id_ in ids}
+
+
+def grouped(batch: pa.RecordBatch, columns: list[str]) -> list[dict[str, Any]]:
+    """Count the rows of a batch by some of its columns: `count_all`."""
+    rows: list[dict[str, Any]] = (
+        pa.Table.from_batches([batch]).group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    )
+    return rows

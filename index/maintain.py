@@ -1,0 +1,424 @@
+"""Maintain a library while others use it: find problems, delete leftovers, join files.
+
+The leftovers of an interrupted run look like the rows that a run at work has written so far. So they are searched for
+without disturbing anybody, and then searched for again and deleted under the lease of any run that could be writing
+them: if that lease is held, the rows are that run's and stay.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from kinodex.index.annotations import CLIPS_TABLE
+from kinodex.index.errors import LibraryBusy, LibraryDamaged, StorageError
+from kinodex.index.library import Library
+from kinodex.index.store.database import Tables, data_bytes, is_local, retry_on_conflict, storage_errors
+from kinodex.index.store.indexes import AFTER_RUN, Thresholds, forget_deleted, optimize, refresh
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.schema import STAGES, check_columns, chunked, equal, one_of, table_schemas
+from kinodex.index.sweep import (
+    INGEST,
+    MAINTENANCE,
+    WRITERS,
+    AddedAudit,
+    Audit,
+    LeaseHolder,
+    addition_lease,
+    audit,
+    audit_added,
+    audit_videos,
+    check_leftovers,
+    delete_doubles,
+    discard_added,
+    lease_holders,
+)
+
+# Sizes, fragments and indexes of a library's tables, for people and for maintenance.
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """One index; `unindexed_rows` are new to it, and scanned."""
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    unindexed_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """One table. `data_bytes` are of its newest state and its indexes, `disk_bytes` of all files, old ones too."""
+
+    name: str
+    rows: int
+    data_bytes: int
+    disk_bytes: int | None
+    """None in an object store, where counting would list every object."""
+    fragments: int
+    versions: int
+    indexes: tuple[IndexFacts, ...]
+
+
+def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
+    """Measure all tables, by name."""
+    names = sorted(name for name in tables.names() if tables.has(name))
+    with storage_errors(tables.uri):
+        return tuple(_facts(tables, name) for name in names)
+
+
+def _facts(tables: Tables, name: str) -> TableFacts:
+    table = tables[name]
+    rows = table.count_rows()
+    indexes = [
+        IndexFacts(each.name, tuple(each.field_names), each.index_type, rows - each.num_rows_indexed)
+        for each in table.describe_indices()
+    ]
+    folder = Path(tables.uri) / f"{name}.lance"
+    return TableFacts(
+        name=name,
+        rows=rows,
+        data_bytes=data_bytes(table),
+        disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
+        fragments=len(table.get_fragments()),
+        versions=len(table.version_refs()),
+        indexes=tuple(indexes),
+    )
+
+
+def _disk_bytes(folder: Path) -> int:
+    """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
+
+
+OWNER = "kinodex maintain"
+SPACE_FACTOR = 1.1
+"""Joining the files of a table writes it again before the old ones go: so much of its size must be free."""
+
+T = TypeVar("T")
+OnStep = Callable[[str], None]
+"""Called with a description of the step that begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """State of a library. `problems` are those of the audit that no run at work explains."""
+
+    audit: Audit
+    at_work: tuple[LeaseHolder, ...]
+    tables: tuple[TableFacts, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line for each problem; empty where all is well."""
+        busy = {each.lease for each in self.at_work if not each.is_dead}
+        orphans = () if INGEST in busy else self.audit.orphans
+        leftovers = tuple(each for each in self.audit.added.leftovers if addition_lease(each.stage) not in busy)
+        return replace(self.audit, orphans=orphans, added=replace(self.audit.added, leftovers=leftovers)).problems
+
+    @property
+    def data_bytes(self) -> int:
+        """Size of the newest state of all tables."""
+        return sum(table.data_bytes for table in self.tables)
+
+    @property
+    def disk_bytes(self) -> int | None:
+        """Size of all files, those of older states included; None in an object store."""
+        sizes = [table.disk_bytes for table in self.tables if table.disk_bytes is not None]
+        return sum(sizes) if sizes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Report of a maintenance, with the library before and after."""
+
+    before: Health
+    removed: Audit
+    """Findings of the first audit that were deleted; `broken` ones only on request."""
+    notes: tuple[str, ...]
+    """Work that was left undone, and why."""
+    after: Health
+
+
+def health(library: Library, deep: bool = False) -> Health:
+    """Audit a library, and measure its tables; only reads, with `deep` every picture and vector, too."""
+    check_tables(library)
+    workers = lease_holders(library.tables)
+    found = audit(library, deep)
+    # A run may have begun, or ended, meanwhile.
+    working = {each.lease: each for each in (*workers, *lease_holders(library.tables))}
+    return Health(found, tuple(working.values()), table_facts(library.tables))
+
+
+def check_tables(library: Library) -> None:
+    """Raise LibraryDamaged if a table is missing that every library has."""
+    schemas = table_schemas(library.settings, library.fingerprint)
+    missing = [name for name in schemas if not library.tables.has(name)]
+    for name in schemas.keys() - {*missing}:
+        check_columns(library.tables.schema(name), schemas[name], name, library.uri)
+    if missing:
+        raise LibraryDamaged(
+            f"got {library.uri}, a damaged library without its tables {', '.join(missing)}; restore them from a copy, "
+            f"or `kinodex maintain {library.uri} --repair` makes them again and says what is lost"
+        )
+
+
+def maintain(
+    library: Library,
+    keep_s: float = AFTER_RUN.keep_s,
+    discard_broken: bool = False,
+    purge: bool = False,
+    on_step: OnStep = lambda step: None,
+    deep: bool = False,
+) -> Upkeep:
+    """Delete leftovers of interrupted runs, join files, update indexes, delete table versions older than `keep_s`.
+
+    Safe beside runs and readers: rows that a run at work may be writing stay. With `discard_broken`, videos and
+    additions that lost rows are deleted too, so that the next run makes them again. With `purge`, files and indexes
+    that hold anything deleted are rewritten. `deep` reads every picture and vector, too. What has altered values counts
+    as if it lost rows. `keep_s` of 0 is for a library that nobody else uses: readers may fail.
+    Raises LibraryBusy if another maintenance is at work, and any run where `keep_s` is 0; StorageError where the
+    library may only be read.
+    """
+    check_writable(library.uri)
+    with Lease(library.tables, MAINTENANCE, OWNER, DEFAULT_LEASE):
+        on_step("looking at every row's video")
+        before = health(library, deep)
+        removed, notes = _remove(library, before.audit, discard_broken, deep)
+        with _exclusive(library.tables) if keep_s == 0 else nullcontext():
+            notes += _tidy(library, keep_s, purge, on_step)
+        on_step("looking again")
+        after = health(library, deep)
+    return Upkeep(_without_ourselves(before), removed, tuple(notes), _without_ourselves(after))
+
+
+def check_writable(uri: str) -> None:
+    """Raise StorageError for a folder that may not be written, before anything is tried."""
+    if is_local(uri) and not os.access(uri, os.W_OK | os.X_OK):
+        raise StorageError(
+            f"got {uri}, which may only be read here, and maintenance writes; run it where the library may be "
+            "written, or use --check, which only looks"
+        )
+
+
+def _without_ourselves(found: Health) -> Health:
+    return replace(found, at_work=tuple(each for each in found.at_work if each.lease != MAINTENANCE))
+
+
+def _remove(library: Library, found: Audit, discard_broken: bool, deep: bool) -> tuple[Audit, list[str]]:
+    """Delete leftovers, and broken rows on request; return the deleted ones, and why some could not be deleted."""
+    notes: list[str] = []
+    nothing = Audit(found.videos, (), (), ())
+    removed = nothing
+    broken = (*found.broken, *found.damaged, *found.altered) if discard_broken else ()
+    if found.orphans or found.doubled or broken:
+        work = partial(_remove_videos, library, discard_broken, deep)
+        removed = _under_lease(library.tables, INGEST, work, nothing, notes)
+    added = AddedAudit()
+    wrong = (*found.added.leftovers, *(found.added.broken if discard_broken else ()))
+    for stage in STAGES:
+        if any(each.stage == stage for each in wrong):
+            stage_work = partial(_remove_added, library, stage, discard_broken, deep)
+            gone = _under_lease(library.tables, addition_lease(stage), stage_work, AddedAudit(), notes)
+            added = AddedAudit(added.leftovers + gone.leftovers, added.broken + gone.broken)
+    return replace(removed, added=added), notes
+
+
+def _remove_videos(library: Library, discard_broken: bool, deep: bool) -> Audit:
+    found = audit_videos(library, deep and discard_broken)
+    found = found if discard_broken else replace(found, broken=(), altered=())
+    check_leftovers(library, found.orphans)
+    altered = {video_id for each in found.altered for video_id in each.video_ids}
+    library.writer.discard(*found.orphans, *found.broken, *{*found.damaged, *altered})
+    if found.doubled:
+        delete_doubles(library, found.doubled)
+    return found
+
+
+def _remove_added(library: Library, stage: str, discard_broken: bool, deep: bool) -> AddedAudit:
+    found = audit_added(library, [stage], deep and discard_broken)
+    found = found if discard_broken else replace(found, broken=())
+    discard_added(library, (*found.leftovers, *found.broken))
+    return found
+
+
+def _under_lease(tables: Tables, lease: str, work: Callable[[], T], otherwise: T, notes: list[str]) -> T:
+    """Do some work under a lease; where another run holds it, note that it was not done."""
+    try:
+        with Lease(tables, lease, OWNER, DEFAULT_LEASE):
+            return work()
+    except LibraryBusy as error:
+        notes.append(f"rows that a run at work may have half written were left: {error}")
+        return otherwise
+
+
+@contextmanager
+def _exclusive(tables: Tables) -> Iterator[None]:
+    """Keep every run out within this block; raises LibraryBusy if one is at work."""
+    with ExitStack() as held:
+        for name in WRITERS:
+            held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
+        yield
+
+
+def _tidy(library: Library, keep_s: float, purge: bool, on_step: OnStep) -> list[str]:
+    """Tidy every table on its own; one that the disk has no room to write again is left, and noted."""
+    when = replace(AFTER_RUN, keep_s=keep_s, stale_rows=0, stale_lines=0)
+    on_step("joining files, bringing indexes up to date, deleting what only older states hold")
+    notes = _optimize_all(library.tables, when)
+    if purge:
+        on_step("writing files again that hold deleted rows")
+        notes += _purge_all(library.tables)
+    refresh(library.tables, when)
+    if purge:
+        _optimize_all(library.tables, when)
+    return notes
+
+
+def _optimize_all(tables: Tables, when: Thresholds) -> list[str]:
+    notes = []
+    for facts in table_facts(tables):
+        short = _missing_space(tables, facts) if facts.fragments > 1 else None
+        if short is not None:
+            notes.append(f"the files of {facts.name} were not joined: {short}")
+        else:
+            with storage_errors(tables.uri):
+                optimize(tables, facts.name, when)
+    return notes
+
+
+def _purge_all(tables: Tables) -> list[str]:
+    """Purge all tables but leases, which hold nothing of videos, and whose rows are replaced all the time."""
+    notes = []
+    for facts in table_facts(tables):
+        short = _missing_space(tables, facts)
+        if short is not None:
+            notes.append(f"what was deleted stays in the files of {facts.name}: {short}")
+        elif facts.name != "leases":
+            purge_table(tables, facts.name)
+    return notes
+
+
+def _missing_space(tables: Tables, facts: TableFacts) -> str | None:
+    """Explain that a table is too large for the free disk space to be written again; None where it is not."""
+    free = shutil.disk_usage(tables.uri).free if is_local(tables.uri) else None
+    if free is None or free >= SPACE_FACTOR * facts.data_bytes:
+        return None
+    return f"that takes {facts.data_bytes / 1e9:.2f} GB for a while, and {free / 1e9:.2f} GB are free"
+
+
+# Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.
+#
+# Joining files leaves a file as it is while less than a tenth of its rows is deleted. But an update moves
+# rows: one that sets a column to its own value, in all rows of a fragment, writes them into a new fragment and takes
+# the
+# old one out of the table, in one commit. Appends at the same time go through; a delete or a
+# compaction of the same rows makes it start again. If it is killed, the fragment is as it was and still has deleted
+# rows,
+# by which the next purge finds it. The old file goes with the older versions of the table.
+#
+# Indexes hold words, labels and vectors of rows that are gone, and nothing tells which. So all are rebuilt: those that
+# are quickly built before rows move; an index of vectors is dropped, and built by the refresh that follows. A purge
+# that is killed in between leaves nothing that only it would have known.
+
+ROWS_A_FRAGMENT = 1 << 32
+"""A row's address: its fragment's number times this, and its place there."""
+
+
+def holds_deleted(tables: Tables, name: str) -> bool:
+    """True if files of a table hold rows that are deleted."""
+    with storage_errors(tables.uri):
+        newest = tables[name].get_version()
+    return int(newest["metadata"]["total_deletion_files"]) > 0
+
+
+def purge_table(tables: Tables, name: str) -> None:
+    """Rebuild a table's indexes and rewrite the fragments that hold deleted rows, those with visible gaps first.
+
+    Rows deleted at a fragment's end leave no gap, so the others follow until there is nothing deleted.
+    """
+    with storage_errors(tables.uri):
+        forget_deleted(tables, name)
+    for fragment in _suspects(tables, name) if holds_deleted(tables, name) else ():
+        _rewrite(tables, name, fragment)
+        if not holds_deleted(tables, name):
+            return
+
+
+def _suspects(tables: Tables, name: str) -> list[int]:
+    """List the numbers of all fragments, those with the most gaps first."""
+    rows: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for batch in tables.batches(name, None, ["_rowaddr"]):
+        fragments, places = np.divmod(batch["_rowaddr"].to_numpy().astype(np.int64), ROWS_A_FRAGMENT)
+        for fragment in np.unique(fragments).tolist():
+            here = places[fragments == fragment]
+            rows[fragment] = rows.get(fragment, 0) + len(here)
+            ends[fragment] = max(ends.get(fragment, 0), int(here.max()) + 1)
+    return sorted(rows, key=lambda fragment: rows[fragment] - ends[fragment])
+
+
+def _rewrite(tables: Tables, name: str, fragment: int) -> None:
+    first = fragment * ROWS_A_FRAGMENT
+    of_fragment = f"_rowaddr >= {first} AND _rowaddr < {first + ROWS_A_FRAGMENT}"
+    column = tables[name].schema.names[0]
+    with storage_errors(tables.uri):
+        retry_on_conflict(lambda: tables[name].update({column: column}, of_fragment))
+
+
+# Remove what a user no longer wants: whole videos, or what one model added to them.
+#
+# Both run under the lease of any run that could be writing the same, so that no run loses rows while it works.
+
+REMOVE_OWNER = "kinodex remove"
+
+
+def remove_videos(library: Library, *video_ids: str) -> None:
+    """Remove complete videos, with all that was added to them; raises LibraryBusy beside an ingest.
+
+    Readers no longer see them at once; `maintain` frees the disk space, by default an hour later.
+    """
+    with Lease(library.tables, INGEST, REMOVE_OWNER, DEFAULT_LEASE):
+        for ids in chunked(video_ids):
+            uris = _sources_of(library.tables, ids)
+            library.writer.discard(*ids)
+            for some in chunked(uris):
+                library.ingest_log.clear_failures(some)
+
+
+def _sources_of(tables: Tables, video_ids: Sequence[str]) -> list[str]:
+    """List the URIs that hold these videos and, as far as is known, no others by now."""
+    of_videos = one_of("video_id", video_ids)
+    uris = {uri for name in ("videos", "sources") for uri in tables.rows(name, of_videos, ["uri"])["uri"].to_pylist()}
+    for some in chunked(sorted(uris)):
+        rows = tables.rows("sources", one_of("uri", some), ["uri", "video_id"]).to_pylist()
+        uris -= {row["uri"] for row in rows if row["video_id"] not in video_ids}
+    return sorted(uris)
+
+
+def remove_added(library: Library, stage: str, model: str, *video_ids: str) -> None:
+    """Remove what a model added to videos: a stage (vectors and sentences by digest), or clips.
+
+    Raises LibraryBusy beside a run that adds the same stage, LibraryError for the library's own space.
+    """
+    if stage == CLIPS_TABLE:
+        for ids in chunked(video_ids):
+            library.clips.forget(equal("model", model) & one_of("video_id", ids))
+        return
+    with Lease(library.tables, addition_lease(stage), REMOVE_OWNER, DEFAULT_LEASE):
+        library.additions.discard(stage, model, *video_ids)

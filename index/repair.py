@@ -1,0 +1,246 @@
+"""Repair a library that lost a table: rows of videos are made again from all that is left, and what is lost is said.
+
+Nothing is deleted. Rows of which no whole video can be made stay, and are named: the next ingest takes them for
+leftovers of an interrupted one, and reads their sources again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kinodex.index.errors import LibraryDamaged, NotALibrary
+from kinodex.index.library import Library
+from kinodex.index.maintain import OWNER, check_writable
+from kinodex.index.rows import SourceRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import Tables, is_local, place, space_tables, table_names, table_place
+from kinodex.index.store.indexes import WORDED, index_text
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease
+from kinodex.index.store.schema import STAGES, read_heading, table_schemas, vectors_table
+from kinodex.index.sweep import MAINTENANCE, WRITERS, held_rows
+from kinodex.index.text import redact_uri
+from kinodex.index.videos.writer import Counts, IngestLog, counts_of, expected_rows
+
+LOGS = ("leases", "sources", "failures", "runs")
+"""Tables that hold nothing of videos: without their rows an ingest only looks at more than it had to."""
+UNKNOWN_CODEC = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Facts about a video that its file alone knows, beside its rows."""
+
+    fps: float | None
+    width_px: int
+    height_px: int
+    codec: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Report of a repair: ids of the videos whose row was made again, and a line for each thing that is lost."""
+
+    videos: tuple[str, ...]
+    made: tuple[str, ...]
+    """Tables that were missing."""
+    lost: tuple[str, ...]
+
+
+ReadFacts = Callable[[str, str], FileFacts | None]
+"""Reads the facts of the video of this id from the source at this URI; None where that no longer holds it."""
+
+
+def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
+    """Make missing tables of a library again: those of the log empty, `videos` with a row for each whole video.
+
+    `usual` are the settings of an ingest that nobody set; the library's own are looked for in the report of its last
+    ingest. A table of these that cannot be read is set aside first. Raises NotALibrary where there is no table,
+    LibraryBusy beside any run, StorageError where nothing may be written, LibraryDamaged where too much is lost.
+    """
+    where = place(uri)
+    if not table_names(where):
+        raise NotALibrary(f"got {uri}, which holds no table of a library; delete what is there, and ingest again")
+    check_writable(where)
+    lost = [line for name in (*LOGS, "videos") for line in _set_aside_unreadable(Tables(where), name)]
+    tables = Tables(where)
+    there = {name for name in tables.names() if tables.has(name)}
+    settings, space, unknown = _heading(tables, there, usual)
+    schemas = table_schemas(settings, space)
+    made = [name for name in schemas if name not in there]
+    if "leases" in made:
+        tables.create("leases", schemas["leases"])
+    with ExitStack() as held:
+        for name in (MAINTENANCE, *WRITERS):
+            held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
+        for name in made:
+            if name not in ("leases", "additions", "videos"):
+                lost += _make_empty(tables, name, schemas[name])
+        if "videos" in made:
+            rows, unmade = _video_rows(tables, space, settings, read_facts, None)
+            # In one commit with the table: an ingest that saw it empty would take all rows for leftovers.
+            tables.create("videos", schemas["videos"], pa.Table.from_pylist(rows, schema=schemas["videos"]))
+        else:
+            rows, unmade = _video_rows(tables, space, settings, read_facts, _ids(tables, "videos"))
+            tables.upsert("videos", ["video_id"], rows)
+        if "additions" in made:
+            tables.create("additions", schemas["additions"], _additions(Library.open(where), schemas["additions"]))
+            lost.append("additions: all of whose rows some are there count as whole, with settings that are not known")
+        if rows:
+            unmade.append("of all these videos: titles that were no file names, and numbers of damaged packets")
+    return Repair(tuple(row["video_id"] for row in rows), tuple(made), (*lost, *unknown, *unmade))
+
+
+def _set_aside_unreadable(tables: Tables, name: str) -> list[str]:
+    """Move a table that is there and cannot be read out of the way, and say so."""
+    try:
+        if tables.has(name):
+            tables.rows(name)
+        return []
+    except LibraryDamaged:
+        if not is_local(tables.uri):
+            raise
+    aside = f".damaged-{name}-{uuid4().hex[:8]}"
+    Path(table_place(tables.uri, name)).rename(Path(tables.uri) / aside)
+    return [f"the table {name}, which cannot be read; its files are now in {aside}"]
+
+
+def _make_empty(tables: Tables, name: str, schema: pa.Schema) -> list[str]:
+    tables.create(name, schema)
+    if name in WORDED:
+        index_text(tables, name)  # without an index a search for words finds nothing
+    return [f"the rows of the table {name}"]
+
+
+def _heading(
+    tables: Tables, there: set[str], usual: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Fingerprint, list[str]]:
+    """Read the library's settings and space, and say which settings are lost."""
+    if "videos" in there:
+        heading = read_heading(tables["videos"].schema, tables.uri)
+        return heading.settings, heading.fingerprint, []
+    runs = IngestLog(tables).runs() if "runs" in there else []
+    reports = [run.report for run in runs if run.kind == "ingest" and "settings" in run.report]
+    known: Mapping[str, Any] = reports[0]["settings"] if reports else {}
+    unknown = [name for name in usual if name not in known]
+    lost = [f"the library's settings {', '.join(unknown)}: taken for the usual ones"] if unknown else []
+    settings = {name: known.get(name, value) for name, value in usual.items()}
+    return settings, _own_space(tables, there, known.get("space_digest")), lost
+
+
+def _own_space(tables: Tables, there: set[str], digest: str | None) -> Fingerprint:
+    """Find the space that ingest fills, among those that frames have vectors in."""
+    spaces = list(space_tables(tables).values())
+    added: set[str] = set()
+    if "additions" in there:
+        added = {row["model"] for row in tables.rows("additions", None, ["stage", "model"]).to_pylist()}
+    own = [each for each in spaces if each.digest == digest] or [each for each in spaces if each.digest not in added]
+    if len(own) != 1:
+        held = ", ".join(str(each) for each in spaces) or "no table of vectors"
+        raise LibraryDamaged(
+            f"cannot repair {tables.uri}: its videos are gone, and nothing left says which space is its own (it holds "
+            f"{held}); restore it from a copy, or ingest into a new library"
+        )
+    return own[0]
+
+
+def _ids(tables: Tables, name: str) -> set[str]:
+    return set(tables.rows(name, None, ["video_id"])["video_id"].to_pylist())
+
+
+def _video_rows(
+    tables: Tables, space: Fingerprint, settings: Mapping[str, Any], read_facts: ReadFacts, present: set[str] | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Make the rows of all whole videos that have none, and say what is lost of them and of the others.
+
+    Beside the `present` rows of a table of videos that is there, only videos count that the log calls complete: the
+    others are leftovers.
+    """
+    own, held = vectors_table(space), counts_of(tables, vectors_table(space))
+    sources = _first_sources(tables)
+    with_rows = {video_id for counts in held.values() for video_id in counts.rows}
+    wanted = with_rows | sources.keys() if present is None else (with_rows & sources.keys()) - present
+    spans, sizes = _spans(tables), _picture_sizes(tables)
+    whole = {"sample_fps": float(settings.get("fps", 1.0)), "space": space.name, "state": "complete"}
+    rows: list[dict[str, Any]] = []
+    lost: list[str] = []
+    for video_id in sorted(wanted):
+        source = sources.get(video_id)
+        name = video_id if source is None else f"{video_id} ({source.uri})"
+        why = _why_not_whole(video_id, held, own, spans)
+        if why is not None:
+            lost.append(f"video {name}: {why}; the next ingest reads its source again")
+            continue
+        facts = None if source is None else read_facts(source.uri, video_id)
+        if facts is None:
+            also = "" if source else "title, source, "
+            lost.append(f"of video {name}: {also}frame rate, codec and size")
+            facts = FileFacts(None, *sizes.get(video_id, (0, 0)), UNKNOWN_CODEC)
+        counts = {column: held[table].distinct.get(video_id, 0) for table, column in expected_rows(own).items()}
+        start_s, end_s = spans[video_id]
+        times = {"start_s": start_s, "duration_s": end_s - start_s}
+        rows.append(_row(video_id, source, facts) | counts | times | whole)
+    return rows, lost
+
+
+def _additions(library: Library, schema: pa.Schema) -> pa.Table:
+    """Make the rows of additions: else the next maintenance would take all that they added for leftovers."""
+    videos, now = library.video_ids(), datetime.now(UTC)
+    rows = [
+        {"video_id": video_id, "stage": stage, "model": model, "rows": count, "settings": "{}", "added_at": now}
+        for stage in STAGES
+        for (video_id, model), count in held_rows(library, stage).items()
+        if video_id in videos
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _first_sources(tables: Tables) -> dict[str, SourceRow]:
+    """Read the source of each video, of several the one that was seen first."""
+    rows = sorted(IngestLog(tables).sources().values(), key=lambda row: row.seen_at, reverse=True)
+    return {row.video_id: row for row in rows if row.video_id}
+
+
+def _why_not_whole(
+    video_id: str, held: Mapping[str, Counts], own: str, spans: Mapping[str, tuple[float, float]]
+) -> str | None:
+    """Say why the rows of a video are not all there; None where they are."""
+    frames, vectors = (held[name].distinct.get(video_id, 0) for name in ("frames", own))
+    if frames != vectors:
+        return f"it has {frames:,} frames and {vectors:,} vectors"
+    return None if video_id in spans else f"it has {frames:,} frames and no segment"
+
+
+def _spans(tables: Tables) -> dict[str, tuple[float, float]]:
+    """Read the start and end of each video: its segments cover it without a gap."""
+    rows = tables.rows("segments", None, ["video_id", "start_s", "end_s"]).group_by("video_id")
+    found = rows.aggregate([("start_s", "min"), ("end_s", "max")]).to_pylist()
+    return {row["video_id"]: (row["start_s_min"], row["end_s_max"]) for row in found}
+
+
+def _picture_sizes(tables: Tables) -> dict[str, tuple[int, int]]:
+    rows = tables.rows("frames", None, ["video_id", "width_px", "height_px"]).group_by("video_id")
+    found = rows.aggregate([("width_px", "max"), ("height_px", "max")]).to_pylist()
+    return {row["video_id"]: (row["width_px_max"], row["height_px_max"]) for row in found}
+
+
+def _row(video_id: str, source: SourceRow | None, facts: FileFacts) -> dict[str, Any]:
+    uri = f"lost:{video_id}" if source is None else redact_uri(source.uri)
+    return {
+        "video_id": video_id,
+        "uri": uri,
+        "title": video_id[:12] if source is None else PurePosixPath(uri).stem,
+        "fps": facts.fps,
+        "width_px": facts.width_px,
+        "height_px": facts.height_px,
+        "codec": facts.codec,
+        "decode_errors": 0,
+        "ingested_at": datetime.now(UTC) if source is None else source.seen_at,
+    }

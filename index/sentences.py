@@ -1,0 +1,210 @@
+"""Lines of text as vectors of a sentence model: a table for each model, written by `kinodex add sentences`.
+
+The rows hold the text itself, of what was said, shown and captioned; a search by meaning reads no other table. Rows of
+text that readers no longer see, an older model's captions, are not found, and their videos are outdated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinodex.index.annotations import LINE_SOURCES, LineKey, count_lines, grouped, lines_of
+from kinodex.index.errors import BadCheckpoint, SpaceMismatch, TorchMissing, WeightsMissing
+from kinodex.index.rows import TextLine
+from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load_sentence_model
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.carried_towers import open_sentence_tower
+from kinodex.index.store.database import State, Tables, space_tables
+from kinodex.index.store.indexes import LIKENESS_KEY, ensure_table, sentences_schema
+from kinodex.index.store.schema import SENTENCES_PREFIX, equal, vectors_table
+from kinodex.index.videos.visibility import VisibilityCache, check_vectors
+
+STAGE = "sentences"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A query as the unit vector `[dim]` of a sentence model, for `Search.words` and the searches that fuse."""
+
+    vector: NDArray[np.float32]
+    space: Fingerprint
+    least_cosine: float
+    """The least cosine of a line that is found: a nearest line always exists."""
+
+
+class Sentences:
+    """Lines of one library as vectors of its sentence models."""
+
+    def __init__(self, tables: Tables, visible: VisibilityCache) -> None:
+        self._tables = tables
+        self._visible = visible
+        self._usual: tuple[State | None, Fingerprint | None] = (None, None)
+        self._embedders: dict[str, SentenceEmbedder] = {}
+        self._unloadable = ""  # digest of the model that `missing` is about
+        self.missing = ""
+        """Why this machine cannot embed queries, once `meaning` was called; empty if it can."""
+
+    def spaces(self) -> tuple[Fingerprint, ...]:
+        """List the sentence models that lines have vectors of."""
+        return tuple(space_tables(self._tables, SENTENCES_PREFIX).values())
+
+    def space(self, name: str | None = None) -> Fingerprint | None:
+        """Find a sentence model by its name or digest; None if the library has none.
+
+        Without a name it is the one that embedded the most videos, of several the one that was used last: a model that
+        is tried on one video, or still at work, hides no line of the others. Raises SpaceMismatch for a name that the
+        library does not hold.
+        """
+        if name is not None:
+            found = [each for each in self.spaces() if name in (each.name, each.digest)]
+            if len(found) != 1:
+                held = ", ".join(f"{each.name} ({each.digest})" for each in self.spaces()) or "none"
+                raise SpaceMismatch(
+                    f"got sentence model {name}, and {self._tables.uri} holds {held}; "
+                    f"{'give a digest' if found else '`kinodex add sentences` adds one'}"
+                )
+            return found[0]
+        state = self._tables.state("additions")
+        if self._usual[0] != state:
+            self._usual = state, self._find_usual()
+        return self._usual[1]
+
+    def add_space(self, fingerprint: Fingerprint, likeness: Likeness) -> None:
+        """Create the table of a sentence model, if it is missing."""
+        schema = sentences_schema(fingerprint, likeness.as_json())
+        ensure_table(self._tables, vectors_table(fingerprint, SENTENCES_PREFIX), schema)
+
+    def lines(self, video_id: str) -> list[TextLine]:
+        """Read the lines of a complete video that readers see: what there is to embed, in presentation times."""
+        return lines_of(self._tables, self._visible, video_id)
+
+    def add(
+        self, videos: Mapping[str, tuple[Sequence[TextLine], NDArray[np.floating[Any]]]], fingerprint: Fingerprint
+    ) -> None:
+        """Append `lines` and their vectors `[n, dim]` by video id; `Additions.complete` makes them visible."""
+        table = vectors_table(fingerprint, SENTENCES_PREFIX)
+        schema = self._tables.schema(table)
+        parts = [_rows(video_id, *rows, fingerprint.dim, schema) for video_id, rows in videos.items()]
+        if parts:
+            self._tables.append(table, pa.concat_tables(parts))
+
+    def vectors(self, video_id: str, fingerprint: Fingerprint) -> dict[str, NDArray[np.float32]]:
+        """Read the vectors `[dim]` of the lines of a video by a model, by their text; none before it is complete."""
+        if fingerprint.digest not in self._visible.models(STAGE, [video_id]).get(video_id, ()):
+            return {}
+        of_video = equal("video_id", video_id)
+        columns = ["video_id", "text", "vector"]
+        rows = self._tables.rows(vectors_table(fingerprint, SENTENCES_PREFIX), of_video, columns)
+        check_vectors(rows, self._tables.uri)
+        values = rows["vector"].combine_chunks().flatten().to_numpy().reshape(-1, fingerprint.dim)
+        return dict(zip(rows["text"].to_pylist(), values.astype(np.float32), strict=True))
+
+    def outdated(self, fingerprint: Fingerprint) -> list[str]:
+        """List the videos whose lines are no longer those that this model embedded."""
+        names = {space.digest: table for table, space in space_tables(self._tables, SENTENCES_PREFIX).items()}
+        complete = {id_ for id_, models in self._visible.models(STAGE).items() if fingerprint.digest in models}
+        if not complete or fingerprint.digest not in names:
+            return []
+        shown, held = count_lines(self._tables, self._visible), self._held(names[fingerprint.digest])
+        changed = {key[0] for key in shown.keys() | held.keys() if shown[key] != held[key]}
+        return sorted((changed | self._older(fingerprint.digest)) & complete)
+
+    def load(self, name: str | None = None) -> SentenceEmbedder | None:
+        """Load a sentence model of the library (see `space`) to embed queries; None if the library has none.
+
+        It is the exported one, without torch, where the library carries it. Raises SpaceMismatch if the name stands
+        for other weights here, or a SpaceError: TorchMissing where there is neither an exported one nor torch.
+        """
+        space = self.space(name)
+        return None if space is None else self._loaded_once(space)
+
+    def meaning(self, text: str) -> Meaning | None:
+        """Embed a query by the library's sentence model; None if it has none or this machine cannot load it.
+
+        The reason is in `missing`. Raises TowersDamaged or StorageError.
+        """
+        space = self.space()
+        if space is None or space.digest == self._unloadable or not text.strip():
+            return None
+        try:
+            embedder = self._loaded_once(space)
+        except (TorchMissing, WeightsMissing, BadCheckpoint, SpaceMismatch) as error:
+            self.missing, self._unloadable = str(error), space.digest
+            return None
+        self.missing = ""
+        return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
+
+    def _find_usual(self) -> Fingerprint | None:
+        spaces = {space.digest: space for space in self.spaces()}
+        if len(spaces) < 2:
+            return next(iter(spaces.values()), None)
+        rows = self._tables.rows("additions", equal("stage", STAGE), ["model", "added_at"]).group_by("model")
+        by_model = rows.aggregate([("model", "count"), ("added_at", "max")])
+        order = [("model_count", "descending"), ("added_at_max", "descending"), ("model", "ascending")]
+        digests = [*by_model.sort_by(order)["model"].to_pylist(), *spaces]
+        return next(spaces[digest] for digest in digests if digest in spaces)
+
+    def _loaded_once(self, space: Fingerprint) -> SentenceEmbedder:
+        if space.digest not in self._embedders:
+            self._embedders[space.digest] = self._loaded(space)
+        return self._embedders[space.digest]
+
+    def _loaded(self, space: Fingerprint) -> SentenceEmbedder:
+        exported = open_sentence_tower(self._tables.uri, space)
+        if exported is not None:
+            return exported
+        loaded = load_sentence_model(space.name)
+        if loaded.space.digest != space.digest:
+            raise SpaceMismatch(
+                f"got sentence model {loaded.space}, but {self._tables.uri} holds {space}: here the same name stands "
+                "for other weights; use those that its lines were embedded with"
+            )
+        return loaded
+
+    def _likeness(self, space: Fingerprint) -> Likeness:
+        metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
+        return Likeness(**json.loads(metadata[LIKENESS_KEY]))
+
+    def _held(self, table: str) -> Counter[LineKey]:
+        counts: Counter[LineKey] = Counter()
+        for batch in self._tables.batches(table, None, ["video_id", "source", "model"]):
+            for row in grouped(batch, ["video_id", "source", "model"]):
+                counts[row["video_id"], row["source"], row["model"]] += row["count_all"]
+        return counts
+
+    def _older(self, digest: str) -> set[str]:
+        """List the videos that a model wrote text of after their lines were embedded."""
+        rows = self._tables.rows("additions", None, ["video_id", "stage", "model", "added_at"]).to_pylist()
+        embedded = {row["video_id"]: row["added_at"] for row in rows if (row["stage"], row["model"]) == (STAGE, digest)}
+        stages = {stage for _, stage in LINE_SOURCES.values()}
+        return {
+            row["video_id"]
+            for row in rows
+            if row["stage"] in stages and row["video_id"] in embedded and row["added_at"] > embedded[row["video_id"]]
+        }
+
+
+def _rows(
+    video_id: str, lines: Sequence[TextLine], vectors: NDArray[np.floating[Any]], dim: int, schema: pa.Schema
+) -> pa.Table:
+    rounded = np.asarray(vectors, np.float16)
+    if rounded.shape != (len(lines), dim):
+        raise ValueError(f"vectors have shape {rounded.shape}, not [{len(lines)}, {dim}]")
+    columns = [
+        pa.array([video_id] * len(lines), pa.string()),
+        pa.array([line.source for line in lines], pa.string()),
+        pa.array([line.start_s for line in lines], pa.float64()),
+        pa.array([line.end_s for line in lines], pa.float64()),
+        pa.array([line.text for line in lines], pa.string()),
+        pa.array([line.model for line in lines], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(rounded.ravel()), dim),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

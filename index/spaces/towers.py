@@ -1,0 +1,332 @@
+"""Identity of an embedding space."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.index.errors import StorageError, TowersDamaged
+from kinodex.index.spaces.model_source import BUILTIN
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Identity of a space: its vectors are comparable. Two spaces are the same if all but the name is."""
+
+    name: str
+    """The argument of `load_space`."""
+    model: str
+    """12 hex digits of the sha256 of the architecture's configuration."""
+    weights_sha256: str
+    preprocess: str
+    """open_clip's preprocessing settings as JSON with sorted keys."""
+    dim: int
+    normalised: bool = True
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits over everything but the name: the same model from another path is the same space."""
+        facts = asdict(self)
+        del facts["name"]
+        return sha256_of_json(facts)[:12]
+
+    def __str__(self) -> str:
+        return f"{self.name} (fingerprint {self.digest}, {self.dim} dimensions)"
+
+
+def sha256_of_json(value: Any) -> str:
+    """Hash a value of JSON, keys sorted, as hex digits."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+# Embedders of texts and pictures as their callers see them: a loaded `Space` is both, an exported tower one.
+
+
+def joined_arithmetic(texts: Iterable[str]) -> str:
+    """Join what several embedders, or one at several times, say of their arithmetic: each of them once."""
+    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
+
+
+class InSpace(Protocol):
+    """Anything that embeds in one space."""
+
+    @property
+    def fingerprint(self) -> Fingerprint: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+
+
+class TextEmbedder(InSpace, Protocol):
+    """Embeds texts in a space."""
+
+    def embed_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts as unit vectors float32 [n, dim]."""
+
+
+class ImageEmbedder(InSpace, Protocol):
+    """Embeds pictures in a space."""
+
+    @property
+    def device_type(self) -> str: ...
+    @property
+    def arithmetic(self) -> str:
+        """Arithmetic that makes the vectors ("float32, ONNX Runtime 1.32.0"), for people to read."""
+
+    def threads(self, count: int) -> AbstractContextManager[None]:
+        """Compute with so many threads for each call of `embed` within a block."""
+
+    def prepare(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Make the tower's input [3, h, w] of a picture [H, W, 3]."""
+
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        """Embed prepared pictures [n, 3, h, w] as unit vectors float16 [n, dim]."""
+
+
+# Folder of a space's exported towers: `tower.json`, written last, and the files that it names.
+#
+# ::
+#
+#     tower.json          the space, and of each tower its settings, files and check
+#     text.safetensors    weights of the text tower
+#     tokenizer.json      its tokenizer
+#     image.onnx          the image tower, where it was exported
+#
+# Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
+# The
+# same folder lies with a library (see `index.store.carried_towers`), in the user's cache, and beside the weights of the
+# built-in space.
+
+FORMAT_VERSION = 1
+TOWER_JSON = "tower.json"
+TOWERS = "towers"
+"""Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
+BUILTIN_TOWERS = BUILTIN / TOWERS
+"""Exported towers of the built-in space."""
+CHUNK_BYTES = 1 << 20
+
+TowerKind = Literal["text", "image"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Hash and size of a file."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TowerFacts:
+    """One exported tower: what its code needs to run it, its files, and how near it comes to the original."""
+
+    settings: Mapping[str, Any]
+    """JSON values, of the exporter's own."""
+    files: Mapping[str, FileFacts]
+    """By name in the folder."""
+    samples: int
+    """Texts or pictures that both towers embedded."""
+    least_cosine: float
+    """The least cosine between the two vectors of a sample."""
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(each.bytes for each in self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTowers:
+    """Content of `tower.json`: the towers of one space that were exported."""
+
+    space: Fingerprint
+    text: TowerFacts | None = None
+    image: TowerFacts | None = None
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Why a tower ("text", "image") could not be exported."""
+    version: int = FORMAT_VERSION
+
+    @property
+    def files(self) -> dict[str, FileFacts]:
+        """Files of both towers by name."""
+        return {name: facts for tower in (self.text, self.image) if tower for name, facts in tower.files.items()}
+
+    def tower(self, kind: TowerKind) -> TowerFacts | None:
+        """Return the tower of this kind, or None if it is not there."""
+        return self.text if kind == "text" else self.image
+
+
+def tower_facts(folder: Path, names: Iterable[str], settings: Any, samples: int, least_cosine: float) -> TowerFacts:
+    """Describe a tower whose files an exporter has just written into `folder`; `settings` are JSON values."""
+    files = {name: file_facts(folder / name) for name in sorted(names)}
+    return TowerFacts(json.loads(json.dumps(settings)), files, samples, least_cosine)
+
+
+def file_facts(file: Path) -> FileFacts:
+    """Hash and measure a file."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return FileFacts(digest.hexdigest(), file.stat().st_size)
+
+
+def write_towers(folder: Path, towers: SpaceTowers) -> None:
+    """Write `tower.json`, which makes the folder's files count; at once or not at all."""
+    partial = folder / f".{TOWER_JSON}.{os.getpid()}"
+    with partial.open("w", encoding="utf-8") as stream:
+        stream.write(as_json(towers))
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(folder / TOWER_JSON)
+
+
+def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
+    """Read the `tower.json` of a folder; None if there is none.
+
+    Raises TowersDamaged, which says that it lies at `place`: where the folder's files came from, if not from there.
+    """
+    place = place or str(folder)
+    try:
+        text = (folder / TOWER_JSON).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise TowersDamaged(f"cannot read {place}/{TOWER_JSON}: {error}") from error
+    return parse_towers(text, f"{place}/{TOWER_JSON}")
+
+
+def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:
+    """Find a tower in a folder, all its files there and of their sizes: its space and its facts; None if none is held.
+
+    Raises TowersDamaged for files that are not as they were written.
+    """
+    towers = read_towers(folder)
+    tower = towers.tower(kind) if towers else None
+    if towers is None or tower is None:
+        return None
+    check_sizes(folder, tower.files)
+    return towers.space, tower
+
+
+def read_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts]:
+    """Find a tower as `find_whole` does; raises TowersDamaged also if the folder holds none."""
+    found = find_whole(folder, kind)
+    if found is None:
+        raise TowersDamaged(f"{folder} holds no {kind} tower")
+    return found
+
+
+def as_json(towers: SpaceTowers) -> str:
+    """Write towers as the text of a `tower.json`."""
+    return json.dumps(asdict(towers), indent=1, sort_keys=True) + "\n"
+
+
+def parse_towers(text: str, place: str) -> SpaceTowers:
+    """Read the text of a `tower.json` that lies at `place`; raises TowersDamaged."""
+    try:
+        found = json.loads(text)
+        version = int(found["version"])
+        if version <= FORMAT_VERSION:
+            space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
+            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, dict(found["refusals"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
+    raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")
+
+
+def check_sizes(folder: Path, files: Mapping[str, FileFacts]) -> None:
+    """Raise TowersDamaged if a file is missing or not of its size; its content is not read."""
+    for name, facts in files.items():
+        file = folder / name
+        if not file.is_file():
+            raise TowersDamaged(f"{file} is missing")
+        if (size := file.stat().st_size) != facts.bytes:
+            raise TowersDamaged(f"{file} has {size:,} bytes, and {facts.bytes:,} were written")
+
+
+def check_content(folder: Path, files: Mapping[str, FileFacts], place: str) -> None:
+    """Raise TowersDamaged if a file that was fetched from `place` has another size or hash than was written there."""
+    for name, facts in files.items():
+        found = file_facts(folder / name)
+        if found != facts:
+            got, written = f"{found.bytes:,} bytes, sha256 {found.sha256[:12]}", f"{facts.bytes:,}, {facts.sha256[:12]}"
+            raise TowersDamaged(f"{place}/{name} is not what was written: it has {got}, and {written} was written")
+
+
+def cache_folder(digest: str) -> Path:
+    """Folder in the user's cache for the towers of a space; `XDG_CACHE_HOME` counts."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    return root / "kinodex" / TOWERS / digest
+
+
+def _tower(found: Mapping[str, Any] | None) -> TowerFacts | None:
+    if found is None:
+        return None
+    files = {str(name): FileFacts(str(facts["sha256"]), int(facts["bytes"])) for name, facts in found["files"].items()}
+    if any(Path(name).name != name for name in files):
+        raise ValueError("names of files have no folders")
+    return TowerFacts(dict(found["settings"]), files, int(found["samples"]), float(found["least_cosine"]))
+
+
+def describe_tower(towers: SpaceTowers, kind: TowerKind) -> str:
+    """Describe a tower that a library carries, or say why it carries none: "carried, 78.0 MB, least cosine ..."."""
+    tower = towers.tower(kind)
+    if tower is None:
+        reason = towers.refusals.get(kind)
+        return f"not carried: {reason}" if reason else "not carried"
+    return f"carried, {tower.bytes / 1e6:,.1f} MB, least cosine {tower.least_cosine:.6f} of {tower.samples}"
+
+
+# Exported towers in the user's cache: under the digest of a space a folder for each kind, put there whole.
+
+
+def cached_place(digest: str, kind: TowerKind) -> Path:
+    """Folder of a tower in the cache, whether it is there or not."""
+    return cache_folder(digest) / kind
+
+
+def is_whole(folder: Path, kind: TowerKind) -> bool:
+    """True if a folder holds a tower; a damaged one does not count: it is made or fetched again."""
+    try:
+        return find_whole(folder, kind) is not None
+    except TowersDamaged:
+        return False
+
+
+@contextmanager
+def scratch_beside(place: Path) -> Iterator[Path]:
+    """Make a folder on the cache's own disk that goes at the end of the block; raises StorageError."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent, ignore_cleanup_errors=True) as around:
+            scratch = Path(around) / "new"
+            scratch.mkdir()
+            yield scratch
+    except OSError as error:
+        raise StorageError(
+            f"cannot keep a tower in {place}: {error.strerror}; set XDG_CACHE_HOME to a folder with room that you "
+            "may write"
+        ) from error
+
+
+def put_whole(whole: Path, place: Path, kind: TowerKind) -> None:
+    """Give a folder its place in the cache: at once, and not if another process has put one there meanwhile."""
+    try:
+        whole.rename(place)
+    except OSError:
+        if not is_whole(place, kind):  # an earlier one, damaged since
+            place.rename(whole.parent / "damaged")
+            whole.rename(place)

@@ -1,0 +1,499 @@
+"""Delete the leftovers of interrupted ingests, and check a whole library against the counts and digests in its rows.
+
+A sweep reads only columns of ids and numbers, and not even those where the numbers of rows are right.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kinodex.index.annotations import CLIPS_TABLE
+from kinodex.index.digests import (
+    OWN_ROW,
+    ROWS_AT_ONCE,
+    as_text,
+    digests_by_video,
+    read_batches,
+    read_digests,
+    row_hashes,
+)
+from kinodex.index.errors import LibraryDamaged
+from kinodex.index.library import Library
+from kinodex.index.store.database import Tables, space_tables
+from kinodex.index.store.indexes import present
+from kinodex.index.store.leases import Process, is_known, is_running
+from kinodex.index.store.schema import (
+    ADDED_DIGEST,
+    CHECKSUM,
+    SENTENCES_PREFIX,
+    STAGE_TABLES,
+    STAGES,
+    VECTORS_PREFIX,
+    VIDEO_DIGESTS,
+    Filter,
+    all_of,
+    chunked,
+    equal,
+    fits_one_filter,
+    one_of,
+    other_than,
+)
+from kinodex.index.videos.visibility import complete_videos, damaged_rows
+from kinodex.index.videos.writer import (
+    Counts,
+    counts_of,
+    expected_rows,
+    ingested_only,
+    is_complete,
+    key_columns,
+    rows_by_video,
+)
+
+# Check the rows of optional stages: each row belongs to a complete addition, and each addition has its rows.
+#
+# One scan a table; readers never do this.
+
+Key = tuple[str, str]
+"""Video id and model."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRows:
+    """Videos for which a model's rows of one stage are not as they should be; ids are sorted."""
+
+    stage: str
+    model: str
+    video_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAudit:
+    """Problems of additions, by stage and model."""
+
+    leftovers: tuple[AddedRows, ...] = ()
+    """Rows of no complete addition, or additions to videos that are gone: interrupted runs left them."""
+    broken: tuple[AddedRows, ...] = ()
+    """Complete additions with other rows, or other values in them, than were added: discard and add them again."""
+    unchecked: int = 0
+    """Complete additions that were made before there were digests: altered values of theirs are not found."""
+
+
+def audit_added(library: Library, stages: Sequence[str] = STAGES, deep: bool = False) -> AddedAudit:
+    """Check the additions of some stages; values of vectors only where `deep`.
+
+    Additions that seem broken are checked a second time, since a run at work may have changed them meanwhile.
+    """
+    leftovers: list[AddedRows] = []
+    broken: list[AddedRows] = []
+    unchecked = 0
+    for stage in stages:
+        left, wrong, undigested = _check(library, stage, deep, None)
+        unchecked += undigested
+        if wrong:
+            ids = fits_one_filter(sorted({video_id for video_id, _ in wrong}))
+            wrong &= _check(library, stage, deep, ids)[1]
+        leftovers += _by_model(stage, left)
+        broken += _by_model(stage, wrong)
+    return AddedAudit(tuple(leftovers), tuple(broken), unchecked)
+
+
+def discard_added(library: Library, found: Iterable[AddedRows]) -> None:
+    """Delete these additions and their rows."""
+    for each in found:
+        library.additions.discard(each.stage, each.model, *each.video_ids)
+
+
+def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key], int]:
+    """Find leftovers and broken additions, and count those without a digest.
+
+    Additions are read first: their rows are older than they are.
+    """
+    tables = library.tables
+    chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
+    rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
+    keys = [(row["video_id"], row["model"]) for row in rows.select(["video_id", "model"]).to_pylist()]
+    promised = dict(zip(keys, rows.to_pylist(), strict=True))
+    hashes = dict(zip(keys, row_hashes(rows), strict=True))
+    digested = {key for key, row in promised.items() if row.get(ADDED_DIGEST) is not None}
+    reads_values = bool(digested) and (deep or stage in STAGE_TABLES)
+    held, digests = _held(library, stage, chosen, reads_values)
+    gone = {video_id for video_id, _ in promised} - complete_videos(tables, video_ids).keys()
+    stray = {key for key in promised if key[0] in gone}
+    broken = {key for key, row in promised.items() if held[key] != row["rows"]}
+    if reads_values:
+        broken |= {key for key in digested if promised[key][ADDED_DIGEST] != as_text(digests[key] + hashes[key])}
+    return (held.keys() - promised.keys()) | stray, broken - stray, len(promised) - len(digested)
+
+
+def held_rows(library: Library, stage: str) -> Counter[Key]:
+    """Count the rows of a stage's tables, by video and model."""
+    return _held(library, stage, (), reads_values=False)[0]
+
+
+def _held(
+    library: Library, stage: str, chosen: Sequence[Filter], reads_values: bool
+) -> tuple[Counter[Key], Counter[Key]]:
+    """Count the rows of a stage's tables, and compute their digests on request, by video and model."""
+    tables = library.tables
+    held: Counter[Key] = Counter()
+    digests: Counter[Key] = Counter()
+    if stage not in STAGE_TABLES:
+        prefix = SENTENCES_PREFIX if stage == "sentences" else VECTORS_PREFIX
+        spaces = space_tables(tables, prefix)
+        others = {name: space.digest for name, space in spaces.items() if name != library.vectors_table}
+        for name, digest in others.items():
+            for batch in _batches(tables, name, chosen, ["video_id"], reads_values):
+                counts = batch.column("video_id").value_counts().to_pylist()
+                held.update({(each["values"], digest): each["counts"] for each in counts})
+                if reads_values:
+                    of_videos = digests_by_video(batch)
+                    digests.update({(video_id, digest): value for video_id, value in of_videos.items()})
+        return held, digests
+    for name in present(tables, [STAGE_TABLES[stage]]):
+        for batch in _batches(tables, name, chosen, ["video_id", "model"], reads_values):
+            counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
+            for row in counts.to_pylist():
+                if row["model"] is not None:  # subtitles have none
+                    held[row["video_id"], row["model"]] += row["count_all"]
+            if reads_values:
+                keys = zip(*(batch.column(key).to_pylist() for key in ("video_id", "model")), strict=True)
+                for key, row_hash in zip(keys, row_hashes(batch), strict=True):
+                    digests[key] += row_hash
+    return held, digests
+
+
+def _batches(
+    tables: Tables, name: str, where: Sequence[Filter], keys: Sequence[str], reads_values: bool
+) -> Iterator[pa.RecordBatch]:
+    return read_batches(tables, name, where) if reads_values else tables.batches(name, all_of(where), keys)
+
+
+def _by_model(stage: str, keys: Iterable[Key]) -> list[AddedRows]:
+    ids: defaultdict[str, list[str]] = defaultdict(list)
+    for video_id, model in keys:
+        ids[model].append(video_id)
+    return [AddedRows(stage, model, tuple(sorted(ids[model]))) for model in sorted(ids)]
+
+
+# Compare the rows of complete videos with the digests that were written with them.
+
+LARGE = "frames"
+"""Ingest's table that only a deep check reads, beside that of vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredRows:
+    """Videos whose values in a table are not those that were written; ids are sorted."""
+
+    table: str
+    video_ids: tuple[str, ...]
+
+
+def check_values(library: Library, video_ids: Sequence[str]) -> None:
+    """Raise DamagedRows where one of these videos has altered values in the tables that ingest fills."""
+    for ids in chunked(video_ids):
+        for found in altered_rows(library, True, ids)[0]:
+            raise damaged_rows(f"a value in {found.table}", found.video_ids[0], library.uri)
+
+
+def altered_rows(
+    library: Library, deep: bool = False, video_ids: Sequence[str] | None = None
+) -> tuple[tuple[AlteredRows, ...], int]:
+    """Find the videos with altered values in the tables that ingest fills, and count those without digests.
+
+    Frames and vectors are read only where `deep`. What seems altered is read again: a run at work may have changed it.
+    """
+    altered, unchecked = _altered_in(library, deep, video_ids)
+    suspects = sorted(set().union(*altered.values()))
+    if suspects:
+        again, _ = _altered_in(library, deep, fits_one_filter(suspects))
+        altered = {name: ids & again.get(name, set()) for name, ids in altered.items()}
+    found = (AlteredRows(name, tuple(sorted(ids))) for name, ids in sorted(altered.items()) if ids)
+    return tuple(found), unchecked
+
+
+def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -> tuple[dict[str, set[str]], int]:
+    """Read the rows of `videos` first: those of the other tables are older than they are."""
+    tables = library.tables
+    chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
+    filled = expected_rows(library.vectors_table)
+    altered: dict[str, set[str]] = defaultdict(set)
+    promised: dict[str, dict[str, Any]] = {}
+    unchecked = 0
+    for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE):
+        for video_id, text, row_hash in zip(*_columns(batch), row_hashes(batch), strict=True):
+            if text is None:
+                unchecked += 1
+                continue
+            promised[video_id] = _read(text)
+            if promised[video_id].keys() != {*filled, OWN_ROW} or promised[video_id][OWN_ROW] != as_text(row_hash):
+                altered[OWN_ROW].add(video_id)
+    for name in filled:
+        if promised and (deep or name not in (LARGE, library.vectors_table)):
+            held = read_digests(tables, name, [*chosen, *ingested_only(name)])
+            altered[name] |= {
+                id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])
+            }
+    return altered, unchecked
+
+
+def _columns(batch: pa.RecordBatch) -> tuple[list[str], list[bytes | None]]:
+    """The ids of videos and their digests, none in an older library."""
+    ids = batch.column("video_id").to_pylist()
+    if VIDEO_DIGESTS not in batch.schema.names:
+        return ids, [None] * len(ids)
+    return ids, batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
+
+
+def _read(text: bytes) -> dict[str, Any]:
+    """Read stored digests; none where they are damaged themselves."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Rows of a whole library compared with the counts in its videos; ids are sorted."""
+
+    videos: int
+    orphans: tuple[str, ...]
+    """Ids with rows but no row in `videos`: left by an interrupted ingest, or written by one at this moment."""
+    doubled: tuple[str, ...]
+    """Complete videos with rows that are there twice: readers see each once, and a sweep deletes the others."""
+    broken: tuple[str, ...]
+    """Complete videos with other rows than they should have: discard them and ingest them again."""
+    damaged: tuple[str, ...] = ()
+    """Complete videos with pictures that were damaged on the disk; only a deep audit looks."""
+    altered: tuple[AlteredRows, ...] = ()
+    """Complete videos with other values than were written; frames and vectors only of a deep audit."""
+    unchecked: int = 0
+    """Complete videos that were made before there were digests: altered values of theirs are not found."""
+    added: AddedAudit = field(default_factory=AddedAudit)
+    """The same for the rows of optional stages."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line for each problem; empty where all is well."""
+        found = {
+            "has rows but is not complete": self.orphans,
+            "has rows twice": self.doubled,
+            "has other rows than its own row promises": self.broken,
+            "has pictures that are not as they were written": self.damaged,
+        }
+        added = {"without its addition": self.added.leftovers, "other than was added": self.added.broken}
+        return (
+            *(f"video {video_id} {problem}" for problem, ids in found.items() for video_id in ids),
+            *(
+                f"video {video_id} has other values in {each.table} than were written"
+                for each in self.altered
+                for video_id in each.video_ids
+            ),
+            *(
+                f"video {video_id} has {each.stage} by {each.model} {problem}"
+                for problem, rows in added.items()
+                for each in rows
+                for video_id in each.video_ids
+            ),
+        )
+
+
+def audit(library: Library, deep: bool = False) -> Audit:
+    """Check that every complete video and addition has all its rows, and that there are no others; reads much.
+
+    `deep` reads every picture and vector, too.
+    """
+    return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
+
+
+def audit_videos(library: Library, deep: bool = False) -> Audit:
+    """Check the rows that ingest writes, and clips.
+
+    Videos that seem broken are checked a second time, since a run at work may have changed them meanwhile.
+    """
+    tables, vectors_table = library.tables, library.vectors_table
+    videos = complete_videos(tables)
+    held = counts_of(tables, vectors_table)
+    suspects = [row.video_id for row in videos.values() if not is_complete(row, held, vectors_table)]
+    again = counts_of(tables, vectors_table, fits_one_filter(suspects)) if suspects else {}
+    rows = complete_videos(tables, fits_one_filter(suspects)).values() if suspects else ()
+    wrong = [row for row in rows if not is_complete(row, again, vectors_table)]
+    once = {name: Counts(counts.distinct, counts.distinct) for name, counts in again.items()}
+    doubled = sorted(row.video_id for row in wrong if is_complete(row, once, vectors_table))
+    broken = sorted({row.video_id for row in wrong}.difference(doubled))
+    stored = _videos_with_clips(tables).union(*(counts.rows for counts in held.values()))
+    orphans = tuple(sorted(stored.difference(videos)))
+    damaged = tuple(video_id for video_id in damaged_pictures(library) if video_id in videos) if deep else ()
+    altered, unchecked = altered_rows(library, deep)
+    return Audit(
+        len(videos), orphans, tuple(doubled), tuple(broken), damaged, _but(altered, {*doubled, *broken}), unchecked
+    )
+
+
+def _but(altered: Sequence[AlteredRows], known: Collection[str]) -> tuple[AlteredRows, ...]:
+    """Leave out videos that have other rows, of which the values are others, too."""
+    left = ((each.table, tuple(id_ for id_ in each.video_ids if id_ not in known)) for each in altered)
+    return tuple(AlteredRows(table, ids) for table, ids in left if ids)
+
+
+def sweep(library: Library) -> int:
+    """Delete the rows that interrupted ingests left of incomplete videos, and return of how many videos.
+
+    Call it when no ingest is at work, that is under its lease. Quick where there is nothing to delete.
+    """
+    tables = library.tables
+    columns = expected_rows(library.vectors_table)
+    videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
+    totals = {name: pc.sum(videos[column]).as_py() or 0 for name, column in columns.items()}
+    uneven = [name for name, total in totals.items() if tables.count(name, all_of(ingested_only(name))) != total]
+    held = {name: rows_by_video(tables, name) for name in uneven}
+    clips_of = _videos_with_clips(tables)
+    ids = videos["video_id"].to_pylist() if uneven or clips_of else []
+    orphans = sorted(clips_of.union(*held.values()).difference(ids))
+    check_leftovers(library, orphans)
+    library.writer.discard(*orphans)
+    repaired: set[str] = set()
+    for name in uneven:
+        expected = zip(ids, videos[columns[name]].to_pylist(), strict=True)
+        repaired |= _delete_doubles(tables, name, [id_ for id_, count in expected if held[name][id_] > count])
+    return len(orphans) + len(repaired)
+
+
+def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
+    """Raise LibraryDamaged for videos whose rows are no leftovers: an ingest completed them, since it noted a source.
+
+    Their rows in `videos` were lost, by an older copy of that table, say.
+    """
+    rows = (library.tables.rows("sources", one_of("video_id", ids), ["video_id"]) for ids in chunked(orphans))
+    complete = sorted({video_id for each in rows for video_id in each["video_id"].to_pylist()})
+    if complete:
+        raise LibraryDamaged(
+            f"got {library.uri}, a damaged library: its table of videos lacks {len(complete):,} that an ingest "
+            f"completed ({complete[0]}), whose rows are there; nothing was deleted: restore that table from a copy, or "
+            f"`kinodex maintain {library.uri} --repair` makes the rows again"
+        )
+
+
+def delete_doubles(library: Library, video_ids: Sequence[str]) -> None:
+    """Delete the second copy of each row of videos that have some twice."""
+    for name, counts in counts_of(library.tables, library.vectors_table, video_ids).items():
+        _delete_doubles(library.tables, name, [id_ for id_ in counts.rows if counts.rows[id_] > counts.distinct[id_]])
+
+
+def _videos_with_clips(tables: Tables) -> set[str]:
+    """List the ids of videos with captions by agents, including those that the library no longer holds."""
+    if not tables.has(CLIPS_TABLE):
+        return set()
+    return set(tables.rows(CLIPS_TABLE, None, ["video_id"])["video_id"].unique().to_pylist())
+
+
+def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:
+    """Delete all but one of the rows of each number; return the videos that had more.
+
+    A row that maintenance moves meanwhile is left for the next sweep.
+    """
+    columns = key_columns(name)
+    repaired: set[str] = set()
+    for ids in chunked(video_ids if len(columns) > 1 else ()):
+        of_videos = one_of("video_id", ids)
+        rows = pa.Table.from_batches(tables.batches(name, of_videos, columns, row_ids=True))
+        first = rows.group_by(columns).aggregate([("_rowid", "min")])["_rowid_min"]
+        others = rows.filter(pc.invert(pc.is_in(rows["_rowid"], value_set=first.combine_chunks())))
+        tables.delete(name, of_videos & one_of("_rowid", others["_rowid"].to_pylist()))
+        repaired.update(others["video_id"].to_pylist())
+    return repaired
+
+
+# Check the stored pictures of a library: each still has the bytes that were written.
+
+PICTURES_AT_ONCE = 256
+JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
+"""Markers SOI and EOI (ITU-T T.81, B.1.1.3)."""
+
+
+def damaged_pictures(library: Library) -> tuple[str, ...]:
+    """Find the videos with pictures that were damaged on the disk, sorted by id; reads every picture.
+
+    A picture of a library that was made before there were checksums counts as damaged if it does not begin and
+    end as a JPEG does.
+    """
+    known = CHECKSUM in library.tables["frames"].schema.names
+    columns = ["video_id", "jpeg", *([CHECKSUM] if known else [])]
+    damaged: set[str] = set()
+    for batch in library.tables.batches("frames", None, columns, rows=PICTURES_AT_ONCE):
+        checksums = batch[CHECKSUM].to_pylist() if known else [None] * batch.num_rows
+        for video_id, jpeg, checksum in zip(
+            batch["video_id"].to_pylist(), batch["jpeg"].to_pylist(), checksums, strict=True
+        ):
+            if not _is_sound(jpeg, checksum):
+                damaged.add(video_id)
+    return tuple(sorted(damaged))
+
+
+def _is_sound(jpeg: bytes, checksum: int | None) -> bool:
+    if checksum is None:
+        return jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)
+    return zlib.crc32(jpeg) == checksum
+
+
+# Holders of a library's leases at this moment, read without waiting for anybody.
+
+INGEST = "ingest"
+"""The lease of a run that writes videos."""
+MAINTENANCE = "maintain"
+
+
+def addition_lease(stage: str) -> str:
+    """Name the lease of a run that adds an optional stage."""
+    return f"add {stage}"
+
+
+WRITERS = (INGEST, *map(addition_lease, STAGES))
+"""Leases whose holders may have written half of something."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """A holder of a lease. `is_dead`: its process was on this machine and has ended; elsewhere this is unknown."""
+
+    lease: str
+    owner: str
+    host: str
+    pid: int
+    since: datetime
+    beat_at: datetime
+    """Its last sign of life, by its own machine's clock."""
+    is_dead: bool
+
+    def __str__(self) -> str:
+        return f"{self.owner} on {self.host}, process {self.pid}, since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
+    """Read the holders of all leases, by name."""
+    rows = tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist()
+    return tuple(_holder(row) for row in rows)
+
+
+def _holder(row: dict[str, Any]) -> LeaseHolder:
+    process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
+    return LeaseHolder(
+        lease=row["name"],
+        owner=row["owner"],
+        host=row["host"],
+        pid=row["pid"],
+        since=row["since"],
+        beat_at=row["beat_at"],
+        is_dead=is_known(process) and not is_running(process),
+    )

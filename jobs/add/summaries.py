@@ -1,0 +1,479 @@
+"""Scenes and chapters with titles and summaries: by a local model, or by any OpenAI-compatible endpoint.
+
+What is joined to scenes and chapters is found without a model (`pipeline.scenes`). A model then writes of each scene
+from the captions, speech and text that the library holds of it, or from some frames where it holds none, and of each
+chapter from its scenes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.errors import InvalidReply, ModelRejected, NoUsableReply
+from kinodex.agent.protocol import Note, Segment, ShownFrame, Usage
+from kinodex.agent.requests.answer import check_not_echoed
+from kinodex.agent.requests.describe import PartSummary, SummarizePart
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow, SegmentRow, StoredFrame, VideoRow
+from kinodex.jobs.add.endpoint import (
+    SEGMENTS_AT_ONCE,
+    ModelThread,
+    ask_again,
+    check_key,
+    each_video,
+    role_of,
+    rows_at,
+    shared_batch,
+    stored_settings,
+)
+from kinodex.jobs.add.run import NO_COST, RowsOf, StageRows, check_settings, hub_for
+from kinodex.jobs.library import frames_between, picture_of
+from kinodex.pipeline.scenes import find_structure
+
+if TYPE_CHECKING:
+    from kinodex.agent.models.endpoint import Send
+    from kinodex.agent.models.openai_model import OpenAIModel
+    from kinodex.agent.models.roles import Role
+    from kinodex.pipeline.scenes import Writer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves."""
+
+    model: str
+    base_url: str | None = None
+    frames_a_scene: int = 4
+    """Frames by which a scene is shown of which nothing is known in words."""
+    batch: int = SEGMENTS_AT_ONCE
+    """Parts that a local model writes at once, or requests to an endpoint at once, of several videos together."""
+    max_new_tokens: int = 128
+    device: str = "auto"
+    input_price: float = 0.0
+    output_price: float = 0.0
+    again: bool = False
+    """Replace the rows that a video has."""
+    send: Send | None = None
+    """The way of requests to the endpoint, if it is not HTTP."""
+    name: str = "summaries"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return stored_settings(self)
+
+    def prepare(self, library: Library) -> None:
+        check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
+        if self.base_url is None:
+            open_writer(self.model, self.device, self.max_new_tokens)
+        else:
+            check_key(self)
+
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        if self.base_url is None:
+            return _rows(self, local_writer(open_writer(self.model, self.device, self.max_new_tokens)), library, video)
+        return rows_at(self, _by_endpoint, library, video)
+
+    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
+        return each_video(self, _by_endpoint, work, videos)
+
+    def share(self, processes: int) -> Summaries:
+        return replace(self, batch=shared_batch(self, processes))
+
+    @property
+    def role(self) -> Role:
+        """The endpoint's settings."""
+        return role_of(self)
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        if self.again:
+            library.additions.discard(self.name, self.model, *rows)
+        library.scenes.add(rows)
+
+    def repeated(self, library: Library, untitled: bool, outdated: bool) -> list[str]:
+        """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
+        found = library.scenes.untitled(self.model) if untitled else []
+        return [*found, *(library.scenes.outdated(self.model) if outdated else ())]
+
+
+def _by_endpoint(stage: Summaries, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
+    return _rows(stage, endpoint_writer(thread), library, video)
+
+
+def _rows(stage: Summaries, write: Write, library: Library, video: VideoRow) -> StageRows:
+    contents = write_contents(library, read_film(library, video), write, stage.frames_a_scene, stage.batch)
+    held = library.scenes.rows(video.video_id) if stage.again else []
+    rows = stage_rows(contents, stage.model, (row for row in held if row.model == stage.model))
+    if (
+        stage.again
+        and not any(each.title for each in contents.written)
+        and library.scenes.has_titles(video, stage.model)
+    ):
+        why = "no scene or chapter got a title that could be used; those that were there before stay"
+        return replace(rows, failed=rows.failed or NoUsableReply(why))
+    return rows
+
+
+# The scenes and chapters of a video in a library, and what the library knows of each in words.
+
+Level = Literal["scene", "chapter"]
+MOST_CHARACTERS = 6000
+"""Of the words that a model is given of one part, some 1,500 tokens; of more, lines at even distances are taken."""
+LONGEST_LINE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class FilmPart:
+    """A scene or chapter `[start_s, end_s)`: its number in its level, and its segments.
+
+    `children` are the numbers of a chapter's scenes.
+    """
+
+    level: Level
+    number: int
+    start_s: float
+    end_s: float
+    first_segment: int
+    segments: int
+    children: range = range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """Scenes and chapters of a video, and the notes on each scene: captions, and what is said and written meanwhile."""
+
+    video: VideoRow
+    scenes: tuple[FilmPart, ...]
+    chapters: tuple[FilmPart, ...]
+    notes: tuple[tuple[Note, ...], ...]
+
+    @property
+    def parts(self) -> int:
+        return len(self.scenes) + len(self.chapters)
+
+
+def read_film(library: Library, video: VideoRow) -> Film:
+    """Find the scenes and chapters of a video by its stored vectors and words; no model is needed."""
+    segments = library.segments(video.video_id)
+    notes = _notes(library, video, segments)
+    spans_s = [(segment.start_s, segment.end_s) for segment in segments]
+    texts = [" ".join(note.text for note in each) for each in notes]
+    lines_s = [(line.start_s, line.end_s) for line in library.transcript(video.video_id)]
+    structure = find_structure(spans_s, _pictures(library, video, spans_s), texts, lines_s)
+    scenes = tuple(
+        _part("scene", number, segments[first:end], range(0))
+        for number, (first, end) in enumerate(pairwise([*structure.scenes, len(segments)]))
+    )
+    chapters = tuple(
+        _part("chapter", number, segments[scenes[first].first_segment : _end(scenes[end - 1])], range(first, end))
+        for number, (first, end) in enumerate(pairwise([*structure.chapters, len(scenes)]))
+    )
+    return Film(video, scenes, chapters, tuple(_of_scene(scene, notes) for scene in scenes))
+
+
+def thinned(notes: Sequence[Note], most_characters: int = MOST_CHARACTERS) -> tuple[Note, ...]:
+    """Take notes at even distances, so many that their texts stay within a number of characters; at least one."""
+    length = sum(len(note.text) for note in notes)
+    if length <= most_characters:
+        return tuple(notes)
+    kept = max(1, int(len(notes) * most_characters / length))
+    return tuple(notes[int((number + 0.5) * len(notes) / kept)] for number in range(kept))
+
+
+def _part(level: Level, number: int, segments: Sequence[SegmentRow], children: range) -> FilmPart:
+    first, last = segments[0], segments[-1]
+    return FilmPart(level, number, first.start_s, last.end_s, first.segment_no, len(segments), children)
+
+
+def _end(part: FilmPart) -> int:
+    return part.first_segment + part.segments
+
+
+def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, ...]:
+    """Notes of the segments of a scene; what stands there again and again is said once."""
+    inside = [note for each in notes[scene.first_segment : _end(scene)] for note in each]
+    first: dict[tuple[str, str], Note] = {}
+    for note in inside:
+        first.setdefault((note.source, note.text), note)
+    return tuple(first.values())
+
+
+def _notes(library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[list[Note]]:
+    """Notes on each segment: its caption, and the lines that are said and written in it, each as one note."""
+    said = [(line.start_s, line.end_s, line.text) for line in library.transcript(video.video_id)]
+    written = [(line.start_s, line.end_s, line.text) for line in library.screen_text.rows(video.video_id)]
+    starts_s = [segment.start_s for segment in segments]
+    notes: list[list[Note]] = [
+        [_note(video, segment.start_s, segment.end_s, "caption", segment.caption)] if segment.caption else []
+        for segment in segments
+    ]
+    for source, lines in (("transcript", said), ("screen text", written)):
+        together: dict[int, list[tuple[float, float, str]]] = {}
+        for line in lines:
+            at = bisect_right(starts_s, (line[0] + line[1]) / 2) - 1
+            together.setdefault(max(at, 0), []).append(line)
+        for at, each in together.items() if segments else ():
+            text = " ".join(dict.fromkeys(line[2] for line in each))
+            notes[at].append(_note(video, each[0][0], max(line[1] for line in each), source, text))
+    return notes
+
+
+def _note(video: VideoRow, start_s: float, end_s: float, source: str, text: str) -> Note:
+    return Note(video.video_id, start_s, end_s, source, text[:LONGEST_LINE])
+
+
+def _pictures(library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]]) -> NDArray[np.float32] | None:
+    """The mean vector of the frames of each segment, unit length; zeros where none is stored."""
+    if not video.frames or not spans_s:
+        return None
+    stored = library.vectors(video.video_id)
+    bounds = np.searchsorted(stored.time_s, [start_s for start_s, _ in spans_s])
+    means = np.zeros((len(spans_s), stored.vectors.shape[1]), np.float32)
+    for at, (first, end) in enumerate(pairwise([*bounds, len(stored.time_s)])):
+        if end > first:
+            mean = stored.vectors[first:end].astype(np.float32).mean(axis=0)
+            means[at] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    return means
+
+
+# Titles and summaries of the parts of a film: scenes first, then chapters from what was written of their scenes.
+
+FEW_WORDS = 4
+"""A scene of which fewer words are known is shown to the model by some frames."""
+
+
+class Written(NamedTuple):
+    """Title and summary of a part; both are empty where the reply could not be used, or the request was refused."""
+
+    title: str = ""
+    text: str = ""
+    usage: Usage = NO_COST
+    refused: ModelRejected | None = None
+    nothing_known: bool = False
+    """No word is known of the part, and the model reads no pictures."""
+
+
+Write = Callable[[Sequence[SummarizePart]], list[Written]]
+"""Writes some parts at once, in order."""
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class Contents:
+    """Table of contents of a film while it is written: a text for each scene, then for each chapter."""
+
+    film: Film
+    scenes: list[Written] = field(default_factory=list)
+    chapters: list[Written] = field(default_factory=list)
+    failed: ModelRejected | None = None
+    """The last refusal, where all requests of a batch were refused before anything was written."""
+
+    @property
+    def written(self) -> list[Written]:
+        return [*self.scenes, *self.chapters]
+
+
+def write_contents(library: Library, film: Film, write: Write, frames_a_scene: int, at_once: int) -> Contents:
+    """Have every part of a film written, some at once; a chapter of one scene has that scene's text.
+
+    Nothing more is asked for once a batch has `failed`.
+    """
+    contents = Contents(film)
+    for some in _batches(range(len(film.scenes)), at_once):
+        contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))
+        refused = [each.refused for each in contents.scenes if each.refused is not None]
+        if refused and len(refused) == len(contents.scenes):
+            contents.failed = refused[-1]
+            return contents
+    several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
+    replies: dict[int, Written] = {}
+    for chapters in _batches(several, at_once):
+        written = write([_chapter_request(contents, chapter) for chapter in chapters])
+        replies |= {chapter.number: text for chapter, text in zip(chapters, written, strict=True)}
+    for chapter in film.chapters:
+        alone = contents.scenes[chapter.children[0]]
+        same = Written(alone.title, alone.text, nothing_known=alone.nothing_known)
+        contents.chapters.append(replies.get(chapter.number) or same)
+    return contents
+
+
+def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
+
+
+def stage_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> StageRows:
+    """Rows of what was written, and the problem of the parts without a title.
+
+    A part that got no title keeps the row that it has among those `held`.
+    """
+    film, usage = contents.film, sum((text.usage for text in contents.written), NO_COST)
+    if contents.failed is not None:
+        return StageRows((), 0, usage=usage, failed=contents.failed)
+    pairs = [*zip(film.scenes, contents.scenes, strict=True), *zip(film.chapters, contents.chapters, strict=True)]
+    before = {_place(row): row for row in held}
+    rows = [_row(film, part, text, model) for part, text in pairs]
+    rows = [row if row.title else before.get(_place(row), row) for row in rows]
+    return StageRows(rows, len(rows), _problem(contents.written), usage)
+
+
+def _place(row: SceneRow) -> tuple[Any, ...]:
+    return row.level, row.number, row.start_s, row.end_s
+
+
+def _problem(written: Sequence[Written]) -> str | None:
+    missing = sum(not each.title for each in written)
+    if not missing:
+        return None
+    refused = [each.refused for each in written if each.refused is not None]
+    why = f"; requests refused: {len(refused)}, the last because {refused[-1]}" if refused else ""
+    unknown = sum(each.nothing_known for each in written)
+    if unknown:
+        why = f"; of {unknown} nothing is known in words, and the model reads no pictures: add captions first{why}"
+    return f"{missing} of {len(written)} scenes and chapters got no title that could be used{why}"
+
+
+def _row(film: Film, part: FilmPart, text: Written, model: str) -> SceneRow:
+    span = part.start_s, part.end_s, part.first_segment, part.segments
+    return SceneRow(film.video.video_id, part.level, part.number, *span, text.title, text.text, model)
+
+
+def _scene_requests(library: Library, film: Film, numbers: Sequence[int], frames_a_scene: int) -> list[SummarizePart]:
+    scenes = [film.scenes[number] for number in numbers]
+    wordless = [scene for scene in scenes if _has_few_words(film.notes[scene.number])] if film.video.frames else []
+    spans_s = [(scene.start_s, scene.end_s) for scene in wordless]
+    shown = frames_between(library, film.video, spans_s, frames_a_scene)
+    frames = {scene.number: some for scene, some in zip(wordless, shown, strict=True)}
+    return [
+        SummarizePart(
+            part=Segment(scene.number, film.video.video_id, scene.start_s, scene.end_s),
+            level="scene",
+            notes=thinned(film.notes[scene.number]),
+            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames.get(scene.number, ())),
+        )
+        for scene in scenes
+    ]
+
+
+def _has_few_words(notes: Sequence[Note]) -> bool:
+    return sum(len(note.text.split()) for note in notes) < FEW_WORDS
+
+
+def _chapter_request(contents: Contents, chapter: FilmPart) -> SummarizePart:
+    """Make the request for a chapter from its scenes; a scene without a title is given by its own lines."""
+    video_id = contents.film.video.video_id
+    notes: list[Note] = []
+    for number in chapter.children:
+        scene, text = contents.film.scenes[number], contents.scenes[number]
+        if text.title:
+            notes.append(Note(video_id, scene.start_s, scene.end_s, "scene", f"{text.title}. {text.text}"))
+        else:
+            notes += thinned(contents.film.notes[number], 400)
+    part = Segment(chapter.number, video_id, chapter.start_s, chapter.end_s)
+    return SummarizePart(part=part, level="chapter", notes=thinned(notes))
+
+
+# The models that write titles and summaries: one behind an OpenAI-compatible endpoint, or a local one.
+
+MARKS = "#*_\"'`“”: "
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
+SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
+
+
+def endpoint_writer(thread: ModelThread) -> Write:
+    """Write with an endpoint's model, all parts of a batch at once."""
+
+    def write(requests: Sequence[SummarizePart]) -> list[Written]:
+        return thread.submit(_ask_all(thread.model, requests)).result()
+
+    return write
+
+
+def local_writer(writer: Writer) -> Write:
+    """Write with a local model; one that reads no pictures has nothing to say of a part without words."""
+    from kinodex.pipeline.scenes import PROMPT, PartLines
+
+    instructions = PROMPT.read_text(encoding="utf-8")
+
+    def write(requests: Sequence[SummarizePart]) -> list[Written]:
+        parts = [
+            PartLines(
+                tuple(note.text for note in request.notes),
+                tuple(picture_of(_stored(frame)) for frame in request.frames),
+                request.part.end_s - request.part.start_s,
+            )
+            for request in requests
+        ]
+        pairs = zip(requests, writer.write(parts), strict=True)
+        return [
+            Written(nothing_known=True) if reply is None else read_entry(request, *reply, instructions)
+            for request, reply in pairs
+        ]
+
+    return write
+
+
+@lru_cache(maxsize=1)
+def open_writer(model: str, device: str, max_new_tokens: int) -> Writer:
+    """Load a local model once."""
+    from kinodex.pipeline.scenes import load_writer
+
+    with hub_for(model):
+        return load_writer(model, device, max_new_tokens)
+
+
+def read_entry(request: SummarizePart, text: str, is_whole: bool = True, instructions: str = "") -> Written:
+    """Read what a local model wrote: a title in its first line, the summary after it.
+
+    Headings ("Title:") and marks are taken off, and of a text that is not whole the sentence that breaks off. A reply
+    of one line, a refusal, a very long title, a loop and a repetition of the instructions are unusable.
+    """
+    text = text if is_whole else _whole_sentences(text)
+    lines = [line for each in text.splitlines() if (line := HEADING.sub("", each, count=1).strip(MARKS))]
+    reply = PartSummary(title=lines[0] if lines else "", summary=" ".join(lines[1:]))
+    try:
+        request.check(reply)
+        check_not_echoed(text, instructions)
+    except InvalidReply:
+        return Written()
+    return Written(plain_line(reply.title), plain_line(reply.summary))
+
+
+def plain_line(text: str) -> str:
+    """A text as one line without control characters: a title is a line of a player's list, and of a WebVTT cue."""
+    return " ".join(CONTROL.sub(" ", text).split())
+
+
+def _whole_sentences(text: str) -> str:
+    """Leave out what follows the last end of a sentence; a line before the last is whole without one."""
+    before, line_end, last = text.rstrip().rpartition("\n")
+    ends = [found.end() for found in SENTENCE_END.finditer(last)]
+    return f"{before}{line_end}{last[: ends[-1] if ends else 0]}"
+
+
+def _stored(frame: ShownFrame) -> StoredFrame:
+    return StoredFrame(frame.video_id, frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
+
+
+async def _ask_all(model: OpenAIModel, requests: Sequence[SummarizePart]) -> list[Written]:
+    from kinodex.agent.limits import gather_all
+
+    return await gather_all([_ask(model, request) for request in requests])
+
+
+async def _ask(model: OpenAIModel, request: SummarizePart) -> Written:
+    outcome = await ask_again(model, request)
+    reply = outcome.reply
+    title, summary = ("", "") if reply is None else (plain_line(reply.title), plain_line(reply.summary))
+    return Written(title, summary, outcome.usage, outcome.refused)

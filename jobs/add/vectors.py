@@ -1,0 +1,134 @@
+"""Vectors of all stored frames in another space, without going back to a video."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinodex.index.library import Library
+from kinodex.index.rows import FrameVectors, VideoRow
+from kinodex.jobs.add.run import StageRows
+from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, stored_pictures
+from kinodex.jobs.towers import carry_or_note, carry_sentences, offer_carried, print_notes
+from kinodex.pipeline.sample import prefetch
+
+if TYPE_CHECKING:
+    from kinodex.index.spaces.sentence_model import SentenceModel
+    from kinodex.index.spaces.towers import ImageEmbedder
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Settings of the stage; `space` is what `load_space` takes."""
+
+    space: str
+    batch: int = 32
+    """Frames that the model gets at once."""
+    device: str = "auto"
+    text_tower: bool = True
+    """Keep the space's text tower with the library."""
+    name: str = "vectors"
+
+    @property
+    def model(self) -> str:
+        """The space's digest."""
+        return _tower(self.space, self.device).fingerprint.digest
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"space": self.space}
+
+    def prepare(self, library: Library) -> None:
+        from kinodex.index.spaces.space import fetch_tokenizer
+
+        fingerprint = _tower(self.space, self.device).fingerprint
+        library.additions.add_space(fingerprint)
+        if self.text_tower:
+            print_notes(carry_or_note(library, fingerprint, ["text"]))
+        else:
+            fetch_or_note(partial(fetch_tokenizer, self.space))
+
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        tower = _tower_of(self.space, self.device, library.uri)
+        held = library.vectors(video.video_id)
+        prepared = (
+            np.stack([tower.prepare(np.asarray(picture)) for _, picture in batch])
+            for batch in stored_pictures(library, video, self.batch)
+        )
+        with closing(prefetch(prepared, BATCHES_AHEAD)) as batches:
+            vectors = [tower.embed(batch) for batch in batches]
+        made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
+        return StageRows(FrameVectors(held.frame_no, held.time_s, made), len(made), arithmetic=tower.arithmetic)
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.additions.add_vectors(rows, _tower(self.space, self.device).fingerprint)
+
+
+@lru_cache(maxsize=1)
+def _tower(space: str, device: str) -> ImageEmbedder:
+    from kinodex.index.spaces.load import load_image_tower
+
+    return load_image_tower(space, device)
+
+
+@lru_cache(maxsize=1)
+def _tower_of(space: str, device: str, uri: str) -> ImageEmbedder:
+    """The same tower, which looks for its exported graph with the library at `uri`, too."""
+    tower = _tower(space, device)
+    offer_carried(tower, uri)
+    return tower
+
+
+# Lines of text as vectors of a sentence model: what is said, shown and captioned, searched by meaning.
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Settings of the stage; `sentence_model` is a hub id or a folder."""
+
+    sentence_model: str
+    device: str = "auto"
+    name: str = "sentences"
+
+    @property
+    def model(self) -> str:
+        """The digest of the sentence model."""
+        return _loaded(self.sentence_model, self.device).space.digest
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"model": self.sentence_model}
+
+    def prepare(self, library: Library) -> None:
+        from kinodex.index.spaces.sentence_model import measure_likeness
+
+        model = _loaded(self.sentence_model, self.device)
+        library.sentences.add_space(model.space, measure_likeness(model))
+        print_notes(carry_sentences(library, model))
+
+    def outdated_videos(self, library: Library) -> list[str]:
+        """Ids of videos whose lines changed since they were embedded: their rows are replaced (`add(again=...)`)."""
+        return library.sentences.outdated(_loaded(self.sentence_model, self.device).space)
+
+    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+        lines = library.sentences.lines(video.video_id)
+        if not lines:  # then nothing is written in place of what may be there
+            library.additions.discard(self.name, self.model, video.video_id)
+        vectors = _loaded(self.sentence_model, self.device).embed_lines([line.text for line in lines])
+        return StageRows((lines, vectors), len(lines))
+
+    def write(self, library: Library, rows: Mapping[str, Any]) -> None:
+        library.additions.discard(self.name, self.model, *rows)
+        library.sentences.add(rows, _loaded(self.sentence_model, self.device).space)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str) -> SentenceModel:
+    from kinodex.index.spaces.sentence_model import load_sentence_model
+
+    return load_sentence_model(name, device)

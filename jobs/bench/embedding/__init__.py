@@ -1,4 +1,0 @@
-"""Measurements of the models that embed pictures: `kinodex bench towers`.
-
-May import `index.embedding`, `index.store` and the errors.
-"""

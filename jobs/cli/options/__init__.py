@@ -1,4 +1,0 @@
-"""Options that several commands share.
-
-May import typer, and nothing heavy: every start of the command line imports this folder.
-"""

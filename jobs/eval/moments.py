@@ -1,0 +1,810 @@
+"""Evaluation of searches and of grounding: ranked moments and ranges against the true ones of a benchmark of moments.
+
+Beside `jobs.evaluation.run`, which is for questions. May import `jobs.benchmarks`, `jobs.ground`,
+`jobs.evaluation.score`, `jobs.evaluation.report`, `agent` and `index`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.ask import is_plugin, plugin_source
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import (
+    ENDS_ALL,
+    GONE_AFTER,
+    BadSettings,
+    ModelUnreachable,
+    NeedsLanguage,
+    TraceError,
+    UnknownAgent,
+)
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.index.errors import KinodexError, SpaceError
+from kinodex.index.library import Library
+from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.samples import MissingVideo, MomentQuery, MomentSample, match_names
+from kinodex.jobs.eval.score import Estimate, estimate
+from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.ground import Grounding, ground
+from kinodex.jobs.models import ModelChoice, describe_models
+from kinodex.jobs.open import load_image_tower
+from kinodex.jobs.pictures import read_picture
+from kinodex.jobs.run_now import run_now
+
+# Figures of ranges of time, and of the verdict that an event is there.
+
+Found = tuple[str, float, float]
+"""A moment that a system found: the id of a video, and a half-open range in the seconds that a player shows."""
+
+
+def iou(one: Found, other: Found) -> float:
+    """Shared time of two ranges over the time that they cover together; 0 in two videos.
+
+    Intersection over union of time, as in temporal grounding (Gao et al. 2017, arXiv 1705.02101, section 4).
+    """
+    shared_s = min(one[2], other[2]) - max(one[1], other[1])
+    if one[0] != other[0] or shared_s <= 0:
+        return 0.0
+    return shared_s / (max(one[2], other[2]) - min(one[1], other[1]))
+
+
+def best_iou(found: Found | None, relevant: Sequence[Found]) -> float:
+    """IoU of a range with the true one that it fits best; 0 for none."""
+    return 0.0 if found is None else max((iou(found, each) for each in relevant), default=0.0)
+
+
+def auroc(present: Sequence[float], absent: Sequence[float]) -> float | None:
+    """Chance that an event that is there has more evidence than one that is not, half for equal ones.
+
+    The area under the ROC curve (Hanley and McNeil 1982, Radiology 143); None without both kinds.
+    """
+    if not present or not absent:
+        return None
+    above = sum((one > other) + 0.5 * (one == other) for one in present for other in absent)
+    return above / (len(present) * len(absent))
+
+
+# Searches by a picture: its vector, with that of the words beside it; or the reason why there can be none.
+#
+# Of a search by both, the query is the mean of both unit vectors, normalised: the baseline "Image + Text" of composed
+# retrieval (Saito et al. 2023, "Pic2Word", arXiv 2302.03084, section 4).
+
+READ_PICTURES = ("frames", "fused")
+"""Systems that search by a picture; the others read words alone."""
+EmbedPicture = Callable[[Path], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Searches of a run by pictures: `embed` gives the vector of one, None where nothing is searched by them.
+
+    `alone` and `beside_words` say why searches by a picture, without words or with them, are left out; "" of those that
+    are not.
+    """
+
+    embed: EmbedPicture | None = None
+    alone: str = ""
+    beside_words: str = ""
+
+
+def open_pictures(
+    library: Library, space: str | None, systems: Sequence[str], samples: Sequence[MomentSample]
+) -> Pictures:
+    """Load the image tower of the space, by torch or as the library carries it, if there is a picture to search by.
+
+    Systems are compared on the same searches: those by a picture alone are left out if one of them reads words alone.
+    """
+    blind = [name for name in systems if name not in READ_PICTURES]
+    if not any(sample.image for sample in samples):
+        return Pictures()
+    able = " and ".join(f"--system {name}" for name in READ_PICTURES)
+    alone = f"a picture without text, which {', '.join(blind)} cannot search for; {able} can" if blind else ""
+    if len(blind) == len(systems):
+        return Pictures(alone=alone)
+    try:
+        tower = load_image_tower(library, space)
+    except SpaceError as error:
+        reason = f"skipped for its picture, which cannot be embedded: {error}"
+        return Pictures(alone=reason, beside_words=reason)
+
+    def embed(path: Path) -> NDArray[np.float32]:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}; put the picture there again") from error
+        vector: NDArray[np.float32] = tower.embed(tower.prepare(read_picture(content))[None])[0]
+        return vector
+
+    return Pictures(embed, alone)
+
+
+def query_vector(
+    query: MomentQuery, embed_text: Callable[[str], NDArray[np.float32]], embed_picture: EmbedPicture | None
+) -> NDArray[np.float32]:
+    """The unit vector `[dim]` of a query's words, its picture, or both; raises UsageError for an unreadable picture."""
+    if query.image is None or embed_picture is None:
+        return embed_text(query.text)
+    picture = embed_picture(query.image)
+    if not query.text:
+        return picture
+    both = picture + embed_text(query.text)
+    vector: NDArray[np.float32] = (both / np.linalg.norm(both)).astype(np.float32)
+    return vector
+
+
+# Cases of a run: the searches of a benchmark whose videos a library holds, with their true moments by video id.
+
+WORDS_ALONE = Pictures(alone="a picture without text")
+SEVERAL = "several videos of the library have its video's name"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A search with its truth. `query` and `video_id` are all that a system may see; None: the whole library.
+
+    `relevant` names videos by id, or by the benchmark's name where the library lacks one: such a moment cannot be
+    found, and counts as missed. `cluster` is the video by which errors are clustered.
+    """
+
+    case_id: str
+    query: MomentQuery
+    video_id: str | None
+    relevant: tuple[Found, ...]
+    grades: tuple[float, ...]
+    absent: bool
+    category: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The cases of a run, the videos that the library lacks, and the searches left out, by reason.
+
+    Names in `ambiguous` are among the missing, because several videos of the library have them.
+    """
+
+    cases: tuple[Case, ...]
+    missing: tuple[MissingVideo, ...]
+    left_out: Mapping[str, int]
+    ambiguous: Collection[str] = ()
+
+
+def make_cases(
+    samples: Sequence[MomentSample],
+    videos: Sequence[VideoRow],
+    limit: int | None = None,
+    pictures: Pictures = WORDS_ALONE,
+) -> Cases:
+    """Match the samples with a library's videos; `limit` keeps the first so many that can be searched.
+
+    Left out are searches whose moments are not published, whose `pictures` cannot be searched by, whose own video the
+    library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
+    """
+    matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
+    ids = {name: found[0] for name, found in matches.videos.items()}
+    left_out: Counter[str] = Counter()
+    cases = []
+    for sample in samples:
+        if reason := _left_out(sample, ids, matches.ambiguous, pictures):
+            left_out[reason] += 1
+        else:
+            cases.append(_case(sample, ids))
+    if not cases:
+        reasons = "; ".join(f"{count:,}: {reason}" for reason, count in left_out.items())
+        raise UsageError(f"none of {len(samples):,} searches can be scored ({reasons}); ingest their videos")
+    return Cases(tuple(cases[:limit]), matches.missing, dict(left_out), matches.ambiguous)
+
+
+def _left_out(
+    sample: MomentSample, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures
+) -> str | None:
+    if not sample.known:
+        return "moments not published"
+    if sample.image and (reason := pictures.beside_words if sample.text else pictures.alone):
+        return reason
+    if sample.video is not None and sample.video not in ids:
+        return SEVERAL if sample.video in ambiguous else "its video is not in the library"
+    if sample.relevant and not any(video in ids for video, _, _ in sample.relevant):
+        return "no video of its moments is in the library"
+    return None
+
+
+def _case(sample: MomentSample, ids: Mapping[str, str]) -> Case:
+    relevant = tuple((ids.get(video, video), start_s, end_s) for video, start_s, end_s in sample.relevant)
+    grades = sample.grades or (1.0,) * len(relevant)
+    cluster = sample.video or (sample.relevant[0][0] if sample.relevant else f"none/{sample.sample_id}")
+    video_id = None if sample.video is None else ids[sample.video]
+    category = sample.category or ""
+    return Case(sample.sample_id, sample.query, video_id, relevant, grades, sample.absent, category, cluster)
+
+
+# Worths of ranked moments against the true ones, at the level of moments and of whole videos.
+
+
+def moment_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
+    """Worth of each result in order: that of the true range in which its middle lies, once for each range.
+
+    A further result in a range that was found before is passed over: it is no new find, and no mistake either. Where
+    true ranges overlap, the first that was not found before counts.
+    """
+    left = dict(enumerate(relevant))
+    gains = []
+    for each in found:
+        inside = [number for number, target in enumerate(relevant) if _holds(target, each)]
+        new = next((number for number in inside if number in left), None)
+        if new is not None:
+            del left[new]
+            gains.append(grades[new])
+        elif not inside:
+            gains.append(0.0)
+    return gains
+
+
+def video_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
+    """Worth of each video in the order of its first result: the greatest worth of its true ranges, 0 without one."""
+    worth = video_worths(relevant, grades)
+    return [worth.get(video, 0.0) for video in dict.fromkeys(video for video, _, _ in found)]
+
+
+def video_worths(relevant: Sequence[Found], grades: Sequence[float]) -> dict[str, float]:
+    """The greatest worth of a true range of each video that has any."""
+    worth: dict[str, float] = {}
+    for (video, _, _), grade in zip(relevant, grades, strict=True):
+        worth[video] = max(grade, worth.get(video, 0.0))
+    return worth
+
+
+def _holds(target: Found, found: Found) -> bool:
+    middle_s = (found[1] + found[2]) / 2
+    return target[0] == found[0] and target[1] <= middle_s < target[2]
+
+
+# Figures of one ranked list: R@k, average precision and nDCG, as information retrieval defines them.
+#
+# `gains` are the worths of the results in the order in which a search gave them, 0 for one that is not relevant;
+# `ideal`
+# are the worths of all that is relevant, found or not. What was not found counts as nothing at the end of the list.
+# Equal
+# scores are not averaged over their orders: the order is the search's own, which breaks ties by video and time.
+
+
+def recall_at(gains: Sequence[float], k: int) -> float:
+    """1 if something relevant is among the first `k` results, else 0: R@k of text-to-video retrieval.
+
+    Defined so by MSR-VTT's retrieval (Yu et al. 2018, arXiv 1808.02559) and TVR (Lei et al. 2020, arXiv 2001.09099),
+    not as the share of all that is relevant.
+    """
+    return float(any(gain > 0 for gain in gains[:k]))
+
+
+def average_precision(gains: Sequence[float], ideal: Sequence[float]) -> float:
+    """Mean of the precision at the rank of each relevant result, 0 for those not found: TREC's `map` for one query.
+
+    Grades do not count. (Voorhees and Harman 2005, TREC, chapter 3; `trec_eval` computes the same.)
+    """
+    relevant = sum(gain > 0 for gain in ideal)
+    found, total = 0, 0.0
+    for rank, gain in enumerate(gains, start=1):
+        if gain > 0:
+            found += 1
+            total += found / rank
+    return total / relevant if relevant else 0.0
+
+
+def ndcg_at(gains: Sequence[float], ideal: Sequence[float], k: int) -> float:
+    """Discounted gain of the first `k` results over that of the best possible list.
+
+    Gains are the grades themselves and the discount is log2(rank + 1) (Jarvelin and Kekalainen 2002, ACM TOIS 20;
+    `trec_eval`'s `ndcg_cut`).
+    """
+    best = _discounted(sorted(ideal, reverse=True)[:k])
+    return _discounted(gains[:k]) / best if best > 0 else 0.0
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+# Reports of a run: each system over all searches, with errors clustered by video.
+
+RANKS = (1, 5, 10)
+NDCG_RANK = 10
+IOUS = (0.3, 0.5, 0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The figures of one system by name, each a mean over `searches`; `plain` figures have no error.
+
+    `failures` are the ids of the searches in which it did worst, the first of the file first.
+    """
+
+    system: str
+    searches: int
+    figures: Mapping[str, Estimate]
+    plain: Mapping[str, float | None]
+    failures: tuple[str, ...]
+    errors: int
+
+
+def search_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
+    """Score ranked results at the level of moments, and of videos for searches of the whole library.
+
+    Searches of what is nowhere have no right result, and are left out.
+    """
+    return [_search_standing(name, *pair) for name, pair in _by_system(cases, results, absent=False).items()]
+
+
+def _search_standing(name: str, cases: Sequence[Case], results: Sequence[Result]) -> Standing:
+    moments = [
+        moment_gains(result.found, case.relevant, case.grades) for case, result in zip(cases, results, strict=True)
+    ]
+    ideals = [list(case.grades) for case in cases]
+    figures = _ranked("moment", moments, ideals, cases)
+    whole = [at for at, case in enumerate(cases) if case.video_id is None]
+    if whole:
+        of_videos = [video_gains(results[at].found, cases[at].relevant, cases[at].grades) for at in whole]
+        worths = [list(video_worths(cases[at].relevant, cases[at].grades).values()) for at in whole]
+        figures |= _ranked("video", of_videos, worths, [cases[at] for at in whole])
+    failures = tuple(case.case_id for case, gains in zip(cases, moments, strict=True) if not any(gains[: RANKS[-1]]))
+    return Standing(name, len(cases), figures, {}, failures, sum(bool(each.error) for each in results))
+
+
+def _ranked(
+    level: str, gains: Sequence[Sequence[float]], ideals: Sequence[Sequence[float]], cases: Sequence[Case]
+) -> dict[str, Estimate]:
+    pairs = list(zip(gains, ideals, strict=True))
+    figures = {f"{level} R@{k}": _mean([recall_at(each, k) for each in gains], cases) for k in RANKS}
+    figures[f"{level} mAP"] = _mean([average_precision(*pair) for pair in pairs], cases)
+    figures[f"{level} nDCG@{NDCG_RANK}"] = _mean([ndcg_at(*pair, NDCG_RANK) for pair in pairs], cases)
+    return figures
+
+
+def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
+    """Score the first range of each event that is there, and the verdicts on all.
+
+    A range counts whether or not the system said that the event is there: that is scored by `misses` and `false
+    alarms`, their mean `balanced accuracy`, and, of systems that give evidence, by AUROC. A search that failed said
+    neither: it counts as wrong.
+    """
+    there, nowhere = _by_system(cases, results, absent=False), _by_system(cases, results, absent=True)
+    return [
+        _ground_standing(name, there.get(name, ([], [])), nowhere.get(name, ([], [])))
+        for name in dict.fromkeys(each.system for each in results)
+    ]
+
+
+def _ground_standing(
+    name: str, there: tuple[Sequence[Case], Sequence[Result]], nowhere: tuple[Sequence[Case], Sequence[Result]]
+) -> Standing:
+    ious = [best_iou(next(iter(result.found), None), case.relevant) for case, result in zip(*there, strict=True)]
+    figures = {f"R@1 IoU {least:g}": _mean([float(each >= least) for each in ious], there[0]) for least in IOUS}
+    figures["mIoU"] = _mean(ious, there[0])
+    plain: dict[str, float | None] = {}
+    if all(each.present is not None for each in (*there[1], *nowhere[1])):
+        figures["misses"] = _mean([float(not each.present or bool(each.error)) for each in there[1]], there[0])
+        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for each in nowhere[1]], nowhere[0])
+        wrong = figures["misses"].mean, figures["false alarms"].mean
+        plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there[0] and nowhere[0] else None
+    plain["AUROC"] = auroc(_evidence(there[1]), _evidence(nowhere[1]))
+    failures = tuple(case.case_id for case, value in zip(there[0], ious, strict=True) if value < IOUS[0])
+    errors = sum(bool(each.error) for each in (*there[1], *nowhere[1]))
+    return Standing(name, len(there[0]) + len(nowhere[0]), figures, plain, failures, errors)
+
+
+def _by_system(
+    cases: Sequence[Case], results: Sequence[Result], *, absent: bool
+) -> dict[str, tuple[list[Case], list[Result]]]:
+    """The cases of which something is, or is not, there, and the results of each system for them."""
+    known = {case.case_id: case for case in cases if case.absent is absent}
+    found: dict[str, tuple[list[Case], list[Result]]] = {}
+    for result in results:
+        if result.case_id in known:
+            pair = found.setdefault(result.system, ([], []))
+            pair[0].append(known[result.case_id])
+            pair[1].append(result)
+    return found
+
+
+def _evidence(results: Sequence[Result]) -> list[float]:
+    return [each.evidence for each in results if each.evidence is not None]
+
+
+def _mean(values: Sequence[float], cases: Sequence[Case]) -> Estimate:
+    return estimate(values, [case.cluster for case in cases], 0.0, 1.0)
+
+
+def by_category(
+    cases: Sequence[Case],
+    results: Sequence[Result],
+    standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]],
+) -> dict[str, list[Standing]]:
+    """The standings of each category of searches, in the order of the file; empty if there are fewer than two."""
+    names = list(dict.fromkeys(case.category for case in cases))
+    if len(names) < 2:
+        return {}
+    found = {}
+    for name in names:
+        part = [case for case in cases if case.category == name]
+        ids = {case.case_id for case in part}
+        found[name] = standings(part, [each for each in results if each.case_id in ids])
+    return found
+
+
+# The result file of a run: a first line with its settings, then a line of JSON for each search and system.
+#
+# A run that stopped anywhere goes on where it stopped: a line that was not written whole is dropped, and settings that
+# differ are refused. Those that concern some systems alone, such as the models of agents, stand with each result, so
+# that
+# systems can be added. Of two lines for one search and system the later counts.
+
+FORMAT = 1
+SINCE_KEPT = ("contents", "state")
+"""Settings that files of older versions do not have."""
+MODELS = "models"
+"""The setting of agents that older versions kept in the first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The finds of a system for a search, best first; `present` and `evidence` are None of one that gives no verdict.
+
+    `error` is the reason why a system gave nothing, "" if it did. `query` is the digest of what was searched for, ""
+    in files of versions that did not keep it. `made_with` are the settings of this system alone.
+    """
+
+    case_id: str
+    system: str
+    found: tuple[Found, ...]
+    present: bool | None = None
+    evidence: float | None = None
+    error: str = ""
+    query: str = ""
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ResultFile:
+    """Results in a file, or in memory alone without one."""
+
+    def __init__(
+        self, path: Path | None, settings: Mapping[str, Any], of_systems: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        """Open the file of a run of these settings, or begin it; `of_systems` are further ones by system.
+
+        Raises UsageError for another run's file, and for results of a system with other settings of its own.
+        """
+        self._path = path
+        self.results: dict[tuple[str, str], Result] = {}
+        head = {"kinodex_moments": FORMAT, **settings}
+        if path is None:
+            return
+        own = of_systems or {}
+        try:
+            if not path.exists() or not self._read(path, head, own):
+                path.write_text(json.dumps(head) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}; give another file") from error
+        for result in self.results.values():
+            _check_made_with(path, result, own.get(result.system, {}))
+
+    def add(self, result: Result) -> None:
+        """Keep a result, in the file at once."""
+        self.results[result.system, result.case_id] = result
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(result)) + "\n")
+
+    def _read(self, path: Path, head: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Read the results of a run of these settings; False of a file in which there is nothing yet."""
+        content = path.read_bytes()
+        whole, _, rest = content.decode("utf-8", "replace").rpartition("\n")
+        if not whole and json.dumps(head).startswith(rest):  # empty, or stopped in its first line
+            return False
+        lines = whole.split("\n")
+        written = _checked_head(path, lines[0], head)
+        older = {MODELS: written[MODELS]} if MODELS in written else {}
+        for number, line in enumerate(lines[1:], start=2):
+            result = _read_result(path, number, line)
+            if result.system in own:
+                result = replace(result, made_with={**older, **result.made_with})
+            self.results[result.system, result.case_id] = result
+        if rest:  # cut off in place: results before it are paid for, and never written again
+            os.truncate(path, content.rindex(b"\n") + 1)
+        return True
+
+
+def _checked_head(path: Path, line: str, head: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Parse the first line; raise UsageError unless it has the settings of this run."""
+    written = _json(line)
+    if not isinstance(written, dict) or written.get("kinodex_moments") != FORMAT:
+        raise UsageError(f"{path} is no result file of `kinodex eval`; give a new file")
+    keys = [key for key in {**written, **head} if key != MODELS and (key in written or key not in SINCE_KEPT)]
+    other = next((key for key in keys if written.get(key) != head.get(key)), None)
+    if other is not None:
+        raise UsageError(
+            f"{path} has results with {other} {written.get(other)}, and this run has {head.get(other)}; give a new file"
+        )
+    return written
+
+
+def _check_made_with(path: Path, result: Result, now: Mapping[str, Any]) -> None:
+    """Refuse a result that the same system gave with other settings of its own; an older one does not say all."""
+    other = next((key for key in now if key in result.made_with and result.made_with[key] != now[key]), None)
+    if other is not None:
+        raise UsageError(
+            f"{path} has results of {result.system} with {other} {result.made_with[other]}, and this run has "
+            f"{now[other]}; give a new file"
+        )
+
+
+def _read_result(path: Path, number: int, line: str) -> Result:
+    try:
+        row = json.loads(line)
+        found = tuple((str(video), float(start_s), float(end_s)) for video, start_s, end_s in row.pop("found"))
+        return Result(found=found, **row)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is damaged in line {number}: {error}; take the line out, and its search runs again, or give a "
+            "new file"
+        ) from error
+
+
+def _json(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        return None
+
+
+# A run: every case solved by every system, each result kept as soon as it is there.
+
+MOST_FAILED = 20
+"""Searches in a row that may fail otherwise before the run ends."""
+ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent)
+"""What every other search would meet too."""
+
+
+def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
+    """The settings on which results depend: a file of results is for these alone. Systems may be added to it."""
+    return {
+        "benchmark": benchmark,
+        "file": file.name,
+        "library": bench.library.uri,
+        "videos": len(bench.environment.videos),
+        "contents": _contents(bench),
+        "state": _state(bench),
+        "space": bench.environment.space,
+        "most": bench.most,
+        "min_gap_s": bench.min_gap_s,
+    }
+
+
+def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, Any]]:
+    """The further settings of the agents among the systems: their models, and the code of one that is not kinodex's."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if name.startswith(AGENT):
+            agent = name.removeprefix(AGENT)
+            code = {"code": _digest(plugin_source(agent).encode())} if is_plugin(agent) else {}
+            found[name] = {MODELS: describe_models(bench.choice), **code}
+    return found
+
+
+def run_cases(
+    cases: Cases,
+    names: Sequence[str],
+    bench: Bench,
+    results: ResultFile,
+    report: Callable[[int, int], object],
+    *,
+    retry_errors: bool = False,
+) -> list[Result]:
+    """Solve what the file does not hold yet, and return the results of these cases and systems.
+
+    A result of another text or picture under the same id is replaced: files of one's own are edited between runs. What
+    the endpoint gave no reply to is not kept, and is asked again by the next run; what failed otherwise, by
+    `retry_errors`. `report` is called with the numbers of results that are there and that there will be.
+
+    Raises:
+        KinodexError: the endpoint would refuse any other request too, gave no reply to several searches in a row, or
+            many in a row failed; all results until then are kept.
+    """
+    todo = [(name, case) for name in names for case in cases.cases]
+    if texts := [case.query.text for case in cases.cases if case.query.text]:
+        bench.environment.source.embed_texts(texts)
+    solvers = {name: solver(name, bench) for name in names}
+    made_with = agent_settings(names, bench)
+    queries = {case.case_id: _query_digest(case) for case in cases.cases}
+    failures = {name: _Failures() for name in names}
+    found = []
+    for done, (name, case) in enumerate(todo):
+        report(done, len(todo))
+        kept, query = results.results.get((name, case.case_id)), queries[case.case_id]
+        if kept is None or kept.query not in ("", query) or (retry_errors and kept.error):
+            solved = failures[name].solve(name, solvers[name], case)
+            kept = replace(solved, query=query, made_with=made_with.get(name, {}))
+            if not failures[name].unheard:
+                results.add(kept)
+        found.append(kept)
+    return found
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failures of a system's searches in a row: `unheard` ones got no reply at all, `failed` ones went wrong otherwise.
+
+    `solved` counts all searches of this run.
+    """
+
+    solved: int = 0
+    unheard: int = 0
+    failed: int = 0
+
+    def solve(self, name: str, solve: Solve, case: Case) -> Result:
+        """Solve a case; an error of this search alone is its result: others may succeed.
+
+        Raises what any other search would meet too, the last of several errors in a row, and kinodex's own defects.
+        """
+        self.solved += 1
+        try:
+            result = solve(case)
+        except Exception as error:
+            if isinstance(error, ENDS_A_RUN) or not _is_of_one(error, name):
+                raise
+            lost = isinstance(error, ModelUnreachable)
+            self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
+            if self.unheard >= GONE_AFTER or self.failed >= MOST_FAILED:
+                raise
+            said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
+            return Result(case.case_id, name, (), False, error=" ".join(said.split()))
+        self.unheard = self.failed = 0
+        return result
+
+
+def _is_of_one(error: Exception, name: str) -> bool:
+    """True for what one search may meet alone: an error with a sentence, or any of an agent's."""
+    if name.startswith(AGENT):
+        return not isinstance(error, UsageError)
+    return isinstance(error, KinodexError)
+
+
+def _contents(bench: Bench) -> str:
+    """Say of a library what searches depend on: its videos, and what was added to them."""
+    ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
+    videos = f"videos {hashlib.sha256(ids.encode()).hexdigest()[:12]}"
+    added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
+    return "; ".join([videos, *added])
+
+
+def _state(bench: Bench) -> str:
+    """Digest of the times at which videos came and something was added last: contents may change and count the same."""
+    videos = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
+    return _digest(json.dumps([videos, str(bench.library.additions.newest_at())]).encode())
+
+
+def _query_digest(case: Case) -> str:
+    """Digest of what a system may see of a case: of a picture its content, which another may have replaced."""
+    image = None
+    if case.query.image is not None:
+        try:
+            image = _digest(case.query.image.read_bytes())
+        except OSError:  # says the search itself
+            image = "unreadable"
+    return _digest(json.dumps([case.query.text, case.video_id, image]).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+# Systems that a run of moments compares: searches of a library, grounding by search, and agents by name.
+
+SEARCHES = ("frames", "words", "captions", "fused")
+GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "both", "ground-pictures": "pictures", "ground-words": "words"}
+AGENT = "agent:"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """All that systems need: the open library, its videos as agents see them, models, and the number of results."""
+
+    library: Library
+    environment: Environment
+    choice: ModelChoice
+    most: int
+    min_gap_s: float
+    space: str | None = None
+    embed_picture: EmbedPicture | None = None
+    """The vector of a picture to search by; None: pictures are not searched by."""
+
+
+Solve = Callable[[Case], Result]
+
+
+def check_systems(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of systems, each once; raise UsageError for one that there is not."""
+    from kinodex.agent.ask import find_variant
+
+    for name in names:
+        if name.startswith(AGENT):
+            find_variant(name.removeprefix(AGENT))
+        elif name not in (*SEARCHES, *GROUNDINGS):
+            known = ", ".join((*SEARCHES, *GROUNDINGS, "agent:NAME"))
+            raise UsageError(f"got the system {name}; there are {known}")
+    return tuple(dict.fromkeys(names))
+
+
+def solver(name: str, bench: Bench) -> Solve:
+    """A function from a case to the result of the system of this name; it sees the query alone, and no truth.
+
+    It raises what goes wrong; `kinodex.jobs.eval.moments` knows what is of one search alone.
+    """
+    if name in SEARCHES:
+        return lambda case: _searched(name, bench, case)
+    if name in GROUNDINGS:
+        return lambda case: _grounded(name, bench, case, GROUNDINGS[name])
+    return lambda case: _asked(name, bench, case)
+
+
+def _searched(name: str, bench: Bench, case: Case) -> Result:
+    search, text = bench.library.search, case.query.text
+    scope = Scope() if case.video_id is None else Scope((case.video_id,))
+    limits = scope, bench.most, bench.min_gap_s
+    hits: list[Hit]
+    if name == "words":
+        hits = search.words(text, *limits, bench.library.sentences.meaning(text))
+    elif name == "captions":
+        hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
+    else:
+        vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
+        if name == "frames" or not text:
+            hits = search.frames(vector, *limits, bench.space)
+        else:
+            meaning = bench.library.sentences.meaning(text)
+            hits = search.hybrid(text, vector, *limits, bench.space, meaning)
+    # A hit is the moment at which it begins: a caption of a long segment is no longer find than a frame.
+    found = tuple(_found(bench.library.video(hit.video_id), hit.time_s, hit.time_s) for hit in hits)
+    return Result(case.case_id, name, found)
+
+
+def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -> Result:
+    videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
+    grounding = ground(
+        bench.library, bench.environment, case.query.text, videos, most=bench.most, evidence_from=evidence_from
+    )
+    return _result(case, name, grounding)
+
+
+def _asked(name: str, bench: Bench, case: Case) -> Result:
+    from kinodex.jobs.ground import ground_with
+
+    environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
+    agent = name.removeprefix(AGENT)
+    call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
+    return _result(case, name, run_now(call))
+
+
+def _result(case: Case, name: str, grounding: Grounding) -> Result:
+    found = tuple(_of_moment(each) for each in grounding.candidates)
+    return Result(case.case_id, name, found, grounding.present, grounding.evidence)
+
+
+def _of_moment(moment: Moment) -> Found:
+    return _found(moment.video, moment.start_s, moment.end_s)
+
+
+def _found(video: VideoRow, start_s: float, end_s: float) -> Found:
+    return video.video_id, start_s, end_s

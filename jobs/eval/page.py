@@ -1,0 +1,162 @@
+"""Write a report as one page for a browser, which needs no network, and its plots as files beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kinodex.jobs.eval.folder import FIGURES, PAGE, write_whole
+from kinodex.jobs.eval.plots import (
+    Plot,
+    Scale,
+    accuracy_plot,
+    agents_of,
+    breakdown_label,
+    breakdowns,
+    categories,
+    category_plots,
+    cost_plot,
+    distance_plot,
+    duration_plot,
+    entropy_plot,
+    for_page,
+    frames_plot,
+    p_label,
+    pair_p_label,
+    pair_plot,
+    rounds_plot,
+    save_plot,
+    scale_of,
+)
+from kinodex.jobs.eval.report import EvalReport, Pair, Standing
+from kinodex.jobs.eval.score import FEW_VIDEOS
+from kinodex.jobs.eval.tables import counts, notices
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).with_name("templates")
+COSTS = {
+    "frames": "Frames",
+    "frames_with_kept": "Frames, also behind kept captions",
+    "rounds": "Rounds",
+    "calls": "Calls",
+    "tokens": "Tokens",
+    "cost": "Cost",
+    "seconds": "Seconds",
+}
+MAIN_COSTS = ("frames", "tokens", "cost", "seconds")
+QUESTIONS_A_VIDEO = (10, 100)
+"""Questions a video over which the cost of the index is shared out, beside those of the run."""
+
+
+def write_page(report: EvalReport, folder: Path) -> Path:
+    """Write report.html and figures/ into a folder; return the page's path."""
+    from markupsafe import Markup
+
+    drawn = write_figures(report, folder)
+    scored = [each for each in agents_of(report) or report.standings if each.accuracy.questions]
+    best = max(scored, key=lambda each: each.accuracy.mean, default=None)
+    costs = {name: label for name, label in COSTS.items() if _is_spent(report, name)}
+    text = (
+        templates()
+        .get_template("report.html.jinja")
+        .render(
+            report=report,
+            scale=scale_of(report),
+            percent=Scale("Share", "%", 100, 1),
+            # The SVGs are our own, and what they say of the user's is drawn as outlines.
+            figures=[(plot, Markup(for_page(svg))) for plot, svg in drawn],
+            breakdowns={name: (breakdown_label(name), categories(report, name)) for name in breakdowns(report)},
+            costs=costs,
+            main_costs={name: costs[name] for name in MAIN_COSTS if name in costs},
+            best=best,
+            rivals=_rivals(report, best),
+            deep=[each for each in agents_of(report) if len(each.depths) > 1],
+            few_videos=FEW_VIDEOS,
+            notices=notices(report),
+            shared=[report.asked / max(report.videos, 1), *QUESTIONS_A_VIDEO],
+        )
+    )
+    path = folder / PAGE
+    write_whole(path, text.encode())
+    return path
+
+
+def write_figures(report: EvalReport, folder: Path) -> list[tuple[Plot, str]]:
+    """Write every plot of a report as SVG and PNG into figures/ of a folder; return the plots with their SVGs."""
+    drawn = []
+    for plot in plots(report):
+        svg = save_plot(
+            plot.draw,
+            folder / FIGURES,
+            plot.name,
+            width_in=plot.width_in,
+            height_in=plot.height_in,
+            simulated=report.simulated,
+        )
+        drawn.append((plot, svg))
+    return drawn
+
+
+def plots(report: EvalReport) -> tuple[Plot, ...]:
+    """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
+    scored = [each for each in report.standings if each.accuracy.questions]
+    pairs = [each for each in report.pairs if each.difference.questions]
+    report = replace(report, standings=tuple(scored), pairs=tuple(pairs))
+    kinds = (
+        accuracy_plot,
+        frames_plot,
+        cost_plot,
+        duration_plot,
+        category_plots,
+        pair_plot,
+        rounds_plot,
+        entropy_plot,
+        distance_plot,
+    )
+    return tuple(plot for kind in kinds for plot in kind(report))
+
+
+@cache
+def templates() -> Environment:
+    """Load the templates of pages, which escape all values."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True)
+    made.filters |= {"amount": amount, "p_label": p_label, "pair_p_label": pair_p_label, "counts": counts}
+    return made
+
+
+def amount(value: float, cost: str) -> str:
+    """Format an amount of a cost with as many digits as matter."""
+    if value == 0:
+        return "0"
+    if cost == "cost":
+        return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _is_spent(report: EvalReport, cost: str) -> bool:
+    return any(cost in each.costs and each.costs[cost].total > 0 for each in report.standings)
+
+
+def _rivals(report: EvalReport, best: Standing | None) -> list[Pair]:
+    """Pair the best system with the next best agent and with the best control; each pair begins with the best."""
+    if best is None:
+        return []
+    ranked = sorted(report.standings, key=lambda each: -each.accuracy.mean)
+    others = [each for each in ranked if each is not best]
+    rivals = [next((each.name for each in others if each.is_control == kind), None) for kind in (False, True)]
+    pairs = [*report.pairs, *map(_swap, report.pairs)]
+    return [pair for rival in rivals for pair in pairs if (pair.a, pair.b) == (best.name, rival)]
+
+
+def _swap(pair: Pair) -> Pair:
+    """Turn a pair round, so that its second system comes first."""
+    forward = pair.difference
+    low, high = (None if end is None else -end for end in (forward.high, forward.low))
+    difference = replace(forward, mean=-forward.mean, low=low, high=high)
+    return replace(pair, a=pair.b, b=pair.a, difference=difference, only_a=pair.only_b, only_b=pair.only_a)

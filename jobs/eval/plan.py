@@ -1,0 +1,218 @@
+"""Plan a run: the samples whose videos the library holds, the systems, their models and limits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from kinodex.agent.ask import check_fit
+from kinodex.agent.variants.base import with_settings
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
+from kinodex.jobs.eval.folder import IndexCost, RunPlan, comparable
+from kinodex.jobs.eval.samples import (
+    Benchmark,
+    Sample,
+    Subset,
+    VideoMatches,
+    complete_samples,
+    draw_samples,
+    match_videos,
+    read_id_map,
+    select_samples,
+)
+from kinodex.jobs.eval.systems import RunContext, System
+from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, describe_prices, local_contents
+from kinodex.jobs.open import find_filled_space
+
+MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
+"""Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
+FIELD_LABELS = {
+    "annotations_sha256": "hash of the annotations",
+    "contenders": "list of agents",
+    "keep_captions": "keeping captions",
+    "models": "list of models",
+    "items": "set of questions",
+    "rules": "rules of answers",
+    "at_once": "number of requests at once",
+    "prices": "list of prices",
+    "contents": "content of the files that answer",
+    "subtitles": "use of subtitles",
+    "screen_text": "use of text on screen",
+}
+"""Names of a plan's fields in messages, where a field's own name is no plain word."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The samples of a benchmark that a run asks, and its systems. `id_map` is a file with the library's names."""
+
+    benchmark: str
+    annotations: Path
+    systems: tuple[System, ...]
+    id_map: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+    subset: Subset = field(default_factory=Subset)
+
+
+def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Sample, ...]]:
+    """Make the plan of a run, and select its samples, in the benchmark's order.
+
+    Samples are completed as `complete_samples` does. Raises `UsageError` if no sample is left or the library lacks the
+    space, `SpaceMismatch` if a video has no vectors in it, and the error of an agent that cannot run like this.
+    """
+    benchmark = read_benchmark(request.benchmark, request.annotations)
+    library = Library.open(context.library)
+    rows = {row.video_id: row for row in library.videos()}
+    id_map = None if request.id_map is None else read_id_map(request.id_map)
+    candidates = select_samples(benchmark.samples, request.subset)
+    matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
+    found = [each for each in candidates if each.video in matches.videos]
+    samples = draw_samples(found, request.limit, request.seed)
+    if not samples:
+        raise _no_samples(request, context.library, len(matches.missing))
+    video_ids = {each.item_id: matches.videos[each.video] for each in samples}
+    videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
+    completed, problems = complete_samples(samples, video_ids, rows, id_map)
+    benchmark = replace(benchmark, problems=(*benchmark.problems, *problems))
+    return _plan(request, context, library, benchmark, matches, video_ids, videos), completed
+
+
+def _plan(
+    request: RunRequest,
+    context: RunContext,
+    library: Library,
+    benchmark: Benchmark,
+    matches: VideoMatches,
+    video_ids: Mapping[str, tuple[str, ...]],
+    videos: Sequence[VideoRow],
+) -> RunPlan:
+    space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
+    captions = library.additions.counts("captions")
+    for system in request.systems:
+        _check_system(system, context.choice, space, videos)
+    if not context.subtitles:
+        _check_has_more_than_speech(captions, videos)
+    models = describe_models(context.choice)
+    return RunPlan(
+        benchmark=benchmark.name,
+        title=benchmark.title,
+        annotations=str(request.annotations),
+        annotations_sha256=_digest(annotation_files(request.benchmark, request.annotations)),
+        scoring=benchmark.scoring,
+        library=library.uri,
+        space=str(space),
+        contenders=request.systems,
+        models=models if context.detector is None else {**models, "detector": context.detector},
+        budget=context.budget,
+        subtitles=context.subtitles,
+        keep_captions=context.keep_captions,
+        limit=request.limit,
+        seed=request.seed,
+        questions=len(benchmark.samples),
+        items=video_ids,
+        missing=matches.missing,
+        problems=benchmark.problems,
+        index_cost=_index_cost(captions, videos),
+        version=version("kinodex"),
+        part=str(request.subset),
+        rules=context.rules,
+        at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
+        prices=describe_prices(context.choice),
+        screen_text=context.screen_text,
+        states=library.additions.states([row.video_id for row in videos], space.digest),
+        contents=local_contents(context.choice, context.detector),
+    )
+
+
+def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
+    """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
+    unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
+    unknown |= set() if begun.states else {"states", "contents"}
+    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
+    different = [name for name in names if comparable(begun, name) != comparable(now, name)]
+    if different:
+        changes = "; ".join(_change(begun, now, name) for name in different)
+        raise UsageError(
+            f"{run} holds another run: {changes}; give the same options to continue it, or another --out for a new run"
+        )
+
+
+def _check_system(system: System, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+    """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
+    agent = system.find_variant()
+    if agent.roles:
+        check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
+    with_settings(agent.parameters(max(row.duration_s for row in videos)), system.settings)
+    check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
+
+
+def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
+    """Refuse to hide the transcript of videos of which the library holds nothing else."""
+    silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
+    if silent:
+        raise UsageError(
+            f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
+            "library holds a transcript alone; leave the option out, or import captions"
+        )
+
+
+def _no_samples(request: RunRequest, library: str, missing: int) -> UsageError:
+    return UsageError(
+        f"{library} holds none of the {missing} videos that {request.annotations} asks about; "
+        f"`kinodex eval check {request.benchmark} {request.annotations} {library}` gives the reasons, and --map "
+        "FILE can name the videos"
+    )
+
+
+def _digest(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> IndexCost:
+    hours = sum(row.duration_s for row in videos) / 3600
+    captioned = sum(captions.get(row.video_id, 0) for row in videos)
+    return IndexCost(len(videos), hours, sum(row.frames for row in videos), captioned)
+
+
+def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
+    if name == "states":
+        changed = sorted(id_ for id_, state in begun.states.items() if now.states.get(id_) != state)
+        return f"{len(changed)} of the videos changed in the library since, such as {changed[0]}"
+    label = FIELD_LABELS.get(name, name)
+    was, is_now = _in_words(begun, name), _in_words(now, name)
+    return f"{label} was {was} and is now {is_now}" if was != is_now else f"{label} is not the same ({was})"
+
+
+def _in_words(plan: RunPlan, name: str) -> str:
+    value = getattr(plan, name)
+    if name == "contenders":
+        return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
+    if name == "models":
+        return ", ".join(f"{role}: {model}" for role, model in plan.models.items())
+    if name == "budget":
+        limits = [(limit.name, getattr(plan.budget, limit.name)) for limit in fields(plan.budget)]
+        units = {"cost": "in cost"}
+        return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
+    if name == "rules":
+        rules = comparable(plan, name)
+        ending = "early" if rules.early_insufficient else "usual"
+        ending = "an answer has to be chosen" if rules.force_choice else ending
+        return f"{ending}, verified" if rules.verify else ending
+    if name == "prices":
+        return "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none"
+    if name == "items":
+        return f"{len(plan.items)} questions"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)

@@ -1,0 +1,464 @@
+"""A run of an evaluation: its samples solved by its systems, every result written as soon as it is there.
+
+Whatever ends a run, the same command continues it: a sample that has a result is not solved again. A system that gets
+as many frames as another one needed starts when that one is done with all samples. A sample that the endpoint cannot
+bear is one sample's failure; the endpoint is gone when different ones fail in a row. Whatever ends a run, no further
+sample begins, and those in progress are awaited and kept: they are paid for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import USUAL, AnswerRules
+from kinodex.jobs.errors import CostReached
+from kinodex.jobs.eval.folder import (
+    ANSWERS,
+    RunPlan,
+    begin_run,
+    open_for_append,
+    plan_or_none,
+    read_results,
+    slug,
+    trace_file,
+    write_whole,
+)
+from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
+from kinodex.jobs.eval.report import EvalReport, report_run
+from kinodex.jobs.eval.samples import Sample
+from kinodex.jobs.eval.systems import RunContext, SampleInput, SampleResult, Solve, SolvedSample, System, parse_systems
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
+from kinodex.jobs.run_now import run_now
+
+MAX_FRAMES = 256
+CENT = 1e-9
+"""Share of a limit of money by which sums of costs may be off."""
+Key = tuple[str, str]
+"""A system's name and a sample's id."""
+Job = tuple[System, SampleInput]
+OnResult = Callable[[SampleResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Limits of a run. `samples` are in progress together; after `max_errors` samples without an answer the run ends.
+
+    `retry_errors` solves the failed samples of earlier runs again, and those without one usable reply; after
+    `max_senseless` of these in a row, of one system, the run ends. `stop_at_cost` is what a run may cost, with what
+    the samples in progress are expected to: as much as the costliest of that system, of which the first goes alone.
+    """
+
+    samples: int = 64
+    max_errors: int = 20
+    retry_errors: bool = False
+    stop_at_cost: float | None = None
+    max_senseless: int = 10
+
+
+def samples_for(requests: int) -> int:
+    """Number of samples in progress that keep so many requests in flight: while one is prepared, another waits."""
+    return 2 * requests
+
+
+@dataclass(slots=True)
+class Tally:
+    """Samples by system: `total`, and `done` with those of earlier runs; the other figures are of this run alone."""
+
+    total: Mapping[str, int]
+    done: Counter[str]
+    fresh: int = 0
+    errors: int = 0
+    cost: float = 0.0
+    senseless: Counter[str] = field(default_factory=Counter)
+    """Samples in a row without one usable reply, by system."""
+    unheard: set[str] = field(default_factory=set)
+    """Samples in a row, whatever the system, to which the endpoint gave no reply in the end."""
+    began: float = field(default_factory=time.monotonic)
+
+    def count(self, result: SampleResult) -> None:
+        """Add a result of this run."""
+        self.done[result.contender] += 1
+        self.fresh += 1
+        self.errors += bool(result.error)
+        self.cost += result.ledger.cost
+        self.senseless[result.contender] = self.senseless[result.contender] + 1 if result.senseless else 0
+        if result.unreachable:
+            self.unheard.add(result.item_id)
+        elif result.error or result.ledger.calls > result.ledger.cached_calls:  # else nothing was sent
+            self.unheard.clear()
+
+    @property
+    def complete(self) -> bool:
+        """True if every system has a result for every sample."""
+        return self.done.total() == sum(self.total.values())
+
+    def summary(self) -> str:
+        """Summarize the run in one line."""
+        done, total = self.done.total(), sum(self.total.values())
+        started = [name for name in self.total if 0 < self.done[name] < self.total[name]]
+        counts = [f"{done:,} of {total:,} answers", *(f"{name} {self.done[name]:,}" for name in started)]
+        return ", ".join([*counts, *filter(None, [self.cost_and_time()])])
+
+    def cost_and_time(self) -> str:
+        """Describe the cost of this run, its samples without an answer, and the time left."""
+        parts = [f"cost {self.cost:.2f}"] if self.cost else []
+        if self.errors:
+            parts.append(f"{self.errors:,} without an answer")
+        if self.fresh and not self.complete:
+            left = sum(self.total.values()) - self.done.total()
+            parts.append(f"{duration((time.monotonic() - self.began) * left / self.fresh)} left")
+        return ", ".join(parts)
+
+
+def run(
+    plan: RunPlan,
+    samples: Sequence[Sample],
+    solver: AbstractAsyncContextManager[Solve],
+    out: Path,
+    console: Console,
+    options: RunOptions,
+) -> None:
+    """Solve all samples of a plan that have no result yet, and write the results into the folder `out`.
+
+    Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
+    endpoint is gone or refuses too much, `NoUsableReply` if its models make no sense, `CostReached` where it is to
+    stop; all results until then are kept.
+    """
+    with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
+        begun = plan_or_none(out)
+        if begun is None:
+            begin_run(out, plan, samples)
+        else:
+            check_same(begun, plan, out)
+        earlier = read_results(out)
+        kept = [each for each in earlier if not is_asked_again(each, options.retry_errors)]
+        done = {(each.contender, each.item_id): each for each in kept}
+        failed = {(each.contender, each.item_id) for each in earlier if each.unreachable}
+        tally = Tally({each.name: len(samples) for each in plan.contenders}, Counter(each.contender for each in kept))
+        try:
+            with show_progress(console, tally) as on_result:
+                if not tally.complete:  # a solver would load models for nothing
+                    state = _RunState(options, out, done, failed, append, on_result, tally, {})
+                    for each in kept:
+                        state.note_cost(each)
+                    run_now(_solve_all(plan, samples, solver, state))
+        finally:
+            limit = options.stop_at_cost
+            over = f", more than --stop-at-cost {limit:g}" if limit is not None and tally.cost > limit else ""
+            console.print(f"{tally.summary()}{over}; kept in {out}", soft_wrap=True, markup=False)
+    _write_submissions(plan, samples, list(done.values()), out)
+
+
+def is_asked_again(result: SampleResult, retry_errors: bool = False) -> bool:
+    """True for a result of an earlier run that the next one asks for again: a server that failed may do better."""
+    return result.unreachable or (retry_errors and bool(result.error or result.senseless))
+
+
+@contextmanager
+def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S) -> Iterator[OnResult]:
+    """Give a function that counts and shows each result: bars on a terminal, else a line every `every_s` seconds."""
+    if console.quiet:
+        yield tally.count
+        return
+    with _bars(console, tally) if console.is_terminal else _lines(console, tally, every_s) as on_result:
+        yield on_result
+
+
+@contextmanager
+def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
+    names, text = (TextColumn(each, markup=False) for each in ("{task.description}", "{task.fields[text]}"))
+    columns = (names, BarColumn(bar_width=16), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    with Bar(*columns, console=console, transient=True) as bar:
+        rows = {
+            name: bar.add_task(name, total=total, completed=tally.done[name], start=False, text="")
+            for name, total in tally.total.items()
+        }
+        whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
+
+        def on_result(result: SampleResult) -> None:
+            tally.count(result)
+            bar.start_task(rows[result.contender])
+            bar.update(rows[result.contender], completed=tally.done[result.contender])
+            bar.update(whole, completed=tally.done.total(), text=tally.cost_and_time())
+
+        yield on_result
+
+
+@contextmanager
+def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]:
+    print_line = print_every(console, every_s)
+
+    def on_result(result: SampleResult) -> None:
+        tally.count(result)
+        print_line(lambda seconds: tally.summary())
+
+    yield on_result
+
+
+@dataclass(slots=True)
+class _RunState:
+    """The destinations of results: into `done` by system and sample, into the file, and to the progress display.
+
+    `failed` are samples to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
+    sample by system, of those with an answer. `end` is what ended the run: then nothing begins any more.
+    """
+
+    options: RunOptions
+    out: Path
+    done: dict[Key, SampleResult]
+    failed: set[Key]
+    append: OnResult
+    on_result: OnResult
+    tally: Tally
+    dearest: dict[str, float]
+    end: BaseException | None = None
+
+    def keep(self, solved: SolvedSample) -> None:
+        """Write a result, and find out if it is the one too many that ends the run."""
+        result = solved.result
+        if solved.trace is not None:
+            write_whole(trace_file(self.out, result.contender, result.item_id), solved.trace)
+        self.append(result)
+        self.done[result.contender, result.item_id] = result
+        self.note_cost(result)
+        self.on_result(result)
+        self.end = self.end or self._one_too_many(result)
+
+    def note_cost(self, result: SampleResult) -> None:
+        """Learn from a result what a sample of its system may cost."""
+        if not result.error:
+            name = result.contender
+            self.dearest[name] = max(self.dearest.get(name, 0.0), result.ledger.cost)
+
+    def _one_too_many(self, result: SampleResult) -> ModelRejected | ModelUnreachable | NoUsableReply | None:
+        if len(self.tally.unheard) >= GONE_AFTER:
+            return _gone(f"{len(self.tally.unheard)} different questions in a row got no reply", result)
+        if self.tally.errors >= self.options.max_errors:
+            return ModelRejected(
+                f"{self.tally.errors} questions got no answer, the last because: {result.error}; all answers are kept: "
+                "correct that and run again with --retry-errors, or raise --max-errors"
+            )
+        if self.tally.senseless[result.contender] >= self.options.max_senseless:
+            return NoUsableReply(
+                f"{result.contender} got no usable reply to {self.options.max_senseless} questions in a row; the last: "
+                f"{result.reason}; all answers are kept: correct that and run again with --retry-errors, or raise "
+                "--max-senseless"
+            )
+        return None
+
+    def check_heard(self) -> None:
+        """Raise `ModelUnreachable` if no question that was sent got an answer, however few there were."""
+        sent = [each for each in self.done.values() if each.error or each.ledger.calls]
+        if sent and all(each.unreachable for each in sent):
+            raise _gone("no question got an answer", sent[-1])
+
+    def may_begin(self, system: System, under_way: Sequence[System]) -> bool:
+        """True if a sample of a system fits into the limit of money, beside those in progress."""
+        limit = self.options.stop_at_cost
+        if limit is None:
+            return True
+        names = [each.name for each in (*under_way, system)]
+        if not all(name in self.dearest for name in names):  # the first of a system may cost anything: it goes alone
+            return not under_way and self.tally.cost < limit
+        return self.tally.cost + sum(self.dearest[name] for name in names) <= limit * (1 + CENT)
+
+    def cost_reached(self, system: System) -> CostReached:
+        """Say that a sample of this system may not begin."""
+        limit, expected = self.options.stop_at_cost or 0.0, self.dearest.get(system.name, 0.0)
+        beside = f", the next question may cost {expected:.4g}" if self.tally.cost < limit else ""
+        todo = "run again to go on, for as much again" if self.tally.cost else "raise it to go on"
+        kept = f"all answers are kept: {todo}"
+        return CostReached(f"this run cost {self.tally.cost:.4g}{beside}, and --stop-at-cost is {limit:g}; {kept}")
+
+
+def _gone(what: str, last: SampleResult) -> ModelUnreachable:
+    return ModelUnreachable(f"{what}, the last because: {last.error}; all answers are kept: run again to go on")
+
+
+async def _solve_all(
+    plan: RunPlan, samples: Sequence[Sample], solver: AbstractAsyncContextManager[Solve], state: _RunState
+) -> None:
+    inputs = [SampleInput(each.item_id, each.question, plan.items[each.item_id]) for each in samples]
+    async with solver as solve:
+        for must_wait in (False, True):
+            systems = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
+            matched = [_with_equal_frames(each, state.done) for each in systems]
+            jobs = [(each, one) for each in matched for one in inputs if (each.name, one.item_id) not in state.done]
+            await _solve_jobs(solve, sorted(jobs, key=lambda job: (job[0].name, job[1].item_id) in state.failed), state)
+            if state.end is not None:
+                raise state.end
+    state.check_heard()
+
+
+def _with_equal_frames(system: System, done: Mapping[Key, SampleResult]) -> System:
+    """Give a control the frames that the system it follows needed on average.
+
+    Frames behind kept captions count, whichever sample paid for them; of videos without pictures, captions count as
+    frames. An agent that has whole videos captioned needs thousands, more than any model takes at once: `MAX_FRAMES`
+    is the limit.
+    """
+    if system.frames_of is None:
+        return system
+    ledgers = [each.ledger for each in done.values() if each.contender == system.frames_of and not each.error]
+    needed = fmean(ledger.frames_with_kept for ledger in ledgers) if ledgers else 1.0
+    return replace(system, settings={**system.settings, "frames": min(max(1, round(needed)), MAX_FRAMES)})
+
+
+async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> None:
+    """Solve samples until all are done or something ends the run; those in progress are awaited all the same."""
+    waiting = deque(jobs)
+    under_way: dict[asyncio.Task[SolvedSample], System] = {}
+    try:
+        while True:
+            while _may_begin(waiting, list(under_way.values()), state):
+                system, sample = waiting.popleft()
+                under_way[asyncio.ensure_future(solve(system, sample))] = system
+            if not under_way:
+                break
+            done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                under_way.pop(task)
+                if (error := task.exception()) is None:
+                    state.keep(task.result())
+                else:
+                    state.end = state.end or error
+    finally:  # nothing is left, unless the run is interrupted
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+    if waiting and state.end is None:
+        state.end = state.cost_reached(waiting[0][0])
+
+
+def _may_begin(waiting: deque[Job], under_way: Sequence[System], state: _RunState) -> bool:
+    has_place = bool(waiting) and len(under_way) < state.options.samples and state.end is None
+    return has_place and state.may_begin(waiting[0][0], under_way)
+
+
+def _write_submissions(plan: RunPlan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
+    """Write a file a system as the benchmark's server takes it, if the benchmark does not publish its answers."""
+    if all(each.truth.known for each in samples):
+        return
+    for system in plan.contenders:
+        chosen = {each.item_id: each.option for each in results if each.contender == system.name}
+        content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in samples}
+        write_whole(out / f"submission-{slug(system.name)}.json", json.dumps(content, indent=1).encode())
+
+
+# One evaluation from beginning to end: plan, solve, report.
+
+REQUESTS = 32
+"""Requests to a model in flight together, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes that solve samples: None is this process alone; with `ray` actors, by default one a core."""
+
+    count: int | None = None
+    ray: bool = False
+    address: str | None = None
+
+    def open_solver(self, context: RunContext) -> AbstractAsyncContextManager[Solve]:
+        """Open a function that solves samples in these processes."""
+        if self.ray or self.address is not None:
+            from kinodex.jobs.workers import ray_solver
+
+            return ray_solver(context, self.count, self.address)
+        if self.count is not None and self.count > 1:
+            from kinodex.jobs.workers import process_solver
+
+            return process_solver(context, self.count)
+        from kinodex.jobs.eval.solve import open_solver
+
+        return open_solver(context)
+
+
+def run_plan(
+    request: RunRequest,
+    context: RunContext,
+    workers: Workers,
+    out: Path,
+    console: Console,
+    options: RunOptions,
+    *,
+    page: bool = False,
+) -> None:
+    """Plan a run and solve its samples, or continue it; all results are in the folder `out`.
+
+    Raises as `make_plan` and `run` do, and `UsageError` for a missing package, also of those that the page needs.
+    """
+    _check_installed("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
+    plan, samples = make_plan(request, context)
+    run(plan, samples, workers.open_solver(context), out, console, options)
+
+
+def evaluate(
+    library: str | Path,
+    benchmark: str,
+    annotations: str | Path,
+    out: str | Path,
+    *,
+    agents: str | Sequence[str] = ("eea",),
+    model: str = "builtin",
+    base_url: str | None = None,
+    budget: Budget | None = None,
+    rules: AnswerRules = USUAL,
+    anyway: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    controls: bool = True,
+    ablations: bool = False,
+    workers: int = 1,
+    page: bool = False,
+    verbose: bool = False,
+) -> EvalReport:
+    """Run agents on a benchmark about a library's videos, and return the report.
+
+    `benchmark` is a name as `kinodex eval check` takes it, such as "lvbench", or "own" for questions of one's own;
+    `annotations` is its file or the folder that holds it. `agents` are names, or "NAME:PARAMETER=VALUE,...". With
+    `controls` uniform, blind and random take part too. A folder `out` that holds the same run is continued; `page`
+    also writes report.html and figures, and `verbose` prints the progress.
+
+    Raises:
+        KinodexError: the options make no sense, the library lacks the videos, or the model's endpoint is gone; results
+            until then are kept in `out`.
+    """
+    from kinodex.jobs.output import error_console
+
+    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
+    specs = (agents,) if isinstance(agents, str) else agents
+    systems = parse_systems(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
+    request = RunRequest(benchmark, Path(annotations), systems, limit=limit, seed=seed)
+    context = RunContext(str(library), choice, budget or Budget(), rules=rules)
+    console = error_console(quiet=not verbose)
+    run_plan(request, context, Workers(workers), Path(out), console, RunOptions(samples_for(REQUESTS)), page=page)
+    report = report_run(Path(out))
+    if page:
+        from kinodex.jobs.eval.page import write_page
+
+        write_page(report, Path(out))
+    return report
+
+
+def _check_installed(*packages: str) -> None:
+    """Raise ModuleNotFoundError for the first missing package: before a run begins, not at its end."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)

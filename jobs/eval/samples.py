@@ -1,0 +1,696 @@
+"""Select the samples that a run asks: of a subset of the benchmark, with videos in the library, and drawn at random.
+
+Subsets are groups of questions as papers report them, and lists of ids. A video that the library lacks is listed, never
+silently left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import heapq
+import json
+import re
+import string
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from kinodex.agent.errors import BadQuestion
+from kinodex.agent.protocol import MAX_OPTIONS, Question
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.pipeline.sources import VIDEO_SUFFIXES
+
+# Samples of a benchmark, and their parsing: a defect of a row of an annotation file is noted, not raised.
+#
+# A sample is a question and, apart from it, its target, which no agent may see.
+
+Scoring = Literal["options", "judge"]
+"""The way an answer is scored: 0 or 1 by the chosen option, or 0 to 3 by a judge model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The true answer: the index of the right option, or a text where there are no options; None if not published.
+
+    `evidence` are the half-open ranges in seconds that show it, in the time of `clip` where the benchmark names the one
+    video of several that they lie in, else of the sample's video.
+    """
+
+    option: int | None = None
+    text: str | None = None
+    evidence: tuple[tuple[float, float], ...] = ()
+    clip: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """True if the benchmark publishes the answer."""
+        return self.option is not None or self.text is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question of a benchmark with its target. `video` is the benchmark's own name of a video, or of an episode.
+
+    `groups` are the categories it counts in, by breakdown: {"question_type": ("summarization", "reasoning")}.
+    `duration_s` is the video's length as the benchmark publishes it, None where it does not.
+    """
+
+    item_id: str
+    video: str
+    question: Question
+    truth: Target
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A defect of an annotation file: where ("row 17", "file"), and what it is."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVideo:
+    """A video of a benchmark that the library lacks, the reason, and the number of its questions, all left out."""
+
+    video: str
+    why: str
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark: its samples in the file's order, and the defects of the file, by row.
+
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
+
+    `episodes`: the video of a sample may be several videos of a library, whose names begin with it.
+    """
+
+    name: str
+    title: str
+    samples: tuple[Sample, ...]
+    problems: tuple[Problem, ...] = ()
+    scoring: Scoring = "options"
+    episodes: bool = False
+
+
+GZIP = b"\x1f\x8b"
+AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
+"""Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
+
+Row = TypeVar("Row", bound=BaseModel)
+Item = TypeVar("Item")
+AddNote = Callable[[str], None]
+"""Notes a defect of a row that is kept all the same."""
+Raw = tuple[str, Any]
+"""The place of a row, and its content: an object of JSON or CSV, or a `BadRow`."""
+ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
+
+
+class BadRow(ValueError):
+    """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
+
+
+def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
+    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
+
+    A second row of an id is left out.
+    """
+    return parse_rows(rows, shape, to_item, lambda sample: sample.item_id)
+
+
+def parse_rows(
+    rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Item], id_of: Callable[[Item], str]
+) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Parse rows into items of any kind, each of another id; see `parse_samples`."""
+    items: dict[str, Item] = {}
+    problems: list[Problem] = []
+    for where, raw in rows:
+
+        def note(what: str, where: str = where) -> None:
+            problems.append(Problem(where, what))
+
+        try:
+            if isinstance(raw, BadRow):
+                raise raw
+            item = to_item(shape.model_validate(raw), note)
+        except ValidationError as error:
+            note(_fields(error))
+        except (BadRow, BadQuestion) as error:
+            note(str(error))
+        else:
+            if id_of(item) in items:
+                note(f"the id {id_of(item)} is there already; the first row of it counts")
+            items.setdefault(id_of(item), item)
+    return tuple(items.values()), tuple(problems)
+
+
+def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
+    """Make the question that agents get. Options of equal text, which some published rows have, get their letters.
+
+    So these rows stay in the count that others report, and are scored by the official letter.
+    """
+    options = [option.strip() for option in options]
+    often = Counter(option.casefold() for option in options)
+    repeated = [often[option.casefold()] > 1 for option in options]
+    if not any(repeated) or len(options) > MAX_OPTIONS:
+        return Question(text.strip(), tuple(options))
+    lettered = list(zip(string.ascii_uppercase[: len(options)], options, repeated, strict=True))
+    same = " and ".join(letter for letter, _, again in lettered if again)
+    note(f"options {same} have the same text; the question is kept, and their letters are added to them")
+    lettered_options = (
+        f"{option} (option {letter})" if again and option else option for letter, option, again in lettered
+    )
+    return Question(text.strip(), tuple(lettered_options))
+
+
+def lettered_answer(field: str, letter: str, options: Sequence[str], what: str = "options") -> int:
+    """Return the number, from 0, of the option that a capital letter names; raise `BadRow` if there is none."""
+    answer = string.ascii_uppercase.index(letter)
+    if answer >= len(options):
+        raise BadRow(f"{field}: got {letter}; there are {len(options)} {what}")
+    return answer
+
+
+def json_file(path: Path) -> Any:
+    """Parse a JSON file; raise `UsageError` if it holds something else."""
+    try:
+        return parse_json(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}; give the file as it is published") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; raise ValueError too for an object with two values of one name, of which Python takes the last."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if found[name] != value:
+                raise ValueError(f"{name!r} stands twice in an object, with different values")
+    return found
+
+
+def json_rows(path: Path) -> Iterator[Raw]:
+    """Read the objects of a JSON array, or of a file with one object a line; file names do not say which."""
+    text = _text(path)
+    if not text.lstrip().startswith("["):
+        yield from json_lines(path)
+        return
+    for number, row in enumerate(json_file(path), start=1):
+        yield f"row {number}", row
+
+
+def json_lines(path: Path) -> Iterator[Raw]:
+    """Read one object a line, by line number."""
+    for number, line in text_lines(path):
+        yield f"line {number}", _parsed(line)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Read the lines that hold anything, by number. (`str.splitlines` also splits at U+2028, which texts may hold.)"""
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[Raw]:
+    """Read objects of strings by the names in the first row, each with the number of its last line.
+
+    Raises `UsageError` if two columns have one name.
+    """
+    rows = _csv(path, delimiter)
+    _, names = next(rows, (0, []))
+    if isinstance(names, BadRow) or (repeated := [name for name, count in Counter(names).items() if count > 1]):
+        problem = names if isinstance(names, BadRow) else f"two columns are called {repeated[0]!r}"
+        raise UsageError(f"{path}: {problem}; give the file as it is published")
+    for line, row in rows:
+        # A comma too many or too few moves the fields after it, which may not show in any of them.
+        if not isinstance(row, BadRow) and len(row) != len(names):
+            row = BadRow(f"got {len(row)} fields; there are {len(names)}")
+        yield f"line {line}", row if isinstance(row, BadRow) else dict(zip(names, row, strict=True))
+
+
+def _csv(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str] | BadRow]]:
+    """Read the rows of a CSV file that hold anything, each with the number of its last line.
+
+    A row over several lines must be written as the format has it: a quotation mark that is not closed, or closed by one
+    of a later row, would swallow the rows between.
+    """
+    lines = re.findall(r"[^\n]*\n|[^\n]+", _text(path))  # `str.splitlines` also splits at U+2028
+    reader = csv.reader(lines, delimiter=delimiter)
+    while True:
+        first = reader.line_num
+        try:
+            row = next(reader, None)
+            if row is not None and reader.line_num > first + 1:
+                list(csv.reader(lines[first : reader.line_num], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            place = f"lines {first + 1} to {reader.line_num}" if reader.line_num > first + 1 else "the line"
+            yield reader.line_num, BadRow(f"{place} cannot be read ({error}); is a quotation mark not closed?")
+            continue
+        if row is None:
+            return
+        if row:
+            yield reader.line_num, row
+
+
+def parquet_rows(path: Path) -> Iterator[Raw]:
+    """Read the rows of a parquet file, counted from 1."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    try:
+        rows = pq.read_table(path).to_pylist()
+    except (OSError, ArrowException, ValueError, OverflowError) as error:
+        raise UsageError(
+            f"{path} is not a parquet file: {error}; give the annotation file as it is published"
+        ) from error
+    for number, row in enumerate(rows, start=1):
+        yield f"row {number}", row
+
+
+def csv_table(path: Path) -> list[list[str]]:
+    """Read all rows of a CSV file as they are; raise `UsageError` if one cannot be read."""
+    found = []
+    for line, row in _csv(path):
+        if isinstance(row, BadRow):
+            raise UsageError(f"{path}, line {line}: {row}")
+        found.append(row)
+    return found
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent may be one character or two, by the system that wrote it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def by_number(name: str) -> list[int | str]:
+    """The key by which names with numbers are sorted: "part 9" before "part 10"."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d{1,18})", name))]
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return parse_json(line)
+    except (ValueError, RecursionError) as error:
+        return BadRow(f"not JSON: {error}")
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data.startswith(GZIP):
+            raise UsageError(f"{path} is compressed; unpack it first: gunzip, or 7z x")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
+
+
+def _fields(error: ValidationError) -> str:
+    """Describe the errors of a row in one line: each field, the defect, and the value."""
+    return "; ".join(map(_field, error.errors()))
+
+
+def _field(error: ErrorDetails) -> str:
+    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
+    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
+    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")
+
+
+WHOLE = "all"
+MOST_NAMED = 12
+URI_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Choice of questions: in one of the named groups of every breakdown of `only`, and among `ids` if not None."""
+
+    only: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    ids: frozenset[str] | None = None
+
+    def __str__(self) -> str:
+        """Describe the subset in words, equal for equal subsets; ids by their number and digest."""
+        words = [f"{breakdown} = {' or '.join(sorted(names))}" for breakdown, names in sorted(self.only.items())]
+        if self.ids is not None:
+            digest = hashlib.sha256("\n".join(sorted(self.ids)).encode()).hexdigest()[:12]
+            words.append(f"{len(self.ids):,} ids of sha256 {digest}")
+        return "; ".join(words) or WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class VideoMatches:
+    """The library's video ids by the benchmark's names, one or all of an episode, and the videos without a match.
+
+    Names in `ambiguous` are among the missing, because several videos of the library have them.
+    """
+
+    videos: Mapping[str, tuple[str, ...]]
+    missing: tuple[MissingVideo, ...]
+    ambiguous: frozenset[str] = frozenset()
+
+
+def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
+    """Parse GROUP=VALUE options and a file with one id a line; raise `UsageError` for anything else."""
+    groups: dict[str, frozenset[str]] = {}
+    for word in only:
+        breakdown, equals, name = word.partition("=")
+        if not (equals and breakdown and name):
+            raise UsageError(f"got --only {word!r}; give GROUP=VALUE, such as duration=long")
+        groups[breakdown] = groups.get(breakdown, frozenset()) | {name}
+    return Subset(groups, None if ids is None else _read_ids(ids))
+
+
+def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, ...]:
+    """Select the samples of a subset, in the order given.
+
+    Raises `UsageError` for a breakdown, group or id that no question has, and where no question is left.
+    """
+    for breakdown, names in subset.only.items():
+        _check_groups(samples, breakdown, names)
+    unknown = sorted((subset.ids or frozenset()) - {sample.item_id for sample in samples})
+    if unknown:
+        known = _list_names([sample.item_id for sample in samples])
+        raise UsageError(f"--ids has {len(unknown):,} that no question has: {_list_names(unknown)}; there are {known}")
+    found = tuple(sample for sample in samples if _is_in(sample, subset))
+    if not found:
+        raise UsageError(f"no question is in the part {subset}; give fewer of --only and --ids together")
+    return found
+
+
+def match_videos(
+    samples: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
+) -> VideoMatches:
+    """Find each video of the samples by its name in `id_map`, else by its own name; see `match_names`."""
+    return match_names(Counter(each.video for each in samples), videos, id_map, episodes)
+
+
+def match_names(
+    names: Mapping[str, int], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool = False
+) -> VideoMatches:
+    """Find the videos of these names, each with the number of questions about it, by `id_map` or by the name itself.
+
+    The names of a library's video are its id, its title, and the last one to three parts of its URI, with and without
+    the file ending. `episodes`: if no video has a name, all whose names begin with it match, in order of title.
+    """
+    mapped = {composed(name): other for name, other in (id_map or {}).items()}
+    by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
+    by_prefix: dict[str, dict[str, VideoRow]] = defaultdict(dict)
+    for row in videos:
+        for name in _names_of(row):
+            by_name[name][row.video_id] = row
+            for prefix in _prefixes(name) if episodes else ():
+                by_prefix[prefix][row.video_id] = row
+    found: dict[str, tuple[str, ...]] = {}
+    missing: list[MissingVideo] = []
+    ambiguous: set[str] = set()
+    for video, questions in names.items():
+        name = composed(mapped.get(composed(video), video))
+        same = list(by_name.get(_bare(name), {}).values())
+        parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (by_number(row.title), row.video_id))
+        if len(same) == 1 or (parts and not same):
+            found[video] = tuple(row.video_id for row in same or parts)
+        else:
+            missing.append(MissingVideo(video, _no_match(name, same), questions))
+            ambiguous |= {video} if same else set()
+    return VideoMatches(found, tuple(missing), frozenset(ambiguous))
+
+
+def read_id_map(path: Path) -> dict[str, str]:
+    """Read the library's names of videos: a JSON object, such as NExT-QA's `map_vid_vidorID.json`, or CSV.
+
+    The CSV has two columns, the benchmark's name first. Raises `UsageError` for anything else.
+    """
+    if path.suffix.lower() == ".json":
+        names = json_file(path)
+        pairs = [list(pair) for pair in names.items()] if isinstance(names, dict) else []
+    else:
+        pairs = csv_table(path)
+    wrong = next((pair for pair in pairs if len(pair) != 2 or not isinstance(pair[1], str | int)), None)
+    if wrong is not None or not pairs:
+        raise UsageError(
+            f"{path} maps no names: got {wrong or 'nothing'}; give a JSON object of the benchmark's video names to "
+            "the library's, or a CSV of two such columns"
+        )
+    names = {str(name): str(other) for name, other in pairs}
+    twice = next((name for name, other in pairs if names[str(name)] != str(other)), None)
+    if twice is not None:
+        raise UsageError(f"{path} maps {twice} to several names; leave one of them")
+    return names
+
+
+def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
+    """Draw at most `limit` samples and keep their order; None keeps all.
+
+    The categories of the first breakdown keep their shares (Sainte-Lague). In each category the videos with the fewest
+    drawn samples come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
+    """
+    if limit is None or limit >= len(samples):
+        return tuple(samples)
+    waiting: dict[tuple[str, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
+    for number, sample in enumerate(samples):
+        drawn = hashlib.sha256(f"{seed} {sample.item_id}".encode()).digest()
+        heapq.heappush(waiting[next(iter(sample.groups.values()), ())], (0, drawn, number))
+    size = {category: len(held) for category, held in waiting.items()}
+    taken = dict.fromkeys(waiting, 0)
+    by_video: Counter[str] = Counter()
+    numbers = []
+    for _ in range(limit):
+        category = min(filter(waiting.get, waiting), key=lambda each: ((2 * taken[each] + 1) / size[each], each))
+        number = _next(waiting[category], samples, by_video)
+        taken[category] += 1
+        by_video[samples[number].video] += 1
+        numbers.append(number)
+    return tuple(samples[number] for number in sorted(numbers))
+
+
+def _is_in(sample: Sample, subset: Subset) -> bool:
+    grouped = all(names & set(sample.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
+    return grouped and (subset.ids is None or sample.item_id in subset.ids)
+
+
+def _check_groups(samples: Sequence[Sample], breakdown: str, names: Collection[str]) -> None:
+    known = {each: None for sample in samples for each in sample.groups}
+    if breakdown not in known:
+        there = f"it is one of {_list_names(known)}" if known else "these questions have no groups"
+        raise UsageError(f"got --only {breakdown}=...; {there}")
+    groups = sorted({each for sample in samples for each in sample.groups.get(breakdown, ())})
+    unknown = [name for name in sorted(names) if name not in groups]
+    if unknown:
+        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {_list_names(groups)}")
+
+
+def _read_ids(path: Path) -> frozenset[str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}; give a text file with a question's id on each line") from error
+    ids = frozenset(filter(None, map(str.strip, lines)))
+    if not ids:
+        raise UsageError(f"{path} names no question; give a text file with a question's id on each line")
+    return ids
+
+
+def _list_names(names: Collection[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(list(names)[:MOST_NAMED]) + more
+
+
+def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_video: Counter[str]) -> int:
+    """Pop the sample whose video has the fewest drawn samples; of several, the one with the lowest hash."""
+    while True:
+        count, drawn, number = waiting[0]
+        # A count in the heap may be older than the last draws from this video; counts only grow.
+        now = by_video[samples[number].video]
+        if now == count:
+            heapq.heappop(waiting)
+            return number
+        heapq.heapreplace(waiting, (now, drawn, number))
+
+
+def _names_of(row: VideoRow) -> set[str]:
+    parts = [part for part in re.split(r"[/\\]", row.uri) if part]
+    ends = ("/".join(parts[-count:]) for count in range(1, URI_PARTS + 1))
+    return {row.video_id, *(_bare(composed(name)) for name in (row.title, *ends))}
+
+
+def _bare(name: str) -> str:
+    """Strip a video's file ending from a name."""
+    stem, dot, ending = name.rpartition(".")
+    return stem if f"{dot}{ending}".lower() in VIDEO_SUFFIXES else name
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """List the prefixes of a name up to each mark between its words: s05e06, s05e06_seg02, ..."""
+    return (name[: mark.start()] for mark in re.finditer(r"[\W_]", name))
+
+
+def _no_match(name: str, rows: Sequence[VideoRow]) -> str:
+    if not rows:
+        return f"no video of the library has the name {name}"
+    return f"{len(rows)} videos of the library have the name {name}: {', '.join(row.uri for row in rows[:3])}"
+
+
+# Samples completed with what a library knows of their videos: durations and ids of clips.
+
+
+def complete_samples(
+    samples: Sequence[Sample],
+    video_ids: Mapping[str, Sequence[str]],
+    rows: Mapping[str, VideoRow],
+    id_map: Mapping[str, str] | None,
+) -> tuple[tuple[Sample, ...], tuple[Problem, ...]]:
+    """Complete samples, and note the evidence that lies outside of its video.
+
+    `video_ids` are the library's videos of each sample, `rows` all of its videos by id. A sample gets the library's
+    `duration_s` in seconds where the benchmark publishes none, and its clip goes by the id of the library's video.
+    """
+    clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
+    found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
+    ids = {name: matched[0] for name, matched in found.items()}
+    completed: list[Sample] = []
+    problems: list[Problem] = []
+    for sample in samples:
+        videos = [rows[each] for each in video_ids[sample.item_id]]
+        truth = replace(sample.truth, clip=ids.get(sample.truth.clip or "", sample.truth.clip))
+        shown = _evidence_video(truth, videos)
+        if shown is not None:
+            problems += _outside(sample, shown)
+        duration_s = sample.duration_s or sum(each.duration_s for each in videos)
+        completed.append(replace(sample, duration_s=duration_s, truth=truth))
+    return tuple(completed), tuple(problems)
+
+
+def _evidence_video(truth: Target, videos: Sequence[VideoRow]) -> VideoRow | None:
+    """Find the one video that the evidence is of; None where the benchmark does not tell, or the library lacks it."""
+    if truth.clip is not None:
+        return next((each for each in videos if each.video_id == truth.clip), None)
+    return videos[0] if len(videos) == 1 else None
+
+
+def _outside(sample: Sample, video: VideoRow) -> list[Problem]:
+    first_s, last_s = video.start_s, video.end_s
+    return [
+        Problem(
+            f"question {sample.item_id}",
+            f"evidence: got {start_s:g} s to {end_s:g} s, and {video.title} in the library lasts from {first_s:g} s to "
+            f"{last_s:g} s as a player shows it; the question is kept",
+        )
+        for start_s, end_s in sample.truth.evidence
+        if not (start_s < last_s and first_s < end_s)
+    ]
+
+
+# Samples of benchmarks whose answers are ranges of time: a text or picture to search for, and the moments it means.
+#
+# No search and no agent may see anything of a sample but its text, its image and its video: see `MomentSample.query`.
+
+Range = tuple[str, float, float]
+"""A moment: the benchmark's name of its video, and a half-open range in the seconds that a player shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MomentQuery:
+    """All of a sample that a search may see: `text` may be empty where there is an `image`; no `video`: all videos."""
+
+    text: str
+    video: str | None
+    image: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class MomentSample:
+    """One text to search for and, apart from it, the true moments. Videos have the benchmark's own names.
+
+    `relevant` is empty where the moments are not published, and where there are none: then `absent` is true.
+    `grades` has the worth of each relevant moment, more than 0, None where all are worth the same.
+    `duration_s` is the length of `video` as the benchmark publishes it, None where it does not.
+    """
+
+    sample_id: str
+    benchmark: str
+    text: str
+    video: str | None
+    relevant: tuple[Range, ...]
+    grades: tuple[float, ...] | None = None
+    image: Path | None = None
+    absent: bool = False
+    category: str | None = None
+    duration_s: float | None = None
+
+    @property
+    def query(self) -> MomentQuery:
+        """The part of the sample that a search may see."""
+        return MomentQuery(self.text, self.video, self.image)
+
+    @property
+    def known(self) -> bool:
+        """True if the benchmark publishes the moments, or that there are none."""
+        return self.absent or bool(self.relevant)
+
+    @property
+    def videos(self) -> tuple[str, ...]:
+        """The names of all videos of the sample: the searched one and those of the moments, each once."""
+        names = (self.video, *(video for video, _, _ in self.relevant))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class MomentBenchmark:
+    """A benchmark of moments: its samples in the file's order, and the defects of the file, by row."""
+
+    name: str
+    title: str
+    samples: tuple[MomentSample, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+ParsedMoments = tuple[tuple[MomentSample, ...], tuple[Problem, ...]]
+MomentRow = TypeVar("Row", bound=BaseModel)
+
+
+def parse_moments(
+    rows: Iterable[Raw], shape: type[MomentRow], to_item: Callable[[MomentRow, AddNote], MomentSample]
+) -> ParsedMoments:
+    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
+
+    A second row of an id is left out, and so is one without words and without a picture.
+    """
+
+    def to_sample(row: MomentRow, note: AddNote) -> MomentSample:
+        sample = to_item(row, note)
+        if not sample.text and sample.image is None:
+            raise BadRow("got neither words nor a picture to search for")
+        return sample
+
+    return parse_rows(rows, shape, to_sample, lambda sample: sample.sample_id)
+
+
+def is_there(picture: Path) -> bool:
+    """True if the file of a picture is there; False too for a name that no file can have."""
+    try:
+        return picture.is_file()
+    except (OSError, ValueError):  # too long, half a character
+        return False
+
+
+def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]:
+    """Return the range; raise `BadRow` with the field's name unless it begins at 0 or later, and ends after that."""
+    if not 0 <= start_s < end_s:
+        raise BadRow(f"{field}: got {start_s:g} to {end_s:g}; it is a start from 0 on and a later end in seconds")
+    return start_s, end_s

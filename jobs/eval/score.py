@@ -1,0 +1,604 @@
+"""Means over questions with their errors: questions about one video are not independent of each other.
+
+A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 2.2 and 4.2; the sandwich estimator of
+Liang and Zeger 1986) with the small-sample factor G / (G - 1) for G videos, and an interval takes the quantile of
+Student's t with G - 1 degrees of freedom (Cameron and Miller 2015, sections VI.B and VI.C). Where every video has as
+many questions, this is exactly the t-test on the videos' means.
+
+With few videos, or where all agree, that error is itself not known. Then a share has the exact interval of Clopper and
+Pearson on an effective number of questions (Korn and Graubard 1998, Survey Methodology 24): as many independent ones
+as would have the same variance. And a difference has the exact test of McNemar (1947) beside it, which counts the
+questions that one of the two alone answered, as if each were independent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kinodex.agent.answer import Evidence
+from kinodex.agent.errors import GONE_AFTER, AllRejected, ModelRejected, ModelUnreachable
+from kinodex.agent.limits import gather_all
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Model
+from kinodex.agent.requests.describe import JudgeAnswer
+from kinodex.agent.session import ATTEMPTS
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
+from kinodex.jobs.eval.samples import Sample, Scoring, by_number
+from kinodex.jobs.eval.systems import Judgement, SampleResult
+from kinodex.jobs.models import ModelChoice, describe_models, role_models
+from kinodex.jobs.run_now import run_now
+
+CONFIDENCE = 0.95
+LEVEL = (1.0 + CONFIDENCE) / 2.0
+ROUNDING = 1e-12
+"""A standard error below this is rounding: all videos agree."""
+FEW_VIDEOS = 20
+"""With fewer clusters, clustered errors are known to be unsteady (Cameron and Miller 2015, section VI)."""
+LEAST_VIDEOS = 8
+"""With fewer clusters a difference has neither a clustered p-value nor a clustered interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over questions with its standard error clustered by video, and a 95 % confidence interval.
+
+    `error` is None where there are fewer than two clusters or all of them agree; `low` and `high` are None with fewer
+    than two clusters, and for a difference in which all agree, or of fewer than `LEAST_VIDEOS` clusters. Over 0
+    questions (nothing that could be scored) the mean is 0 and says nothing.
+    """
+
+    mean: float
+    error: float | None
+    low: float | None
+    high: float | None
+    questions: int
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Distribution of a cost over questions."""
+
+    mean: float
+    median: float
+    p90: float
+    total: float
+
+
+def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> float | None:
+    """Standard error of the mean of clustered values; None with fewer than two clusters."""
+    names = set(clusters)
+    if len(names) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    sums = dict.fromkeys(names, 0.0)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] += value - mean
+    squares = math.fsum(total * total for total in sums.values())
+    error = math.sqrt(squares * len(names) / (len(names) - 1)) / len(values)
+    return 0.0 if error < ROUNDING else error
+
+
+def estimate(values: Sequence[float], clusters: Sequence[Hashable], lowest: float, highest: float) -> Estimate:
+    """Estimate the mean, its error and its interval, cut to possible means; of no values it is 0 over 0 questions.
+
+    Values between 0 and 1 are taken as a share, whose interval is exact with few videos.
+    """
+    if not values:
+        return Estimate(0.0, None, None, None, 0, 0)
+    mean, count = math.fsum(values) / len(values), len(set(clusters))
+    error = clustered_error(values, clusters)
+    is_share = (lowest, highest) == (0.0, 1.0)
+    if error is not None and is_share and (error == 0 or count < FEW_VIDEOS):
+        low, high = share_interval(mean, error, len(values), count)
+    elif error:
+        low, high = _t_interval(mean, error, count, lowest, highest)
+    else:
+        return Estimate(mean, None, None, None, len(values), count)
+    return Estimate(mean, error or None, low, high, len(values), count)
+
+
+def difference(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    """Estimate a mean difference between -1 and 1; with fewer than `LEAST_VIDEOS` clusters without error and interval.
+
+    The clustered interval and the clustered p-value are one statement, and too few clusters allow neither.
+    """
+    found = estimate(values, clusters, -1.0, 1.0)
+    return found if found.clusters >= LEAST_VIDEOS else replace(found, error=None, low=None, high=None)
+
+
+def share_interval(share: float, error: float, questions: int, clusters: int) -> tuple[float, float]:
+    """Exact 95 % interval of a share over `questions` with a clustered standard error, of two clusters or more.
+
+    Where all videos agree on all or nothing, nothing says how far their questions go together, and each video counts
+    as one question. Scores between 0 and 1 vary less than shares of the same mean: for them the interval is too wide.
+    """
+    from scipy.special import betaincinv, stdtrit
+
+    if share <= 0.0 or share >= 1.0:
+        effective = float(clusters)
+    else:
+        effective = questions if error == 0 else min(float(questions), share * (1.0 - share) / error**2)
+        # The error is known from few videos: its effective number shrinks as Student's t grows.
+        effective *= float(stdtrit(questions - 1, LEVEL) / stdtrit(clusters - 1, LEVEL)) ** 2
+    right = share * effective
+    low = 0.0 if share <= 0.0 else float(betaincinv(right, effective - right + 1.0, 1.0 - LEVEL))
+    high = 1.0 if share >= 1.0 else float(betaincinv(right + 1.0, effective - right, LEVEL))
+    return low, high
+
+
+def p_value(difference: Estimate) -> float | None:
+    """Probability of a mean at least this far from 0 if there is no difference (two-sided t-test).
+
+    None where that is unknown: with fewer than `LEAST_VIDEOS` videos, or where all videos differ by the same.
+    """
+    if not difference.error or difference.clusters < LEAST_VIDEOS:
+        return None
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(difference.clusters - 1, -abs(difference.mean) / difference.error))
+
+
+def exact_p_value(only_a: int, only_b: int) -> float | None:
+    """Probability of counts at least this uneven if either is as likely (McNemar's exact test, two-sided).
+
+    Questions about one video count as independent, so with many a video it is too small. None if both are 0.
+    """
+    if not only_a + only_b:
+        return None
+    from scipy.special import bdtr
+
+    return min(1.0, 2.0 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Describe the distribution of one or more values."""
+    mean, median, p90 = float(np.mean(values)), float(np.median(values)), float(np.percentile(values, 90))
+    return Spread(mean, median, p90, math.fsum(values))
+
+
+def _t_interval(mean: float, error: float, clusters: int, lowest: float, highest: float) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(clusters - 1, LEVEL)) * error
+    return max(lowest, mean - reach), min(highest, mean + reach)
+
+
+# Evidence against the true ranges: whether it touches one, and how precisely it covers them.
+
+Ranges = Sequence[tuple[float, float]]
+"""Half-open ranges in seconds, as a player shows them."""
+Place = tuple[str, float, float]
+"""A range of a video: its id, start and end in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceScore:
+    """The score of the evidence of one answer.
+
+    `hit` is true if some of it lies in a true range. `overlap` is the temporal intersection over union of all of it
+    with all true ranges (tIoU, 0 to 1; Gao et al. 2017, arXiv 1705.02101): all of a video hits, with a small overlap.
+    """
+
+    hit: bool
+    overlap: float
+
+
+def score_evidence(evidence: Iterable[Evidence], among: Collection[str], true: Ranges) -> EvidenceScore:
+    """Score ranges against the true ones, which are of the video of `among`; ranges of other videos are beside it.
+
+    Of several videos in `among` the benchmark does not say which one shows the answer: one that overlaps is enough.
+    """
+    found = _joined((each.video_id, each.start_s, each.end_s) for each in evidence)
+    wanted = _joined(("", start_s, end_s) for start_s, end_s in true)
+    inside = {name: _common_s([each for each in found if each[0] == name], wanted) for name in among}
+    common_s = max(inside.values(), default=0.0)
+    all_s = _length_s(found) + _length_s(wanted) - common_s
+    return EvidenceScore(common_s > 0, common_s / all_s if all_s else 0.0)
+
+
+def _joined(places: Iterable[Place]) -> list[Place]:
+    """Join ranges that overlap, so that no second counts twice."""
+    joined: list[Place] = []
+    for video, start_s, end_s in sorted(places):
+        if joined and joined[-1][0] == video and start_s <= joined[-1][2]:
+            joined[-1] = (video, joined[-1][1], max(end_s, joined[-1][2]))
+        else:
+            joined.append((video, start_s, end_s))
+    return joined
+
+
+def _common_s(found: Sequence[Place], wanted: Sequence[Place]) -> float:
+    return sum(
+        max(0.0, min(end_s, other_end_s) - max(start_s, other_start_s))
+        for _, start_s, end_s in found
+        for _, other_start_s, other_end_s in wanted
+    )
+
+
+def _length_s(places: Iterable[Place]) -> float:
+    return sum(end_s - start_s for _, start_s, end_s in places)
+
+
+# Score an answer against its target: beside the judge the only place where the two meet.
+
+BEST_JUDGED = 3
+"""The highest score of a judge model."""
+
+NOTHING_CITED = EvidenceScore(False, 0.0)
+Verdicts = Mapping[tuple[str, str], Judgement]
+"""The judgements of one judge, by system and sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredResult:
+    """An answer and its score.
+
+    `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid` is
+    whether there was something to score. `cited` scores the evidence that the answer cites, `shown` all that a model
+    was shown or read in its run, and `hit` is whether the evidence, cited or not, touches a true range; `visited` is
+    whether the true clip was looked at. They are None where the benchmark does not tell, the library lacks the clip, or
+    the answer was imported. `chosen_s` and `best_s`
+    are the distances to the nearest true range of the segments that the search went on in, round by round, and of those
+    that had the highest score then.
+    """
+
+    item: Sample
+    record: SampleResult
+    score: float | None
+    valid: bool
+    hit: bool | None
+    cited: EvidenceScore | None
+    shown: EvidenceScore | None
+    visited: bool | None
+    chosen_s: tuple[float, ...]
+    best_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Samples with all that their scoring needs; `videos` are the library's by sample id."""
+
+    scoring: Scoring
+    items: tuple[Sample, ...]
+    videos: Mapping[str, Sequence[str]]
+    verdicts: Verdicts
+
+    def score_all(self, records: Mapping[str, SampleResult]) -> list[ScoredResult]:
+        """Score one system's results, in the order of the samples; samples without a result are left out."""
+        results = []
+        for item in self.items:
+            record = records.get(item.item_id)
+            if record is not None:
+                judged = self.scoring == "judge"
+                value, valid = judged_score(item, record, self.verdicts) if judged else option_score(item, record)
+                results.append(score(item, record, self.videos[item.item_id], value, valid))
+        return results
+
+
+def by_contender(
+    plan: RunPlan, items: Sequence[Sample], records: Iterable[SampleResult]
+) -> dict[str, dict[str, SampleResult]]:
+    """Group results by system, in the order of the plan, and sample id; raise `UsageError` for one of another run."""
+    found: dict[str, dict[str, SampleResult]] = {each.name: {} for each in plan.contenders}
+    known = {item.item_id for item in items}
+    for record in records:
+        if record.contender not in found or record.item_id not in known:
+            raise UsageError(
+                f"got an answer of {record.contender!r} to {record.item_id!r}, and the run has no such contender or "
+                "question; its answers.jsonl is of another run: give the folder as `kinodex eval` wrote it"
+            )
+        found[record.contender][record.item_id] = record
+    return found
+
+
+def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> ScoredResult:
+    """Complete a scored result; `videos` are those of the library that the sample is about.
+
+    A clip is named as the library names it, by its video id.
+    """
+    clip, ranges = item.truth.clip, item.truth.evidence
+    among = set(videos) if clip is None else {clip} & set(videos)
+    known = bool(ranges and among) and not record.imported
+    given = score_evidence(record.evidence, among, ranges) if known else None
+    chosen = [each for each in record.search if each.chosen is not None] if known else []
+    return ScoredResult(
+        item=item,
+        record=record,
+        score=score,
+        valid=valid,
+        hit=None if given is None else given.hit,
+        cited=NOTHING_CITED if given is not None and not record.evidence_cited else given,
+        shown=score_evidence((*record.visited, *record.evidence), among, ranges) if known else None,
+        visited=_visited(record, among) if clip is not None and among and not record.imported else None,
+        chosen_s=_distances([each.chosen for each in chosen], among, ranges),
+        best_s=_distances([each.best for each in chosen], among, ranges),
+    )
+
+
+def option_score(item: Sample, record: SampleResult) -> tuple[float | None, bool]:
+    """Score 1 for the right option, 0 for another one or none; the second value is True if there is an option."""
+    if item.truth.option is None:
+        return None, False
+    return float(record.option == item.truth.option), record.option is not None
+
+
+def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tuple[float | None, bool]:
+    """Take the judge's score, 0 if it gave none or there is no text to judge; the second value is True if it gave one.
+
+    So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
+    """
+    verdict = verdicts.get((record.contender, record.item_id))
+    if verdict is not None and verdict.asked not in ("", asked_digest(item, record)):
+        verdict = None  # of another answer, question or true answer
+    if verdict is not None and verdict.score is not None:
+        return verdict.score / BEST_JUDGED, True
+    waits = verdict is None and bool(record.text)
+    return (None if waits or not verdicts or item.truth.text is None else 0.0), False
+
+
+def asked_digest(item: Sample, record: SampleResult) -> str:
+    """Digest of what a judge is asked about an answer: the question, the true answer and the answer itself."""
+    asked = json.dumps([item.question.text, item.truth.text, record.text])
+    return hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+def has_answer(record: SampleResult, scoring: Scoring) -> bool:
+    """True if the result holds an answer of the kind that is scored."""
+    return record.option is not None if scoring == "options" else bool(record.text)
+
+
+def _visited(record: SampleResult, among: set[str]) -> bool:
+    return any(each.video_id in among for each in record.visited)
+
+
+def _distances(segments: Sequence[Evidence | None], among: set[str], ranges: Ranges) -> tuple[float, ...]:
+    """Seconds from each segment to the nearest range, 0 where they overlap (VCA, Figure 5).
+
+    Segments of another video are left out: no time lies between two videos.
+    """
+    return tuple(
+        min(max(0.0, start_s - each.end_s, each.start_s - end_s) for start_s, end_s in ranges)
+        for each in segments
+        if each is not None and each.video_id in among
+    )
+
+
+# Figures of the gate (`--verify`): right answers that their evidence does not show, and evidence that suffices.
+#
+# A right answer to which a second look at its evidence alone did not come was not read off what it cites: it was known,
+# guessed, or seen elsewhere in the video.
+
+RIGHT = 0.5
+"""An answer with a higher score is right; judged ones from 2 of 3."""
+
+
+def right_without_evidence(result: ScoredResult) -> bool | None:
+    """True for a right answer that is not supported; None where the gate was off or came to nothing."""
+    return None if _unknown(result) else _is_right(result) and not result.record.supported
+
+
+def evidence_suffices(result: ScoredResult) -> bool | None:
+    """True for a right answer to which its evidence alone leads; None where the gate was off or came to nothing."""
+    return None if _unknown(result) else _is_right(result) and bool(result.record.supported)
+
+
+def _unknown(result: ScoredResult) -> bool:
+    return result.record.supported is None or result.score is None
+
+
+def _is_right(result: ScoredResult) -> bool:
+    return (result.score or 0.0) > RIGHT
+
+
+# Scores of groups of four questions, as Video-MME-v2 counts them (Fu et al. 2026, arXiv 2604.05015, and its code).
+#
+# A group about one ability (`group_type` "relevance") is worth the square of its share of right answers. In a group
+# that
+# is a chain of reasoning ("logic") only the right answers before the first wrong one count, in steps that depend on
+# which
+# questions stand side by side (`group_structure`).
+
+TITLE = "score_of_groups"
+SIZE = 4
+SQUARES = (0.0, 1 / 16, 4 / 16, 9 / 16, 1.0)
+CHAINS: Mapping[str, tuple[tuple[float, ...], int | None]] = {
+    "[1,2,3,4]": (SQUARES, None),
+    "[1,[2,3],4]": ((0.0, 1 / 12, 4 / 12, 7 / 12, 1.0), 1),
+    "[[1,2],3,4]": ((0.0, 1 / 10, 2 / 10, 5 / 10, 1.0), 0),
+}
+"""By structure: the worth of a chain by its length, and the first of the two questions that stand side by side."""
+
+
+def group_scores(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:
+    """Compute the mean score of groups, of all and by type and level; empty where the benchmark has no such groups.
+
+    The questions of a group are those of a video, in the order of their ids, 9 before 10. Groups that were asked in
+    part are left out.
+    """
+    films: dict[str, list[ScoredResult]] = defaultdict(list)
+    for each in results:
+        if each.score is not None and "group_type" in each.item.groups:
+            films[each.item.video].append(each)
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for video, group in films.items():
+        if len(group) != SIZE:
+            continue
+        ordered = sorted(group, key=lambda each: by_number(each.item.item_id))
+        last = ordered[-1].item.groups
+        score = score_group([each.score == 1 for each in ordered], last["group_type"][0], _structure(last))
+        levels = [f"level {name}" for name in last.get("level", ())]
+        for category in ("all", last["group_type"][0], *levels):
+            found[category].append((score, video))
+    means = {
+        name: estimate([score for score, _ in pairs], [video for _, video in pairs], 0.0, 1.0)
+        for name, pairs in sorted(found.items())
+    }
+    return {TITLE: means} if means else {}
+
+
+def score_group(right: Sequence[bool], kind: str, structure: str) -> float:
+    """Score a group of four, 0 to 1: of right answers in order, its type, and its structure without spaces."""
+    if kind != "logic":
+        return SQUARES[sum(right)]
+    worth, pair = CHAINS.get(structure, CHAINS["[1,2,3,4]"])
+    length = next((place for place, each in enumerate(right) if not each), SIZE)
+    # Of two questions side by side, the second counts though the first is wrong.
+    beside = pair is not None and length == pair and right[pair + 1]
+    return worth[length + 1 if beside else length]
+
+
+def _structure(groups: Mapping[str, tuple[str, ...]]) -> str:
+    return groups.get("group_structure", ("",))[0].replace(" ", "")
+
+
+# Judge free-form answers by a model, from 0 to 3: how much of the true answer each holds. Its name is kept with it.
+#
+# Targets and answers meet here and in `scorers`, after the run. A judgement is written as soon as it is there, so that
+# whatever ends the judging, the same command continues it; answers without a valid score are judged again then.
+
+JUDGE = "judge"
+AT_ONCE = 32
+"""Answers judged together, by default."""
+MOST_REFUSED = 20
+"""Requests that the endpoint may refuse before the judging ends."""
+
+Case = tuple[Judgement, JudgeAnswer]
+"""A judgement that has no score yet, and the request to the judge."""
+
+
+def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, int], object]) -> int:
+    """Judge the answers of a run that have no score by this judge yet; `on_progress` gets the numbers of done and all.
+
+    Returns the number of answers without a valid score now. Raises `UsageError` for a run that needs no judge or a
+    model that cannot be one, and `ModelError` if the endpoint is gone or refuses too much; what was judged is kept.
+    """
+    if read_plan(run).scoring != "judge":
+        raise UsageError(f"got {run}, whose answers are options and need no judge; `kinodex eval report` scores them")
+    if choice.is_replay or not choice.has_language:
+        raise UsageError(
+            f"got {choice.model} as the judge, which has no language; give --model and --base-url, or --models"
+        )
+    with open_for_append(run / JUDGED) as append:
+        judge = judge_name(choice)
+        cases = open_cases(run, judge)
+        return run_now(_judge_all(cases, choice, append, on_progress))
+
+
+def judge_name(choice: ModelChoice) -> str:
+    """Name the judge in its judgements: the model, its endpoint, and its settings."""
+    named = describe_models(choice)
+    name = named.get(JUDGE) or named.get("default")
+    if name is None:
+        raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; name the model that judges")
+    return name
+
+
+def open_cases(run: Path, judge: str) -> list[Case]:
+    """List the answers in words to questions with a known answer that have no score by this judge.
+
+    A score counts if the same was asked for it: the answer may have been replaced since, and the instructions changed.
+    """
+    scored = {
+        (each.contender, each.item_id): each
+        for each in read_judgements(run)
+        if (each.judge, each.score is None) == (judge, False)
+    }
+    instructions = render(JudgeAnswer(question="", reference="", answer=""))
+    prompt = hashlib.sha256(instructions.encode()).hexdigest()[:16]
+    items = {item.item_id: item for item in read_items(run)}
+    cases = []
+    for record in read_run(run).records:
+        item = items[record.item_id]
+        if not (record.text and item.truth.text):
+            continue
+        kept = scored.get((record.contender, record.item_id))
+        asked = asked_digest(item, record)
+        if kept is None or kept.asked not in ("", asked) or kept.prompt not in ("", prompt):
+            request = JudgeAnswer(question=item.question.text, reference=item.truth.text, answer=record.text)
+            judgement = Judgement(record.contender, record.item_id, judge, None, asked=asked, prompt=prompt)
+            cases.append((judgement, request))
+    return cases
+
+
+async def _judge_all(
+    cases: Sequence[Case],
+    choice: ModelChoice,
+    append: Callable[[Judgement], None],
+    on_progress: Callable[[int, int], object],
+) -> int:
+    """Judge cases side by side; what ends the judging lets the requests under way come back, and keeps their scores."""
+    left = iter(cases)
+    tally = _Tally()
+    async with role_models(choice) as models:
+        model = models.get(JUDGE) or models["default"]
+
+        async def work() -> None:
+            while tally.end is None and (case := next(left, None)) is not None:
+                judgement = await _judged(model, case, tally)
+                if judgement is not None:
+                    append(judgement)
+                    tally.unscored += judgement.score is None
+                tally.done += 1
+                on_progress(tally.done, len(cases))
+
+        await gather_all([work() for _ in range(min(choice.at_once or AT_ONCE, len(cases)))])
+    if tally.end is not None:
+        raise tally.end
+    return tally.unscored
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The course of a judging: `lost` answers in a row got no reply; `end` is the error that ends it, None so far."""
+
+    done: int = 0
+    unscored: int = 0
+    refused: int = 0
+    lost: int = 0
+    end: Exception | None = None
+
+
+async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
+    """Judge one answer; None if it got no reply at all: unlike a reply without a score, that says nothing of it."""
+    unscored, request = case
+    try:
+        score, reason = await judge_one(model, request)
+    except ModelUnreachable as error:
+        tally.unscored += 1
+        tally.lost += 1
+        if tally.lost >= GONE_AFTER:
+            tally.end = tally.end or error
+        return None
+    except ModelRejected as error:  # of what this one answer says, unless it goes on like that
+        tally.refused += 1
+        if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
+            tally.end = tally.end or error
+            return None
+        score, reason = None, " ".join(str(error).split())
+    except Exception as error:
+        tally.end = tally.end or error
+        return None
+    tally.lost = 0
+    return replace(unscored, score=score, reason=reason)
+
+
+async def judge_one(model: Model, request: JudgeAnswer) -> tuple[int | None, str]:
+    """Ask for the score of an answer and its reason, twice at most; None and the problem if no reply is valid."""
+    problem = ""
+    for attempt in range(ATTEMPTS):
+        exchange = await model.ask(request)
+        if exchange.reply is not None:
+            return exchange.reply.score, exchange.reply.reasoning
+        problem = exchange.invalid or ""
+        request = replace(request, attempt=attempt + 1, complaint=problem, bad_reply=exchange.raw)
+    return None, f"no valid score in {ATTEMPTS} attempts: {problem}"

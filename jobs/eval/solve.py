@@ -1,0 +1,389 @@
+"""Samples solved by systems, one at a time. Nothing here knows a target: neither this process nor a worker of Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Thread
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.answer import Evidence, evidence_ranges
+from kinodex.agent.ask import ask, spent_until
+from kinodex.agent.environment import Detect, Environment
+from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
+from kinodex.agent.library_videos import EmbedText
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Note, R, Request, Segment, ShownFrame
+from kinodex.agent.trace import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
+from kinodex.agent.trace import record as trace_line
+from kinodex.agent.variants.eea import reward_entropy
+from kinodex.index.errors import KinodexError
+from kinodex.index.library import Library
+from kinodex.index.spaces.model_source import SharedSwitch
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.systems import (
+    Round,
+    RunContext,
+    SampleInput,
+    SampleResult,
+    Solve,
+    SolvedSample,
+    System,
+    failed_result,
+)
+from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
+from kinodex.jobs.telemetry import Watch, spans_to, unwatched
+
+ENVIRONMENTS = 256
+"""Videos whose vectors stay in memory: of hours long ones, one takes some megabytes."""
+TEXTS = 4096
+"""Texts whose vectors stay in memory."""
+PERCENT = 100.0
+ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent, UsageError)
+"""What every other sample would meet too. Any other error is one sample's: a result with that error."""
+
+log = logging.getLogger(__name__)
+
+
+EnvironmentOf = Callable[[tuple[str, ...]], Environment]
+"""Gives the environment of some of a library's videos, by their ids."""
+
+
+@asynccontextmanager
+async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
+    """Open the library and the models, and give a function that solves samples in this process.
+
+    The function raises what every other sample would meet too (`ENDS_A_RUN`), such as a key that is refused. All else
+    that goes wrong with a sample is data: a result with an error, and with what was paid until then.
+    """
+    environment_of = open_environments(context)
+    computes_little = context.detector is None and not context.choice.is_local
+    with _one_thread.held() if computes_little else nullcontext():
+        open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
+        async with open_models(context.choice) as models_for:
+            with spans_to(context.otlp) as watch:
+                limits = context.budget, context.rules
+                yield make_solver(environment_of, models_for, *limits, traces=context.traces, watch=watch)
+
+
+def make_solver(
+    environment_of: EnvironmentOf,
+    models_for: ModelsFor,
+    budget: Budget,
+    rules: AnswerRules = USUAL,
+    *,
+    traces: bool = False,
+    watch: Watch = unwatched,
+) -> Solve:
+    """Make the same function for models that are open already."""
+
+    async def solve(system: System, sample: SampleInput) -> SolvedSample:
+        lines = io.BytesIO()
+        try:
+            environment = environment_of(sample.video_ids)
+            recorder = SearchRecorder(environment)
+            watching = watch(environment.source.uri)
+            with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
+
+                def on_event(event: Event) -> None:
+                    recorder(event)
+                    send(event)
+                    if traces:
+                        trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
+
+                result = await _solve(system, sample, (budget, rules), recorder, models_for(environment), on_event)
+        except ENDS_A_RUN as error:
+            error.add_note(_asked(system, sample))
+            raise
+        except Exception as error:
+            result = _failed(system, sample, error)
+        return SolvedSample(result, lines.getvalue() if traces else None)
+
+    return solve
+
+
+def _failed(system: System, sample: SampleInput, error: Exception) -> SampleResult:
+    """Make the result of an error; one that is no sentence for users is logged with its traceback."""
+    said = str(error)
+    if not isinstance(error, KinodexError):
+        log.warning("%s", _asked(system, sample), exc_info=error)
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
+    return failed_result(system, sample, said, spent_until(error), unreachable=isinstance(error, ModelUnreachable))
+
+
+def _asked(system: System, sample: SampleInput) -> str:
+    return f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}"
+
+
+async def _solve(
+    system: System,
+    sample: SampleInput,
+    limits: tuple[Budget, AnswerRules],
+    recorder: SearchRecorder,
+    models: Models,
+    on_event: Callable[[Event], None],
+) -> SampleResult:
+    answer = await ask(
+        sample.question,
+        recorder.environment,
+        models,
+        agent=system.find_variant(),
+        parameters=system.settings,
+        budget=limits[0],
+        rules=limits[1],
+        on_event=on_event,
+    )
+    return SampleResult(
+        system.name,
+        sample.item_id,
+        answer.status,
+        answer.option,
+        answer.text,
+        answer.reason,
+        answer.rounds,
+        answer.ledger,
+        answer.evidence,
+        recorder.visited,
+        tuple(recorder.rounds),
+        evidence_cited=answer.evidence_cited,
+        senseless=answer.senseless,
+        supported=answer.supported,
+    )
+
+
+def open_environments(context: RunContext) -> EnvironmentOf:
+    """Open the library, and give a function from some of its videos to their environment; the last used stay open."""
+    library = Library.open(context.library)
+    tower = library.load_space(context.space, "text")
+    detect = None
+    if context.detector is not None:
+        from kinodex.jobs.open import detect_with
+
+        detect = detect_with(library, context.detector)
+    return environments_of(context, library, _one_by_one(tower.embed_text), detect, ENVIRONMENTS)
+
+
+def environments_of(
+    context: RunContext, library: Library, embed_text: EmbedText, detect: Detect | None, most: int
+) -> EnvironmentOf:
+    """Give a function from ids of videos of a library to their environment; the `most` last used stay open."""
+    rows = {row.video_id: row for row in library.videos()}
+
+    @lru_cache(most)
+    def shared(video_ids: tuple[str, ...]) -> Environment:
+        videos = [rows[each] for each in video_ids]
+        shown = {"subtitles": context.subtitles, "screen_text": context.screen_text}
+        return Environment.of(library, videos, embed_text, detect, **shown, space=context.space)
+
+    return shared if context.keep_captions else lambda video_ids: shared(video_ids).without_shared_captions()
+
+
+def _compute_in_one_thread() -> Callable[[], None]:
+    """Limit numpy and torch to one thread: their inputs are small, and more threads only wait for each other.
+
+    Questions about an hour of film take three times the CPU otherwise.
+    """
+    variable = os.environ.get("KMP_DUPLICATE_LIB_OK")
+    from threadpoolctl import threadpool_limits
+
+    if variable is None:
+        os.environ.pop("KMP_DUPLICATE_LIB_OK", None)  # threadpoolctl sets it on import, for all child processes too
+    torch = sys.modules.get("torch")  # a library's text tower runs without it
+    threads = 0 if torch is None else torch.get_num_threads()
+    limits = threadpool_limits(1)
+    if torch is not None:
+        torch.set_num_threads(1)
+
+    def restore() -> None:
+        limits.restore_original_limits()
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+    return restore
+
+
+_one_thread = SharedSwitch(_compute_in_one_thread)
+
+
+def _one_by_one(embed_text: EmbedText) -> EmbedText:
+    """Embed each text by itself: so its vector is the same to the last bit, whatever else is embedded beside it."""
+
+    @lru_cache(TEXTS)
+    def vector_of(text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = embed_text([text])[0]
+        return vector
+
+    return lambda texts: np.stack([vector_of(text) for text in texts])
+
+
+@dataclass(slots=True)
+class SearchRecorder:
+    """Recorder of an agent's events on one sample: the ranges shown, and the rounds for the figures of EEA and VCA."""
+
+    environment: Environment
+    rounds: list[Round] = field(default_factory=list)
+    """The rounds of a search over a tree: each begins with a segment that is divided."""
+    _shown: dict[tuple[str, int], ShownFrame] = field(default_factory=dict)
+    _notes: dict[Note, None] = field(default_factory=dict)
+    _segments: dict[int, Segment] = field(default_factory=dict)
+    _best: int | None = None
+
+    @property
+    def visited(self) -> tuple[Evidence, ...]:
+        """The ranges that frames and notes showed, by video and in time order."""
+        return evidence_ranges(self.environment, (*self._shown.values(), *self._notes), ())
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Exchanged():
+                self._shown |= {(frame.video_id, frame.frame_no): frame for frame in event.request.frames}
+                self._notes |= dict.fromkeys(getattr(event.request, "notes", ()))
+            case Acted():
+                self._notes |= dict.fromkeys(event.notes)
+            case Ranked():
+                self._add_segments(event.segments)
+            case Expanded():
+                self._add_segments((event.parent, *event.children))
+                self.rounds.append(Round(None, None, None, None))
+            case Scored() if self.rounds:
+                self._add_scores(event)
+            case Decided() if self.rounds and event.segment is not None:
+                self.rounds[-1] = replace(
+                    self.rounds[-1], chosen=self._range(event.segment), best=self._range(self._best)
+                )
+            case _:
+                pass  # the figures need nothing of the other events
+
+    def _add_segments(self, segments: Iterable[Segment]) -> None:
+        self._segments |= {segment.number: segment for segment in segments}
+
+    def _add_scores(self, event: Scored) -> None:
+        candidates = event.candidates
+        is_fused = event.entropy is not None
+        fused = reward_entropy([PERCENT * each.fused for each in candidates]) if is_fused else None
+        self.rounds[-1] = replace(self.rounds[-1], intrinsic=_intrinsic_entropy(candidates), fused=fused)
+        self._best = max(candidates, key=lambda each: each.fused).number
+
+    def _range(self, number: int | None) -> Evidence | None:
+        segment = None if number is None else self._segments[number]
+        return None if segment is None else Evidence(segment.video_id, segment.start_s, segment.end_s)
+
+
+def _intrinsic_entropy(candidates: Sequence[CandidateScore]) -> float | None:
+    rewards = [each.reward for each in candidates]
+    return None if all(reward is None for reward in rewards) else reward_entropy(rewards)
+
+
+# A thread for the models behind endpoints, with an event loop of its own.
+#
+# What an agent does between its calls (reading frames, comparing vectors) takes some milliseconds at a time, in which
+# its
+# event loop sends and receives nothing. With dozens of calls in flight that adds up, and the endpoint waits. The models
+# have their own loop here, so that a reply makes room for the next request at once.
+
+T = TypeVar("T")
+
+SWITCH_S = 0.0002
+"""Longest time that a thread computes while another one waits: the models' turns are short and should come soon."""
+
+
+@asynccontextmanager
+async def open_model_thread(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
+    """Open the models of a choice as `chosen_models` does; those behind endpoints run in a thread of their own."""
+    with _running_loop() as loop, _quick_switches.held():
+        here = asyncio.get_running_loop()
+        opened, closing = here.create_future(), asyncio.Event()
+
+        async def hold() -> None:
+            async with chosen_models(choice) as models_for:
+                here.call_soon_threadsafe(opened.set_result, models_for)
+                await closing.wait()
+
+        holding = asyncio.ensure_future(_call_in(loop, hold()))
+        await asyncio.wait([opened, holding], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            holding.result()  # raises the error of opening
+        models_for: ModelsFor = opened.result()
+        try:
+            yield lambda environment: _in_thread(loop, models_for(environment))
+        finally:
+            loop.call_soon_threadsafe(closing.set)
+            await holding
+
+
+class _ThreadModel:
+    """A model whose requests are sent by another thread's loop."""
+
+    def __init__(self, model: Model, loop: asyncio.AbstractEventLoop) -> None:
+        self._model, self._loop = model, loop
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def has_language(self) -> bool:
+        return self._model.has_language
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        return await _call_in(self._loop, self._model.ask(request))
+
+
+def _in_thread(loop: asyncio.AbstractEventLoop, models: Models) -> Models:
+    if isinstance(models, Mapping):
+        return {
+            role: _ThreadModel(each, loop) if isinstance(each, OpenAIModel) else each for role, each in models.items()
+        }
+    return _ThreadModel(models, loop) if isinstance(models, OpenAIModel) else models
+
+
+async def _call_in(loop: asyncio.AbstractEventLoop, call: Coroutine[Any, Any, T]) -> T:
+    outcome = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_outcome(call), loop))
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+async def _outcome(call: Coroutine[Any, Any, T]) -> T | BaseException:
+    """Return what a call returns or raises: an error that its caller no longer waits for would be logged as a fault."""
+    outcomes: Sequence[T | BaseException] = await asyncio.gather(call, return_exceptions=True)
+    return outcomes[0]
+
+
+@contextmanager
+def _running_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop in a thread of its own until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="models", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _switch_quickly() -> Callable[[], None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    return lambda: sys.setswitchinterval(before)
+
+
+_quick_switches = SharedSwitch(_switch_quickly)
+"""Shared by the runs of this process: the last one to end puts the interval back."""

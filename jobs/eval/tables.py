@@ -1,0 +1,501 @@
+"""Tables of figures, of one run and of two: for people at a terminal, and as Markdown for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
+from kinodex.jobs.eval.moments import Standing as MomentStanding
+from kinodex.jobs.eval.report import Comparison, EvalReport, Pair, Standing, Versus
+from kinodex.jobs.eval.samples import WHOLE, Problem, Scoring
+from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
+from kinodex.jobs.output import counted, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table as Drawn
+
+NOTHING = "–"
+NOT_KNOWN = "not known"
+FEW_QUESTIONS = 5
+"""With fewer questions a share is given as counts."""
+ROUNDING = 1e-9
+GAP = 2
+"""Characters between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, the heads of the columns, and rows of cells; the first `names` columns are names."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    names: int = 1
+
+
+def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
+    """Print lines of text and then tables on stdout: drawn for people, or as Markdown."""
+    if as_markdown:
+        print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
+        return
+    from kinodex.jobs.output import console
+
+    out = console()
+    for line in lines:
+        out.print(line, soft_wrap=True, markup=False)
+    for table in tables:
+        for part in fitting(table, out.width):
+            out.print(_drawn(part))
+
+
+def fitting(table: Table, width: int) -> list[Table]:
+    """Cut a table into parts of at most so many characters a line, if the columns allow; each begins with the names.
+
+    Names may take half of the line; longer ones are folded.
+    """
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) + GAP for column in zip(table.heads, *table.rows, strict=True)]
+    names = tuple(range(table.names))
+    room = width - sum(min(widths[each], width // 2 // table.names) for each in names) - GAP
+    parts: list[tuple[int, ...]] = [()]
+    for number in range(table.names, len(widths)):
+        if parts[-1] and sum(widths[each] for each in (*parts[-1], number)) > room:
+            parts.append(())
+        parts[-1] += (number,)
+    titles = (table.title, *(f"{table.title}, continued" for _ in parts[1:]))
+    return [_columns(table, title, (*names, *part)) for title, part in zip(titles, parts, strict=True)]
+
+
+def markdown(table: Table) -> str:
+    """Format a table as Markdown, under its title."""
+    heads = [_line(table.heads), "|---" * table.names + "|---:" * (len(table.heads) - table.names) + "|"]
+    return "\n".join([f"**{_plain(table.title)}**", "", *heads, *map(_line, table.rows)])
+
+
+def with_error(estimate: Estimate, scale: float = 1.0) -> str:
+    """Format a mean with its standard error, or its interval where all videos agree; few questions as counts."""
+    if estimate.error is None and estimate.questions >= FEW_QUESTIONS:
+        return with_interval(estimate, scale)
+    return _mean(estimate, scale)
+
+
+def with_interval(estimate: Estimate, scale: float = 1.0) -> str:
+    """Format a mean with its standard error, if there is one, and its interval."""
+    if estimate.low is None or estimate.high is None:
+        return _mean(estimate, scale)
+    return f"{_mean(estimate, scale)} [{scale * estimate.low:.2f}, {scale * estimate.high:.2f}]"
+
+
+def counts(estimate: Estimate) -> str | None:
+    """Format the share of fewer than `FEW_QUESTIONS` questions as counts, 3 of 4; None for others, and for scores."""
+    right = estimate.mean * estimate.questions
+    is_share = abs(right - round(right)) < ROUNDING
+    return f"{round(right)} of {estimate.questions}" if 0 < estimate.questions < FEW_QUESTIONS and is_share else None
+
+
+def _mean(estimate: Estimate, scale: float) -> str:
+    if not estimate.questions:
+        return NOTHING
+    few = counts(estimate) if scale == 1.0 else None
+    digits = 3 if scale == 1.0 else 2
+    is_known = estimate.error is not None and estimate.questions >= FEW_QUESTIONS
+    error = f" ± {scale * (estimate.error or 0.0):.{digits}f}" if is_known else ""
+    return few or f"{scale * estimate.mean:.{digits}f}{error}"
+
+
+def difference(pair: Pair, scale: float = 1.0) -> str:
+    """Format a pair's difference with its sign and interval."""
+    found = pair.difference
+    if not found.questions:
+        return NOTHING
+    low, high = found.low, found.high
+    interval = "" if low is None or high is None else f" [{scale * low:+.3f}, {scale * high:+.3f}]"
+    return f"{scale * found.mean:+.3f}{interval}"
+
+
+def p_text(p: float | None) -> str:
+    """Format a p-value as papers write it."""
+    return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def scale_of(scoring: Scoring) -> float:
+    """Factor between a stored score and a shown one: scores of a judge are shown from 0 to 3."""
+    return BEST_JUDGED if scoring == "judge" else 1.0
+
+
+def _columns(table: Table, title: str, columns: Sequence[int]) -> Table:
+    heads, *rows = (tuple(row[each] for each in columns) for row in (table.heads, *table.rows))
+    return Table(title, heads, tuple(rows), table.names)
+
+
+def _drawn(table: Table) -> Drawn:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table as Drawn
+
+    drawn = Drawn(
+        box=box.SIMPLE_HEAD, title=escape(table.title), title_justify="left", pad_edge=False, collapse_padding=True
+    )
+    for number, head in enumerate(table.heads):
+        is_name = number < table.names
+        drawn.add_column(escape(head), justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
+    for row in table.rows:
+        drawn.add_row(*map(escape, row))
+    return drawn
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_plain, cells)) + " |"
+
+
+def _plain(cell: str) -> str:
+    return " ".join(cell.split()).replace("|", "\\|")
+
+
+COSTS = {
+    "frames": ("frames", 1),
+    "frames_with_kept": ("with kept", 1),
+    "frame_shows": ("shows", 1),
+    "rounds": ("rounds", 1),
+    "calls": ("calls", 1),
+    "tokens": ("tokens", 0),
+    "cost": ("cost", 4),
+    "seconds": ("seconds", 2),
+}
+"""The costs of the main table, with their heads and digits."""
+SHOWN_FACTS = ("insufficient evidence", "prices for a million tokens", "requests at once")
+UNSAID = ("none", "not known")
+MOST_LINES = 10
+"""Lines of missing videos and of problems, each; report.json and the page have all."""
+NOTES = (
+    "± is a standard error clustered by video, [ ] a 95 % interval, exact with few videos; costs are means a question; "
+    "p is clustered by video, exact p is McNemar's on the questions; each is of its pair alone, not corrected for the "
+    "number of pairs"
+)
+
+
+def tables(report: EvalReport) -> list[Table]:
+    """Make the main table, one a breakdown, and that of the pairs if there are any."""
+    scale = scale_of(report.scoring)
+    breakdowns = {name: None for each in report.standings for name in each.groups}
+    found = [_main(report, scale), *(_breakdown(report, name, scale) for name in breakdowns)]
+    return [*found, _pairs(report.pairs, scale)] if report.pairs else found
+
+
+def facts(report: EvalReport) -> list[str]:
+    """Write the facts that must stand beside the tables, a line each."""
+    lines = ["SIMULATION: no video and no model stand behind these figures."] if report.simulated else []
+    if not report.complete:
+        lines.append("NOT COMPLETE: some questions have no answer or no score yet.")
+    asked = f"{report.asked:,} of {report.questions:,} questions about {report.videos:,} videos"
+    guess = "" if report.chance is None else f"; chance {report.chance:.3f}"
+    judge = f"; judged by {report.judge}, 0 to {BEST_JUDGED}" if report.judge else ""
+    part = report.facts.get("part of the benchmark", WHOLE)
+    only = "" if part == WHOLE else f"; part: {part}"
+    lines.append(f"{report.title}: {asked}{only}{guess}{judge}")
+    lines.append("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items()))
+    lines += [f"{name}: {report.facts[name]}" for name in SHOWN_FACTS if report.facts.get(name, "none") not in UNSAID]
+    lines += [f"{each.name}: {report.facts[each.name]}" for each in report.standings if each.name in report.facts]
+    cost = report.index_cost
+    held = f"{cost.frames:,} frames and {cost.captions:,} captions"
+    space = f", in {report.facts['space']}" if "space" in report.facts else ""
+    lines.append(f"index: {held} of {cost.videos:,} videos, {cost.hours:.1f} hours{space}")
+    if 0 < report.videos < FEW_VIDEOS:
+        lines.append(f"only {report.videos} videos: the errors themselves are rough; trust the intervals")
+    lines += notices(report)
+    lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
+    lines += _some("noted in the annotations", [f"{each.where}: {each.what}" for each in report.problems])
+    return lines
+
+
+def notices(report: EvalReport) -> list[str]:
+    """Write what happened in the questions of a system and may not be overlooked, a line a system."""
+    return [
+        f"{each.name}: {', '.join(f'{count:,} {what}' for what, count in each.notices.items())}"
+        for each in report.standings
+        if each.notices
+    ]
+
+
+def cost_text(standing: Standing, name: str) -> str:
+    """Format a mean cost with its digits; of an imported system it is not known."""
+    return f"{standing.costs[name].mean:,.{COSTS[name][1]}f}" if name in standing.costs else NOT_KNOWN
+
+
+def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
+    """Make the table of differences on the questions of which both have a score."""
+    heads = ("a", "b", "a less b [95 %]", "p", "exact p", "both right", "only a", "only b", "neither", "questions")
+    rows = [
+        (
+            pair.a,
+            pair.b,
+            difference(pair, scale),
+            p_text(pair.p_value),
+            p_text(pair.exact_p_value),
+            *(f"{count:,}" for count in (pair.both, pair.only_a, pair.only_b, pair.neither, pair.difference.questions)),
+        )
+        for pair in pairs
+    ]
+    return Table("pairs on the same questions", heads, tuple(rows), names=2)
+
+
+def _main(report: EvalReport, scale: float) -> Table:
+    partly = any(each.accuracy.questions != report.asked for each in report.standings)
+    grounded = any(each.grounding is not None for each in report.standings)
+    columns: dict[str, Callable[[Standing], str]] = {"agent": lambda each: each.name}
+    if report.scoring == "judge":
+        columns["score"] = lambda each: with_interval(each.accuracy, scale)
+        columns["valid ones"] = lambda each: NOTHING if each.valid is None else with_error(each.valid, scale)
+    else:
+        columns["accuracy"] = lambda each: with_interval(each.accuracy)
+    if partly:
+        columns["scored"] = lambda each: f"{each.accuracy.questions:,}"
+    if any(each.shown is not None for each in report.standings):
+        columns |= _EVIDENCE
+    if any(each.evidence_suffices is not None for each in report.standings):
+        columns |= _VERIFIED
+    if grounded:
+        columns["grounding"] = lambda each: _share(each.grounding)
+    columns["unanswered"] = lambda each: f"{each.unanswered:,}"
+    columns["invalid"] = lambda each: f"{each.invalid:,}"
+    columns["errors"] = lambda each: f"{each.errors:,}"
+    rows = (
+        (*(cell(each) for cell in columns.values()), *(cost_text(each, name) for name in COSTS))
+        for each in report.standings
+    )
+    return Table("all questions", (*columns, *(head for head, _ in COSTS.values())), tuple(rows))
+
+
+def _breakdown(report: EvalReport, breakdown: str, scale: float) -> Table:
+    """Make a table of systems by categories; the more numerous are the rows, so that the table is not wide."""
+    groups = {each.name: each.groups.get(breakdown, {}) for each in report.standings}
+    valid = {f"{each.name}, valid ones": each.valid_groups.get(breakdown, {}) for each in report.standings}
+    groups |= valid if report.scoring == "judge" else {}
+    sizes = _sizes(report.standings, breakdown)
+    title = breakdown.replace("_", " ")
+    if len(sizes) > len(groups):
+        rows = tuple(
+            (f"{category} ({size:,})", *(_cell(found, category, scale) for found in groups.values()))
+            for category, size in sizes.items()
+        )
+        return Table(f"by {title}", (title, *groups), rows)
+    heads = ("agent", *(f"{category} ({size:,})" for category, size in sizes.items()))
+    rows = tuple((name, *(_cell(found, category, scale) for category in sizes)) for name, found in groups.items())
+    return Table(f"by {title}", heads, rows)
+
+
+def _sizes(standings: Sequence[Standing], breakdown: str) -> dict[str, int]:
+    """Largest number of questions of any system in each category, in the order of the system with the most."""
+    by_agent = sorted((each.groups.get(breakdown, {}) for each in standings), key=len, reverse=True)
+    names = {category: None for groups in by_agent for category in groups}
+    return {name: max(groups[name].questions for groups in by_agent if name in groups) for name in names}
+
+
+def _cell(found: Mapping[str, Estimate], category: str, scale: float) -> str:
+    return with_error(found[category], scale) if category in found else NOTHING
+
+
+def _share(estimate: Estimate | None) -> str:
+    return NOTHING if estimate is None else counts(estimate) or f"{estimate.mean:.2f}"
+
+
+_EVIDENCE: dict[str, Callable[[Standing], str]] = {
+    "cited": lambda each: _share(each.cited),
+    "cited tIoU": lambda each: NOTHING if each.cited_overlap is None else f"{each.cited_overlap.mean:.2f}",
+    "shown": lambda each: _share(each.shown),
+    "shown tIoU": lambda each: NOTHING if each.shown_overlap is None else f"{each.shown_overlap.mean:.2f}",
+}
+"""Evidence that was cited, and all that was shown: the share that touches a true range, and the mean overlap."""
+_VERIFIED: dict[str, Callable[[Standing], str]] = {
+    "right without evidence": lambda each: _share(each.right_without_evidence),
+    "evidence alone suffices": lambda each: _share(each.evidence_suffices),
+}
+"""With the gate: the shares of right answers that their evidence alone does not show, and of those that it shows."""
+
+
+def _some(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    more = [f"  and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+    return [f"{title}: {len(lines):,}", *(f"  {line}" for line in lines[:MOST_LINES]), *more]
+
+
+COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Make a row for every two systems; costs are the means a question of the one and of the other."""
+    heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "exact p", "only a", "only b", "questions")
+    scale = scale_of(comparison.scoring)
+    rows = tuple(_row(each, scale) for each in comparison.versus)
+    return Table(
+        "on the questions that both answered", (*heads, *(COSTS[name][0] for name in COMPARED_COSTS)), rows, names=2
+    )
+
+
+def comparison_facts(comparison: Comparison) -> list[str]:
+    """Write what two runs share and where they differ, a line each."""
+    lines = [
+        f"{comparison.title}: a is {comparison.one}, b is {comparison.other}",
+        f"in both: {comparison.shared:,}; a alone: {comparison.only_one:,}; b alone: {comparison.only_other:,}",
+    ]
+    if comparison.changed:
+        lines.append(f"left out: {comparison.changed:,} questions whose ids agree and whose words or answers do not")
+    if comparison.unpaired:
+        lines.append(f"not compared with any: {', '.join(comparison.unpaired)}; --every-pair compares all with all")
+    if not comparison.differences:
+        lines.append("the plans agree in all except their agents")
+    lines += [f"differs: {each.what}: {each.one} / {each.other}" for each in comparison.differences]
+    return lines
+
+
+def _row(versus: Versus, scale: float) -> tuple[str, ...]:
+    pair, a, b = versus.pair, versus.a, versus.b
+    return (
+        pair.a,
+        pair.b,
+        with_error(a.accuracy, scale),
+        with_error(b.accuracy, scale),
+        difference(pair, scale),
+        p_text(pair.p_value),
+        p_text(pair.exact_p_value),
+        *(f"{count:,}" for count in (pair.only_a, pair.only_b, pair.difference.questions)),
+        *(f"{cost_text(a, name)} / {cost_text(b, name)}" for name in COMPARED_COSTS),
+    )
+
+
+# Tables and lines of a run of moments: for people at a terminal, as Markdown, and as JSON.
+
+SEARCH_NOTES = (
+    "R@k: share of searches with a right result among the first k; mAP and nDCG@10 as TREC has them. A moment is right "
+    "if its middle lies in a true range that no better result lies in; a video if it has a true range. "
+    "± is a standard error clustered by video, [] a 95 % interval"
+)
+GROUND_NOTES = (
+    "The first range of each event that is there, whether or not it was said to be there, by its IoU with the true "
+    "range that it fits best. misses: events that are there and were said to be nowhere; false alarms: the reverse. "
+    "± is a standard error clustered by video, [] a 95 % interval"
+)
+NAMED, NAMED_PROBLEMS = 12, 3
+
+
+def moment_facts(
+    title: str, cases: Cases, problems: Sequence[Problem], file: str, results: Sequence[Result] = ()
+) -> list[str]:
+    """Lines about a run: what was searched for, what was left out, what is missing, and what failed."""
+    there = sum(not case.absent for case in cases.cases)
+    nowhere = len(cases.cases) - there
+    whole = sum(case.video_id is None for case in cases.cases)
+    lines = [
+        f"{title}: {len(cases.cases):,} searches, {there:,} of what is there and {nowhere:,} of what is nowhere; "
+        f"{whole:,} of the whole library, {len(cases.cases) - whole:,} of one video"
+    ]
+    if problems:
+        named = "; ".join(f"{each.where}: {each.what}" for each in problems[:NAMED_PROBLEMS])
+        more = f"; and {len(problems) - NAMED_PROBLEMS:,} more" if len(problems) > NAMED_PROBLEMS else ""
+        lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {named}{more}")
+    lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
+    lacking = [each for each in cases.missing if each.video not in cases.ambiguous]
+    if lacking:
+        names = ", ".join(each.video for each in lacking[:NAMED])
+        more = f" and {len(lacking) - NAMED:,} more" if len(lacking) > NAMED else ""
+        lines.append(
+            f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}{more}"
+        )
+    lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:NAMED]
+    lines += _failed(results)
+    return [*lines, f"results in {file}"] if file else lines
+
+
+def _failed(results: Sequence[Result]) -> list[str]:
+    """A line for each system of which searches failed: how many, and why the first did."""
+    failed: dict[str, list[Result]] = {}
+    for each in results:
+        if each.error:
+            failed.setdefault(each.system, []).append(each)
+    return [
+        f"{name} failed in {len(errors):,} searches, which count as wrong (--retry-errors searches again); the first, "
+        f"{visible(errors[0].case_id)}: {visible(errors[0].error)}"
+        for name, errors in failed.items()
+    ]
+
+
+def standing_table(title: str, standings: Sequence[MomentStanding], prefix: str = "") -> Table:
+    """A row for each system, a column for each figure whose name begins with a prefix, which is left out.
+
+    Searches that failed have a column if there are any.
+    """
+    names = [name for name in _names(standings) if name.startswith(prefix)]
+    failed = any(each.errors for each in standings)
+    rows = tuple(
+        (
+            each.system,
+            str(each.searches),
+            *([str(each.errors)] if failed else []),
+            *(_moment_cell(each, name) for name in names),
+        )
+        for each in standings
+    )
+    heads = "system", "searches", *(["failed"] if failed else []), *(name.removeprefix(prefix) for name in names)
+    return Table(title, heads, rows)
+
+
+def search_tables(
+    standings: Sequence[MomentStanding], categories: Mapping[str, Sequence[MomentStanding]]
+) -> list[Table]:
+    """Tables of moments, of videos where whole libraries were searched, and of moments by category."""
+    tables = [standing_table("Moments", standings, "moment ")]
+    if any(name.startswith("video ") for each in standings for name in each.figures):
+        tables.append(standing_table("Videos", standings, "video "))
+    return tables + [standing_table(f"Moments: {name}", each, "moment ") for name, each in categories.items() if each]
+
+
+def ground_tables(
+    standings: Sequence[MomentStanding], categories: Mapping[str, Sequence[MomentStanding]]
+) -> list[Table]:
+    """Tables of all events and of those of each category."""
+    tables = [standing_table("Ranges", standings)]
+    return tables + [standing_table(f"Ranges: {name}", each) for name, each in categories.items() if each]
+
+
+def as_json(
+    standings: Sequence[MomentStanding],
+    categories: Mapping[str, Sequence[MomentStanding]],
+    cases: Cases,
+    problems: Sequence[Problem] = (),
+) -> dict[str, Any]:
+    """All figures as JSON values, with what was left out, what is missing, and the defects of the file."""
+    return {
+        "searches": len(cases.cases),
+        "left_out": dict(cases.left_out),
+        "missing_videos": [asdict(each) for each in cases.missing],
+        "defects": [asdict(each) for each in problems],
+        "systems": [asdict(each) for each in standings],
+        "categories": {name: [asdict(each) for each in part] for name, part in categories.items()},
+    }
+
+
+class Scores(NamedTuple):
+    """A kind of run: how it is scored, and the tables and the note of its figures."""
+
+    standings: Callable[[Sequence[Case], Sequence[Result]], list[MomentStanding]]
+    tables: Callable[[Sequence[MomentStanding], Mapping[str, Sequence[MomentStanding]]], list[Table]]
+    notes: str
+
+
+SEARCH = Scores(search_standings, search_tables, SEARCH_NOTES)
+GROUND = Scores(ground_standings, ground_tables, GROUND_NOTES)
+
+
+def _names(standings: Sequence[MomentStanding]) -> list[str]:
+    return list(dict.fromkeys(name for each in standings for name in (*each.figures, *each.plain)))
+
+
+def _moment_cell(standing: MomentStanding, name: str) -> str:
+    if name in standing.figures:
+        return with_error(standing.figures[name])
+    value = standing.plain.get(name)
+    return NOTHING if value is None else f"{value:.3f}"

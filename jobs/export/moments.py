@@ -1,0 +1,499 @@
+"""Moments: ranges of videos with a label, the one thing that all kinds of export but datasets are made of.
+
+May import index, agent.trace, jobs.errors and jobs.open_library.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from kinodex.agent.trace import read_trace
+from kinodex.index.errors import UnknownVideo
+from kinodex.index.library import Library, LibraryReader
+from kinodex.index.rows import Hit, Scope, VideoRow, presentation_s
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.open import load_text_tower
+
+# Choose moments: from a file of ranges, a search, the evidence of an answer, one range, or rows of whole videos.
+
+
+@dataclass(frozen=True, slots=True)
+class MomentChoice:
+    """Choice of moments. At most one of `ranges`, `search`, `trace` and `rows` is given; times are in seconds.
+
+    `videos` and `[start_s, end_s)` limit all of them; alone with times they are one range a video.
+    """
+
+    ranges: Path | None = None
+    search: str | None = None
+    hits: int = 10
+    trace: Path | None = None
+    rows: str | None = None
+    videos: tuple[str, ...] = ()
+    start_s: float | None = None
+    end_s: float | None = None
+    label: str = ""
+    pad_s: float = 0.0
+
+
+def choose_moments(library: Library, choice: MomentChoice, usual_rows: str | None) -> list[Moment]:
+    """Find the moments of a choice; without any, those of `usual_rows` of its videos.
+
+    Hits come best first, ranges and evidence in their order, rows by video and time. Raises UsageError for a choice
+    that makes no sense or finds nothing, and as the library does for unknown videos.
+    """
+    _check(choice, usual_rows)
+    found = (moment.padded(choice.pad_s) for moment in _found(library, choice, usual_rows))
+    limited = [cut for moment in found if (cut := moment.within(choice.start_s, choice.end_s))]
+    if not limited:
+        raise UsageError("nothing was found to export: no such moment lies in these videos and times")
+    return limited
+
+
+def _check(choice: MomentChoice, usual_rows: str | None) -> None:
+    named = {"--ranges": choice.ranges, "--search": choice.search, "--trace": choice.trace, "--of": choice.rows}
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"got {' and '.join(given)}; give one of them")
+    if choice.rows is not None and choice.rows not in ROWS:
+        raise UsageError(f"got --of {choice.rows}; it is one of {', '.join(ROWS)}")
+    if choice.start_s is not None and choice.end_s is not None and choice.start_s >= choice.end_s:
+        raise UsageError(f"got --from {choice.start_s:g} and --to {choice.end_s:g}; give a --to after it")
+    if choice.search is not None and not choice.search.strip():
+        raise UsageError("got an empty --search; give some words to look for")
+    if not given and not _is_range(choice) and usual_rows is None:
+        raise UsageError(
+            "got no moments; give --ranges FILE, --search WORDS, --trace FILE, --video NAME --from S --to S, or "
+            f"--of {'|'.join(ROWS)}"
+        )
+
+
+def _is_range(choice: MomentChoice) -> bool:
+    return bool(choice.videos) and (choice.start_s is not None or choice.end_s is not None)
+
+
+def _found(library: Library, choice: MomentChoice, usual_rows: str | None) -> Iterator[Moment]:
+    videos = library.videos_named(choice.videos) if choice.videos else None
+    if choice.ranges is not None:
+        yield from _among(read_ranges(choice.ranges, library), videos)
+    elif choice.trace is not None:
+        yield from _among(evidence(library, read_trace(choice.trace), str(choice.trace)), videos)
+    elif choice.search is not None:
+        yield from _search(library, choice, videos)
+    elif choice.rows is None and videos is not None and _is_range(choice):
+        yield from (Moment(each, each.start_s, each.end_s, choice.label) for each in videos)
+    else:
+        for video in library.videos() if videos is None else videos:
+            yield from ROWS[choice.rows or usual_rows or "videos"](library, video)
+
+
+def _among(moments: Sequence[Moment], videos: Sequence[VideoRow] | None) -> list[Moment]:
+    ids = None if videos is None else {video.video_id for video in videos}
+    return [moment for moment in moments if ids is None or moment.video.video_id in ids]
+
+
+def _search(library: Library, choice: MomentChoice, videos: Sequence[VideoRow] | None) -> Iterator[Moment]:
+    words = choice.search or ""
+    ids = None if videos is None else tuple(video.video_id for video in videos)
+    vector = load_text_tower(library, None).embed_text([words])[0]
+    scope = Scope(ids, choice.start_s, choice.end_s)
+    meaning = library.sentences.meaning(words)
+    for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):
+        yield _of_hit(library, hit, words)
+
+
+def _of_hit(library: Library, hit: Hit, words: str) -> Moment:
+    score = hit.bm25 if hit.cosine is None else hit.cosine  # what both are fused into means nothing elsewhere
+    return Moment(library.video(hit.video_id), hit.time_s, hit.end_s, hit.text or words, score, hit.source)
+
+
+def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> list[Moment]:
+    """The evidence of the answer that ends a trace, labelled with the question.
+
+    Raises UsageError for a run that has no answer or no evidence, and UnknownVideo for a video of another library.
+    """
+    answer = records[-1].get("answer") if records[-1].get("event") == "Finished" else None
+    if answer is None:
+        raise UsageError(f"{name} has no answer yet: its run did not end; give the trace of one that did")
+    question = records[0]["question"]["text"]
+    found = [
+        Moment(library.video(each["video_id"]), each["start_s"], each["end_s"], question, None, "evidence")
+        for each in answer["evidence"]
+    ]
+    if not found:
+        raise UsageError(f"the answer of {name} names no evidence; export moments of a search instead")
+    return found
+
+
+# A moment: a range of a video, with what is to be said of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The range `[start_s, end_s)` of a video, in the times that a player shows."""
+
+    video: VideoRow
+    start_s: float
+    end_s: float
+    label: str = ""
+    score: float | None = None
+    source: str = "range"
+    """The place it comes from: "range" (given), "evidence", "shot", "video", or the source of a hit or of rows."""
+    speaker: str | None = None
+
+    @property
+    def presentation_start_s(self) -> float:
+        """Beginning by the timestamps of the file."""
+        return presentation_s(self.video, self.start_s)
+
+    @property
+    def presentation_end_s(self) -> float:
+        """End by the timestamps of the file."""
+        return presentation_s(self.video, self.end_s)
+
+    def within(self, start_s: float | None, end_s: float | None) -> Moment | None:
+        """Cut to `[start_s, end_s)` (None: no bound) and to the video; None if nothing is left."""
+        video = self.video
+        first_s = max(self.start_s, video.start_s, -math.inf if start_s is None else start_s)
+        last_s = min(self.end_s, video.end_s, math.inf if end_s is None else end_s)
+        if first_s > last_s or (first_s == last_s and self.start_s < self.end_s):
+            return None
+        return replace(self, start_s=first_s, end_s=last_s)
+
+    def padded(self, pad_s: float) -> Moment:
+        """Widened by so many seconds before and after, within the video."""
+        if not pad_s:
+            return self
+        start_s, end_s = max(self.start_s - pad_s, self.video.start_s), min(self.end_s + pad_s, self.video.end_s)
+        return replace(self, start_s=start_s, end_s=end_s)
+
+
+def by_video(moments: Iterable[Moment]) -> dict[str, list[Moment]]:
+    """Group moments by the ids of their videos, both in the order in which they come."""
+    groups: dict[str, list[Moment]] = {}
+    for moment in moments:
+        groups.setdefault(moment.video.video_id, []).append(moment)
+    return groups
+
+
+def in_time_order(moments: Iterable[Moment]) -> list[Moment]:
+    """Sort moments by their times."""
+    return sorted(moments, key=lambda each: (each.start_s, each.end_s))
+
+
+def moment_facts(moments: Sequence[Moment]) -> dict[str, str]:
+    """Digests, by name, of all that an export says of moments: an unfinished one goes on if they are the same."""
+    videos = {each.video.video_id: asdict(each.video) for each in moments}
+    return {
+        "ranges": digest([(each.video.video_id, each.start_s, each.end_s) for each in moments]),
+        "labels": digest([each.label for each in moments]),
+        "scores": digest([each.score for each in moments]),
+        "sources": digest([each.source for each in moments]),
+        "speakers": digest([each.speaker for each in moments]),
+        "videos": digest(videos),
+    }
+
+
+def digest(facts: Any) -> str:
+    """Digest of facts as JSON holds them, of others by their texts."""
+    return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+
+
+# Ranges of videos from a file: CSV with a heading, or JSON lines, such as `kinodex export csv` and `jsonl` write.
+
+NAMES = {
+    "video": ("video_id", "video", "title", "uri", "file"),
+    "start_s": ("start_s", "start", "from"),
+    "end_s": ("end_s", "end", "to"),
+    "label": ("label", "text"),
+    "score": ("score",),
+    "source": ("source",),
+}
+"""Columns, and the names under which they are read, the first that a row has; other columns are left out."""
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""Beginnings of a text that a spreadsheet would compute, or that already stands behind an apostrophe for that."""
+CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
+
+
+def read_ranges(path: Path, library: LibraryReader) -> list[Moment]:
+    """Read the ranges of a .csv, or else of JSON lines, in the order of the file.
+
+    Times are those that a player shows: seconds, or clocks such as 1:02:03.5. Raises UsageError, with its line,
+    for one that cannot be read, lacks a column, ends before it begins, or names no video of the library.
+    """
+    find = lru_cache(maxsize=None)(partial(library.video, whole_name=True))
+    moments = []
+    for line, row in _rows(path):
+        try:
+            values = {
+                key: next((row[it] for it in names if row.get(it) not in (None, "")), None)
+                for key, names in NAMES.items()
+            }
+            if values["video"] is None:
+                raise ValueError("it names no video; give a column video, with an id, a title or a file name")
+            start_s, end_s = _time_s(values["start_s"], "start_s"), _time_s(values["end_s"], "end_s")
+            if end_s < start_s:
+                raise ValueError(f"it ends at {end_s:g} s, before it begins at {start_s:g} s")
+            score = None if values["score"] is None else float(values["score"])
+            str(values["label"] or "").encode()  # half a surrogate pair, which JSON can hold, is no text
+            moment = Moment(find(str(values["video"])), start_s, end_s, str(values["label"] or ""), score)
+            moments.append(moment)
+        except (ValueError, UnknownVideo) as error:
+            raise UsageError(f"{path}, line {line}: {error}") from error
+    if not moments:
+        raise UsageError(f"got {path}, which holds no range; give rows with the columns video, start_s and end_s")
+    return moments
+
+
+def plain_cell(value: object) -> object:
+    """A value as a cell of CSV: a text that a spreadsheet would take for a formula stands behind an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def _own_text(value: object) -> object:
+    """The text of a cell that `plain_cell` wrote."""
+    return value[1:] if isinstance(value, str) and value[:1] == "'" and FORMULA.match(value[1:]) else value
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the rows with the numbers of their lines."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix.lower() == ".csv":
+                reader = csv.DictReader(file)
+                for row in reader:
+                    yield reader.line_num, {(key or "").strip().lower(): _own_text(value) for key, value in row.items()}
+                return
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, _object(line, path, number)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read the ranges in {path}: {error}; give a .csv or .jsonl file in UTF-8") from error
+
+
+def _object(line: str, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise UsageError(
+            f"{path}, line {number}: is no JSON ({error}); give an object a line, or a .csv file"
+        ) from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}, line {number}: is no object; give video, start_s and end_s")
+    return value
+
+
+def _time_s(value: object, name: str) -> float:
+    """Read a time: seconds, or a clock with colons."""
+    if value is None:
+        raise ValueError(f"it has no {name}")
+    text = str(value).strip()
+    clock = CLOCK.fullmatch(text)
+    try:
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups()) if clock else (0.0, 0.0, float(text))
+    except ValueError:
+        raise ValueError(f"got {name} {text!r}; give seconds, or a clock such as 1:02:03.5") from None
+    time_s = 3600 * hours + 60 * minutes + seconds
+    if not math.isfinite(time_s):
+        raise ValueError(f"got {name} {text!r}; give seconds")
+    return time_s
+
+
+# Moments from what a library holds of a video: its shots, scenes and chapters, words, detections, or all as one.
+
+MomentsOf = Callable[[LibraryReader, VideoRow], Iterator[Moment]]
+
+
+def _shots(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for row in library.segments(video.video_id):
+        name = f"{row.kind} {row.segment_no + 1}"
+        yield Moment(video, row.start_s, row.end_s, row.caption or name, row.caption_confidence, "shot")
+
+
+def _captions(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for row in library.captions(video.video_id):
+        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "caption")
+
+
+def _transcript(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for row in library.transcript(video.video_id):
+        yield Moment(video, row.start_s, row.end_s, row.text, None, "transcript", row.speaker)
+
+
+def _screen_text(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    for row in library.screen_text.rows(video.video_id):
+        yield Moment(video, row.start_s, row.end_s, row.text, row.confidence, "text")
+
+
+def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    """Each detection, for as long as its frame stands for the video: until the next sample."""
+    for row in library.detections(video.video_id):
+        end_s = min(row.time_s + 1 / video.sample_fps, video.end_s) if video.sample_fps else video.end_s
+        yield Moment(video, row.time_s, end_s, row.label, row.score, "detection")
+
+
+def _chapters(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    yield from _parts(library, video, "chapter")
+
+
+def _scenes(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    yield from _parts(library, video, "scene")
+
+
+def _parts(library: LibraryReader, video: VideoRow, level: Literal["scene", "chapter"]) -> Iterator[Moment]:
+    """The titles of chapters or scenes, a line each as players list them; a number in the place of a missing one."""
+    for row in library.scenes.rows(video.video_id, level):
+        title = " ".join(row.title.split()) or f"{level} {row.number + 1}"
+        yield Moment(video, row.start_s, row.end_s, title, None, level)
+
+
+def _whole(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
+    yield Moment(video, video.start_s, video.end_s, video.title, None, "video")
+
+
+ROWS: dict[str, MomentsOf] = {
+    "shots": _shots,
+    "scenes": _scenes,
+    "chapters": _chapters,
+    "captions": _captions,
+    "transcript": _transcript,
+    "text": _screen_text,
+    "detections": _detections,
+    "videos": _whole,
+}
+"""Names of what can be taken of whole videos, and how."""
+
+
+# Folder that an export writes: new or empty at first, continued after a kill, and whole once its work is moved in.
+#
+# All is written under `.unfinished/` beside a note of the export's settings and parts, moved to its place when every
+# part
+# is there, and the note goes last. So who opens the folder too early finds nothing in it.
+
+UNFINISHED = ".unfinished"
+NOTE, LOCK = "export.json", "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A folder that is being written, by this process alone."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    """Parts of the export, as JSON holds them: those that its first run planned."""
+    is_continued: bool
+
+    @property
+    def work(self) -> Path:
+        """The folder for what is not finished."""
+        return self.folder / UNFINISHED
+
+    def write(self, name: str, fill: Callable[[Path], None]) -> None:
+        """Write one file of the work by a function that gets a path, so that it is there whole or not at all."""
+        self.work.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        partial = self.work / "partial"
+        fill(partial)
+        _move(partial, self.work / name)
+
+    def write_bytes(self, name: str, content: bytes | str) -> None:
+        """Write one file of the work with this content, of a text in UTF-8 with its line ends as they are."""
+        data = content.encode() if isinstance(content, str) else content
+
+        def fill(path: Path) -> None:
+            path.write_bytes(data)
+
+        self.write(name, fill)
+
+    def has(self, name: str) -> bool:
+        """True if this file of the work was written, by an earlier run too."""
+        return (self.work / name).exists() or (self.folder / name).exists()
+
+    def finish(self, *names: str) -> None:
+        """Move files and folders of the work to their place, in this order, and delete the rest of it."""
+        for name in names:
+            if (self.work / name).exists():
+                _move(self.work / name, self.folder / name)
+        (self.work / NOTE).unlink()
+        shutil.rmtree(self.work)
+
+
+@contextmanager
+def target_folder(folder: Path, settings: Mapping[str, Any], plan: Callable[[], Mapping[str, Any]]) -> Iterator[Target]:
+    """Begin an export into a folder that is new or empty, or go on with one of the same settings.
+
+    `plan` is called when it begins. Raises UsageError for a folder that holds anything else, and while another process
+    writes it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"got {folder}, which is a file; give a folder that is new or empty")
+    work = folder / UNFINISHED
+    _check_vacant(folder)
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / LOCK).open("w") as lock:
+        _take(lock, folder)
+        known = _read_note(work / NOTE)
+        if known is None:
+            planned = dict(plan())
+            _write_note(work, {"settings": dict(settings), "plan": planned})
+        else:
+            _check_same(folder, known["settings"], settings)
+            planned = known["plan"]
+        yield Target(folder, planned, known is not None)
+
+
+def _check_vacant(folder: Path) -> None:
+    """Raise UsageError for a folder with other things than an unfinished export."""
+    held = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    if not (folder / UNFINISHED / NOTE).exists() and [name for name in held if name != UNFINISHED]:
+        raise UsageError(f"got {folder}, which is not empty ({held[0]}); give a folder that is new or empty")
+
+
+def _take(lock: TextIO, folder: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise UsageError(f"got {folder}, which another export writes at this moment; give another folder") from error
+
+
+def _read_note(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return note
+
+
+def _write_note(work: Path, note: Mapping[str, Any]) -> None:
+    partial = work / "partial"
+    partial.write_text(json.dumps(note), encoding="utf-8")
+    _move(partial, work / NOTE)
+
+
+def _check_same(folder: Path, known: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    changed = sorted(name for name in {*known, *settings} if known.get(name) != settings.get(name))
+    if changed:
+        raise UsageError(
+            f"got {folder}, an unfinished export with another {' and '.join(changed)}; give what it was begun with, or "
+            "delete the folder"
+        )
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file or folder once its bytes are on the disk: after a power cut it is whole or not there."""
+    files = [source] if source.is_file() else [path for path in source.rglob("*") if path.is_file()]
+    for path in files:
+        with path.open("rb") as written:
+            os.fsync(written.fileno())
+    source.rename(target)

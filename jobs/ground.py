@@ -1,0 +1,434 @@
+"""Grounding: ranges of time in which something happens, with scores, or that it happens nowhere. `kinodex ground`.
+
+By search alone, or with an agent, whose evidence the ranges then are. May import `agent`, `index` and
+`jobs.export.moments`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.library_videos import AnchorsFrom, line_deviations
+from kinodex.agent.limits import Budget
+from kinodex.agent.matches import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
+from kinodex.agent.protocol import Question
+from kinodex.index.library import LibraryReader
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.models import ModelChoice, chosen_models
+
+# Grounding by search alone: the ranges where a text's evidence stands out, or that it is found nowhere.
+
+MOST = 5
+NEAREST_VIDEOS = 16
+"""Videos in which ranges are looked for, the nearest by the library's indexes, if none are named."""
+USUAL_VIDEOS = 48
+"""Videos over which the usual is taken: these and others, evenly spaced over the library."""
+BY_SEARCH = "search"
+SHOT = "shot"
+NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
+NOTHING_FITS = "no picture and no line in them fits it better than is usual"
+TOO_WEAK = "the best place stands out by {best:.2f}, and it takes {needed:.2f} to be there"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """The ranges of some videos in which something happens, the best first; none if it happens nowhere.
+
+    `candidates` are the best ranges whether or not their evidence suffices; their scores are `evidence` on the scale
+    from 0 to 1 of `kinodex.agent.matches`. `evidence` is the greatest deviation found, in robust standard
+    deviations, and `least` what it takes to be there; of an agent both are None. `reason` says why it is nowhere; of an
+    agent it has its words in any case.
+    """
+
+    text: str
+    candidates: tuple[Moment, ...]
+    present: bool
+    by: str
+    evidence: float | None = None
+    least: float | None = None
+    reason: str = ""
+
+    @property
+    def ranges(self) -> tuple[Moment, ...]:
+        """The ranges that are answered: those whose evidence suffices."""
+        if not self.present:
+            return ()
+        if self.least is None:
+            return self.candidates
+        least = float(calibrate(np.array(self.least)))
+        return tuple(each for each in self.candidates if each.score is not None and each.score >= least)
+
+
+def ground(
+    library: LibraryReader,
+    environment: Environment,
+    text: str,
+    videos: Sequence[VideoRow] = (),
+    *,
+    most: int = MOST,
+    evidence_from: AnchorsFrom = "both",
+    least: float | None = None,
+) -> Grounding:
+    """Find the ranges of the videos, or of all, in which a text is true, by pictures, words or both.
+
+    `environment` holds all videos of the library: what is usual is taken from many of them. `least` is the evidence
+    that it takes to be there, by default what half of the everyday texts reach at their best in the same videos. Raises
+    UsageError for an empty text, for `most` below 1 and for `least` below 0.
+    """
+    if not text.strip():
+        raise UsageError("got an empty text; say in words what happens")
+    if most < 1:
+        raise UsageError(f"got most={most}; ask for at least 1 range")
+    if least is not None and not 0 <= least < math.inf:
+        raise UsageError(f"got least={least:g}; give the evidence that it takes, 0 or more, in deviations")
+    named = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
+    searched = [each for each in named if _holds_anything(environment, each)]
+    if not searched:
+        return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least, NOTHING_HELD)
+    among = _usual_videos(environment, searched)
+    usual = usual_cosines(environment, text, searched, among)
+    found: list[EvidenceRange] = []
+    for video_id in searched:
+        evidence = video_evidence(environment, text, video_id, usual, among, evidence_from)
+        found += evidence_ranges(evidence, _borders_s(environment, video_id), most)
+    found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
+    best, needed = found[0].deviation if found else 0.0, usual.least if least is None else least
+    candidates = tuple(_moment(library, each, text) for each in found[:most])
+    present = bool(found) and best >= needed
+    reason = "" if present else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
+    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason)
+
+
+def as_json(grounding: Grounding) -> dict[str, Any]:
+    """A grounding as JSON has it: times that a player shows, and those of the file's timestamps."""
+    shown = [
+        {
+            "video_id": each.video.video_id,
+            "title": each.video.title,
+            "start_s": each.start_s,
+            "end_s": each.end_s,
+            "presentation_start_s": each.presentation_start_s,
+            "presentation_end_s": each.presentation_end_s,
+            "score": each.score,
+            "found_in": each.source,
+        }
+        for each in grounding.candidates
+    ]
+    count = len(grounding.ranges)
+    return {
+        "text": grounding.text,
+        "present": grounding.present,
+        "by": grounding.by,
+        "evidence": grounding.evidence,
+        "least_evidence": grounding.least,
+        "reason": grounding.reason,
+        "ranges": shown[:count],
+        "weaker": shown[count:],
+    }
+
+
+def _nearest(environment: Environment, text: str, evidence_from: AnchorsFrom) -> list[str]:
+    nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=evidence_from)
+    return [video.video_id for video in nearest.videos]
+
+
+def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:
+    """The videos searched, and others evenly spaced over the library, `USUAL_VIDEOS` in all if there are so many."""
+    others = sorted({video.video_id for video in environment.videos} - set(searched))
+    count = min(len(others), max(USUAL_VIDEOS - len(searched), 0))
+    spaced = [others[at * len(others) // count] for at in range(count)]
+    return [*searched, *(each for each in spaced if _holds_anything(environment, each))]
+
+
+def _holds_anything(environment: Environment, video_id: str) -> bool:
+    """False for a video of which the library has neither frames nor words: nothing can be found in it."""
+    return environment.pictured(video_id) or bool(environment.source.words(video_id))
+
+
+def _borders_s(environment: Environment, video_id: str) -> list[float]:
+    """The times at which shots begin, and the video's end; two windows beside each other have no border of a shot."""
+    segments = environment.segments(video_id)
+    inner = [after.start_s for before, after in pairwise(segments) if SHOT in (before.kind, after.kind)]
+    return [segments[0].start_s, *inner, segments[-1].end_s] if segments else []
+
+
+def _moment(library: LibraryReader, found: EvidenceRange, text: str) -> Moment:
+    score = float(calibrate(np.array(found.deviation)))
+    source = "words" if found.by_words else "pictures"
+    return Moment(library.video(found.video_id), found.start_s, found.end_s, text, score, source)
+
+
+# Grounding by an agent: its evidence is the ranges, and "insufficient evidence" says that there are none.
+
+QUESTION = "When do we see the following: {text}?"
+EVIDENCE = "evidence"
+
+
+def grounding_question(text: str) -> Question:
+    """The question by which an agent is asked for the ranges of a text."""
+    return Question(QUESTION.format(text=text.strip().rstrip(".?!")))
+
+
+def text_of(question: str) -> str:
+    """The text of a grounding's question; any other question is its own."""
+    before, after = QUESTION.split("{text}")
+    is_grounding = question.startswith(before) and question.endswith(after)
+    return question[len(before) : len(question) - len(after)] if is_grounding else question
+
+
+def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, most: int) -> Grounding:
+    """The ranges that an agent's answer cites, at most `most`, in order of video and time: an agent does not rank them.
+
+    An event is there if the agent answered and cited something. All that an answer without citations was shown is no
+    range of the event: such an answer, one that a budget ended and an invalid one have candidates, and no range.
+    """
+    present = answer.status == "answered" and answer.evidence_cited and bool(answer.evidence)
+    candidates = tuple(
+        Moment(library.video(each.video_id), each.start_s, each.end_s, text, None, EVIDENCE)
+        for each in answer.evidence[:most]
+    )
+    reason = answer.reason or (answer.text or answer.status.replace("_", " "))
+    return Grounding(text, candidates, present, by, reason=reason)
+
+
+async def ground_with(
+    library: LibraryReader,
+    environment: Environment,
+    text: str,
+    agent: str,
+    choice: ModelChoice,
+    *,
+    most: int = MOST,
+    budget: Budget | None = None,
+) -> Grounding:
+    """Ask an agent for the ranges of a text in the environment's videos; raises as `kinodex.agent.ask.ask` does."""
+    async with chosen_models(choice) as models:
+        question, models_by_role = grounding_question(text), models(environment)
+        answer = await ask(question, environment, models_by_role, agent=agent, budget=budget or Budget())
+    return grounding_of(library, text, answer, agent, most)
+
+
+# Evidence for a text along a video: how far each stored frame, by its picture or the words at its time, stands out.
+#
+# A picture's evidence is its cosine with the text less the text's median over many videos, so that an event which
+# fills a
+# whole video stands out too, in robust standard deviations. These are not the text's own, as in the agents' searches,
+# but
+# the mean of `EVERYDAY` texts: a text that resembles much has a wide distribution of its own and is not told by it from
+# one that is found nowhere (docs/measured.md). Words have the scale of `agent.retrieval`, and count for the whole
+# time of
+# their line.
+
+PLACES = 4
+"""A line counts if chance would find fewer lines that match as well."""
+WINDOW_S = 2.0
+"""Length of the window over which the evidence of pictures is averaged: a single odd frame is no event."""
+
+
+LEAST_OF_ALL = 2.0
+"""Less evidence is none, whatever the everyday texts have."""
+EVERYDAY = (
+    "a dog", "a cat", "a horse", "a bird", "a fish", "a car", "a bus", "a train", "a boat", "a plane", "a bicycle",
+    "a house", "a bridge", "a castle", "a tree", "a flower", "an apple", "a person", "two people", "a crowd of people",
+    "a table in a room", "a clock", "a book", "a guitar", "the sea", "a desert", "snow on mountains", "a forest",
+    "a city at night", "a meadow by day", "a title card with a word", "nothing but the sky",
+)  # fmt: skip
+"""Texts by which a space shows how far its cosines spread, and how much the best match of a text stands out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Evidence along one video: frame `i` is shown in `[start_s[i], end_s[i])` and stands out by `deviation[i]`.
+
+    `by_words[i]`: words at its time stand out more than its picture does.
+    """
+
+    video_id: str
+    start_s: Floats
+    end_s: Floats
+    deviation: Floats
+    by_words: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """Cosines that are usual in some videos: the median of one text, and the spread that texts have there.
+
+    `least` is the evidence that makes a text present in the searched ones of these videos: half of the `EVERYDAY`
+    texts have less where they match best.
+    """
+
+    median: float
+    spread: float
+    least: float
+
+
+def usual_cosines(environment: Environment, text: str, searched: Sequence[str], among: Sequence[str]) -> Usual:
+    """Compare all frames of the videos `among`, which hold those searched, with a text and with `EVERYDAY` texts."""
+    texts = environment.source.embed_texts([text, *EVERYDAY])
+    by_video = {each: (environment.source.in_memory(each).units @ texts.T).astype(np.float64) for each in among}
+    cosines = np.concatenate(list(by_video.values()))
+    medians = np.median(cosines, axis=0)
+    spread = SAME_DISTANCE_SHARE * float(np.median(np.abs(cosines - medians), axis=0)[1:].mean())
+    if spread <= FLAT:
+        return Usual(float(medians[0]), 0.0, LEAST_OF_ALL)
+    best = np.full(len(EVERYDAY), -np.inf)
+    for video_id in searched:
+        start_s, end_s = shown_times(environment, video_id)
+        deviations = (by_video[video_id][:, 1:] - medians[1:]) / spread
+        best = np.maximum(best, smoothed(deviations, start_s, end_s).max(axis=0))
+    return Usual(float(medians[0]), spread, max(float(np.median(best)), LEAST_OF_ALL))
+
+
+def shown_times(environment: Environment, video_id: str) -> tuple[Floats, Floats]:
+    """Begin and end of the time for which each stored frame of a video is shown."""
+    start_s = environment.times(video_id)
+    return start_s, np.append(start_s[1:], max(environment.video(video_id).end_s, float(start_s[-1])))
+
+
+def video_evidence(
+    environment: Environment,
+    text: str,
+    video_id: str,
+    usual: Usual,
+    among: Sequence[str],
+    evidence_from: AnchorsFrom = "both",
+) -> Evidence:
+    """Compare a text with all frames and lines of a video; words are as rare as they are in the videos `among`."""
+    start_s, end_s = shown_times(environment, video_id)
+    pictures = words = np.full(len(start_s), NO_MATCH)
+    if evidence_from != "words" and usual.spread > FLAT:
+        deviations = (environment.cosines(text, video_id) - usual.median) / usual.spread
+        pictures = smoothed(deviations, start_s, end_s)
+    if evidence_from != "pictures":
+        words = _words(environment, text, video_id, among, start_s, end_s)
+    return Evidence(video_id, start_s, end_s, np.maximum(pictures, words), words > pictures)
+
+
+def smoothed(values: Floats, start_s: Floats, end_s: Floats, window_s: float = WINDOW_S) -> Floats:
+    """Mean of values `[n]` or `[n, t]` over the time around each frame's middle, half a window before and after it."""
+    edges_s = np.append(start_s, end_s[-1:])
+    lengths_s = end_s - start_s
+    columns = values.reshape(len(values), -1)
+    integral = np.concatenate([np.zeros((1, columns.shape[1])), np.cumsum(columns * lengths_s[:, None], axis=0)])
+    middle_s = (start_s + end_s) / 2
+    low_s = np.maximum(middle_s - window_s / 2, edges_s[0])
+    high_s = np.minimum(middle_s + window_s / 2, edges_s[-1])
+    length_s = np.maximum(high_s - low_s, 0.0)[:, None]
+    area = _between(integral, edges_s, columns, high_s) - _between(integral, edges_s, columns, low_s)
+    means: Floats = np.where(length_s > 0, area / np.where(length_s > 0, length_s, 1.0), columns)
+    return means.reshape(values.shape)
+
+
+def _between(integral: Floats, edges_s: Floats, columns: Floats, time_s: Floats) -> Floats:
+    """The integral `[n, t]` of step functions from the first edge to each time."""
+    at = np.clip(np.searchsorted(edges_s, time_s, side="right") - 1, 0, len(columns) - 1)
+    found: Floats = integral[at] + columns[at] * (time_s - edges_s[at])[:, None]
+    return found
+
+
+def _words(
+    environment: Environment, text: str, video_id: str, among: Sequence[str], start_s: Floats, end_s: Floats
+) -> Floats:
+    """Deviation of the best line at each frame's time; `NO_MATCH` where nothing is said or written."""
+    found = np.full(len(start_s), NO_MATCH)
+    lines = environment.source.lines(video_id)
+    if not lines:
+        return found
+    deviations = line_deviations(environment.source, [text], video_id, among, PLACES)[:, 0]
+    for line, deviation in zip(lines, deviations.tolist(), strict=True):
+        at = (start_s < line.end_s) & (end_s > line.start_s)
+        found[at] = np.maximum(found[at], deviation)
+    return found
+
+
+# Ranges in which evidence stands out: grown around its peaks, and cut at shot borders where these are near.
+
+KEEP_SHARE = 0.7
+"""A range goes on while the evidence is at least this share of its peak."""
+BRIDGE_S = 2.0
+"""A shorter stretch of weaker evidence does not end a range."""
+SNAP_S = 1.5
+"""A shot border so near to an end of a range is its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRange:
+    """A range `[start_s, end_s)` of a video, and the deviation of its peak."""
+
+    video_id: str
+    start_s: float
+    end_s: float
+    deviation: float
+    by_words: bool
+
+
+def evidence_ranges(evidence: Evidence, borders_s: Sequence[float], most: int) -> list[EvidenceRange]:
+    """Find the `most` ranges with the highest peaks, the best first; none of them overlap.
+
+    `borders_s` are the times at which shots begin, in order. Evidence at or below 0 is none.
+    """
+    free = np.isfinite(evidence.deviation) & (evidence.deviation > 0)
+    found: list[EvidenceRange] = []
+    while len(found) < most and free.any():
+        peak = int(np.argmax(np.where(free, evidence.deviation, -np.inf)))
+        first, last = _run(evidence, free, peak)
+        free[first : last + 1] = False
+        start_s, end_s = _snapped(evidence, first, last, peak, borders_s)
+        if all(end_s <= other.start_s or start_s >= other.end_s for other in found):
+            deviation = float(evidence.deviation[peak])
+            found.append(EvidenceRange(evidence.video_id, start_s, end_s, deviation, bool(evidence.by_words[peak])))
+    return found
+
+
+def _run(evidence: Evidence, free: NDArray[np.bool_], peak: int) -> tuple[int, int]:
+    """The first and last frame of the run around a peak; weaker stretches up to `BRIDGE_S` long are bridged."""
+    strong = free & (evidence.deviation >= KEEP_SHARE * evidence.deviation[peak])
+    first = last = peak
+    while (before := _next(strong, free, first, -1)) is not None:
+        if evidence.start_s[first] - evidence.end_s[before] > BRIDGE_S:
+            break
+        first = before
+    while (after := _next(strong, free, last, 1)) is not None:
+        if evidence.start_s[after] - evidence.end_s[last] > BRIDGE_S:
+            break
+        last = after
+    return first, last
+
+
+def _next(strong: NDArray[np.bool_], free: NDArray[np.bool_], at: int, step: int) -> int | None:
+    """The next strong frame in a direction, None if another range or the video's end comes first."""
+    at += step
+    while 0 <= at < len(strong) and free[at]:
+        if strong[at]:
+            return at
+        at += step
+    return None
+
+
+def _snapped(evidence: Evidence, first: int, last: int, peak: int, borders_s: Sequence[float]) -> tuple[float, float]:
+    """The ends of a run, each moved to the nearest shot border within `SNAP_S` that leaves the peak inside."""
+    start_s, end_s = float(evidence.start_s[first]), float(evidence.end_s[last])
+    borders: Floats = np.asarray(borders_s, float)
+    before = borders[borders <= evidence.start_s[peak]]
+    after = borders[borders >= evidence.end_s[peak]]
+    return _nearest_range(before, start_s), _nearest_range(after, end_s)
+
+
+def _nearest_range(borders_s: Floats, time_s: float) -> float:
+    if not len(borders_s):
+        return time_s
+    nearest = float(borders_s[np.argmin(np.abs(borders_s - time_s))])
+    return nearest if abs(nearest - time_s) <= SNAP_S else time_s

@@ -1,0 +1,392 @@
+"""Workers and embedders as Ray actors, on this machine or on a cluster.
+
+A worker takes one CPU for its reader. Embedders take a GPU, or a part of one, each; where the cluster has none, they
+share the CPUs, one for two. Pictures go from worker to embedder a batch at a time and nothing else travels, so the
+object store holds no more than two batches a worker. Ray restarts a lost embedder and retries its batch; a lost worker
+is replaced here, and its task reported as lost. Nodes that join later get workers and embedders too.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, IdleWorkers, Task, WorkDone
+from kinodex.jobs.ingest.worker import Worker
+from kinodex.jobs.workers import actor_of, reraise, total_resources
+from kinodex.pipeline.fetch import FetchedVideo, Source, scratch_folder
+from kinodex.pipeline.sample import Chunk
+
+if TYPE_CHECKING:
+    from kinodex.index.spaces.towers import ImageEmbedder, TowerKind
+
+# Models that embed, as Ray actors: one a GPU or a part of one, or, without GPUs, one for two CPUs.
+
+EMBED_RETRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of workers and embedders; None: as many as the cluster has room for, checked again while it runs."""
+
+    workers: int | None = None
+    embedders: int | None = None
+    cpus_per_worker: float = 1.0
+    gpus_per_embedder: float = 1.0
+
+
+class Embedder:
+    """A model on one device, as an actor. It loads the model at the first call: Ray would retry an actor that cannot be
+    made again and again, while a call that fails is an error with its reason."""
+
+    def __init__(self, space: str, device: str) -> None:
+        self._name, self._device = space, device
+
+    @cached_property
+    def _space(self) -> ImageEmbedder:
+        from kinodex.index.spaces.load import load_image_tower
+
+        return load_image_tower(self._name, self._device)
+
+    def fingerprint(self) -> Fingerprint:
+        return self._space.fingerprint
+
+    def arithmetic(self) -> str:
+        return self._space.arithmetic
+
+    def fetch_tokenizer(self) -> None:
+        from kinodex.index.spaces.space import fetch_tokenizer
+
+        fetch_tokenizer(self._name)
+
+    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
+        from kinodex.index.library import Library
+        from kinodex.jobs.towers import carry_or_note, offer_carried
+
+        notes = carry_or_note(Library.open(uri), self._space.fingerprint, kinds)
+        offer_carried(self._space, uri)
+        return notes
+
+    def embed(self, batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+        return self._space.embed(batch)
+
+
+@dataclass
+class Embedders:
+    """The embedders, and the number of tasks that use each."""
+
+    space: str
+    device: str
+    sizes: Sizes
+    actors: list[Any] = field(default_factory=list)
+    load: list[int] = field(default_factory=list)
+    on_gpu: bool = False
+
+    def grow(self) -> None:
+        """Start as many as there is room for now, never fewer than one."""
+        found = total_resources()
+        gpus, cpus = found.get("GPU", 0.0), found.get("CPU", 1.0)
+        self.on_gpu = self.on_gpu or (gpus > 0 and self.device != "cpu")
+        share = self.sizes.gpus_per_embedder
+        most = math.floor(gpus / share) if self.on_gpu else math.ceil(cpus / 2)
+        for _ in range(len(self.actors), max(self.sizes.embedders or most, 1)):
+            # On CPUs they reserve none: they and the workers keep each other waiting, so the system shares best.
+            options: dict[str, Any] = {"num_gpus": share} if self.on_gpu else {"num_cpus": 0}
+            actor = actor_of(Embedder).options(
+                max_restarts=-1, max_task_retries=EMBED_RETRIES, scheduling_strategy="SPREAD", **options
+            )
+            self.actors.append(actor.remote(self.space, self.device if self.on_gpu or self.device != "auto" else "cpu"))
+            self.load.append(0)
+
+    def lightest(self) -> int:
+        return self.load.index(min(self.load))
+
+
+GROW_EVERY_S = 15.0
+"""Time between two checks for new nodes."""
+
+CLOSE_S = 5.0
+MOST_FAILED_STARTS = 20
+"""Workers that may die in a row as they start, before the run ends with an error."""
+THREADS = 4
+"""Calls that a worker takes at once: identify, read, and two short ones."""
+
+
+class RayWorker:
+    """A worker as an actor. Each task names its embedder, or the worker has a `space` of its own on its GPU."""
+
+    def __init__(self, assignment: Assignment, space: str | None, device: str) -> None:
+        self._start = assignment, space, device
+
+    def open(self) -> None:
+        """Open the library and load what is needed; raises the KinodexError that it meets."""
+        from kinodex.index.spaces.load import load_image_tower
+
+        assignment, space, device = self._start
+        self._space = load_image_tower(space, device) if space else None
+        self._at_end = ExitStack()
+        folder = self._at_end.enter_context(scratch_folder())
+        self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")
+        self._at_end.callback(self._worker.close)
+
+    def identify(self, sources: Sequence[Source]) -> IdentifyDone:
+        return self._worker.identify(sources)
+
+    def read(self, chunks: Sequence[Chunk], embedder: Any, may_split: bool, sharers: int) -> WorkDone:
+        import ray
+
+        if self._space is not None:
+            return self._worker.read(chunks, self._space.embed, may_split, sharers)
+
+        def embed(batch: NDArray[np.uint8]) -> NDArray[np.float16]:
+            vectors: NDArray[np.float16] = ray.get(embedder.embed.remote(batch))
+            return vectors
+
+        return self._worker.read(chunks, embed, may_split, sharers)
+
+    def forget(self, video: FetchedVideo) -> None:
+        self._worker.forget(video)
+
+    def counts(self) -> tuple[int, float]:
+        return self._worker.frames, self._worker.video_s
+
+    def close(self) -> None:
+        """Stop the sampler and delete what was fetched; calls after this fail."""
+        self._at_end.close()
+
+
+@dataclass
+class _WorkerActor:
+    """One worker actor; ready once it has opened the library."""
+
+    actor: Any
+    started: Any
+    is_ready: bool = False
+    request: Any = None
+    """The latest call of `counts`, if it has not been answered."""
+    counts: tuple[int, float] = (0, 0.0)
+
+
+@contextmanager
+def ray_executor(space: str, device: str, sizes: Sizes, decoder: str) -> Iterator[RayExecutor]:
+    """Start embedders on the connected cluster; at the end all actors are stopped."""
+    executor = RayExecutor(space, device, sizes, decoder == "nvdec")
+    try:
+        yield executor
+    finally:
+        executor.close()
+
+
+class RayExecutor:
+    """Executor of Ray actors; see jobs/ingest/messages.py. `start_workers` adds the workers."""
+
+    def __init__(self, space: str, device: str, sizes: Sizes, on_device: bool) -> None:
+        self._sizes, self._space, self._device = sizes, space, device
+        self._on_device = on_device
+        # Workers that embed for themselves leave one embedder to say what the space is, and no GPU to it.
+        self._embedders = (
+            Embedders(space, "cpu", replace(sizes, embedders=1)) if on_device else Embedders(space, device, sizes)
+        )
+        self._embedders.grow()
+        self._assignment: Assignment | None = None
+        self._workers: dict[int, _WorkerActor] = {}
+        self._next = 0
+        self._running: dict[Any, tuple[int, Task, int | None]] = {}
+        self._ready = IdleWorkers()
+        self._checked_s = 0.0
+        self._failed_starts = 0
+        self._lost_counts: tuple[int, float] = (0, 0.0)
+
+    def fingerprint(self) -> Fingerprint:
+        """The space's fingerprint, from the first embedder; raises its SpaceError."""
+        found: Fingerprint = self._call_first("fingerprint")
+        return found
+
+    def fetch_tokenizer(self) -> None:
+        """Fetch the tokenizer into the cache of the first embedder's machine; raises its SpaceError."""
+        self._call_first("fetch_tokenizer")
+
+    def arithmetic(self) -> str:
+        """Arithmetic of the first embedder; empty if it has embedded nothing."""
+        found: str = self._call_first("arithmetic")
+        return found
+
+    def carry_towers(self, uri: str, kinds: Sequence[TowerKind]) -> list[str]:
+        """Keep the space's towers with the library at `uri`, exported by the first embedder; see `carry_or_note`."""
+        lines: list[str] = self._call_first("carry_towers", uri, kinds)
+        return lines
+
+    def _call_first(self, method: str, *arguments: Any) -> Any:
+        import ray
+
+        try:
+            return ray.get(getattr(self._embedders.actors[0], method).remote(*arguments))
+        except ray.exceptions.RayTaskError as error:
+            reraise(error)
+
+    @contextmanager
+    def start_workers(self, assignment: Assignment) -> Iterator[RayExecutor]:
+        """Start the workers of a run."""
+        self._assignment = assignment
+        self._grow()
+        yield self
+
+    @property
+    def is_on_gpu(self) -> bool:
+        return self._on_device or self._embedders.on_gpu
+
+    @property
+    def readers(self) -> int:
+        return max(len(self._ready), 1)
+
+    @property
+    def capacity(self) -> int:
+        return max(len(self._workers), 1)
+
+    @property
+    def embedders(self) -> int:
+        return len(self._embedders.actors)
+
+    def idle(self, kind: type[Task]) -> Collection[int]:
+        return self._ready.of(kind)
+
+    def start(self, worker: int, task: Task) -> None:
+        actor = self._workers[worker].actor
+        self._ready.start(worker, task)
+        if isinstance(task, Identify):
+            self._running[actor.identify.remote(task.sources)] = (worker, task, None)
+            return
+        embedder = self._embedders.lightest()
+        self._embedders.load[embedder] += 1
+        on = self._embedders.actors[embedder]
+        reference = actor.read.remote(task.chunks, on, task.may_split, task.sharers)
+        self._running[reference] = (worker, task, embedder)
+
+    def wait(self, timeout_s: float) -> list[FinishedTask]:
+        import ray
+
+        if time.monotonic() - self._checked_s > GROW_EVERY_S:
+            self._embedders.grow()
+            self._grow()
+        starting = {each.started: worker for worker, each in self._workers.items() if not each.is_ready}
+        waited = [*self._running, *starting]
+        done, _ = ray.wait(waited, num_returns=1, timeout=timeout_s)
+        more, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
+        finished = []
+        for reference in {*done, *more}:
+            if reference in starting:
+                self._take_start(starting[reference], reference)
+            elif reference in self._running:
+                finished += self._collect(reference)
+        return finished
+
+    def _take_start(self, worker: int, reference: Any) -> None:
+        import ray
+
+        try:
+            ray.get(reference)
+            self._workers[worker].is_ready = True
+            self._ready.join(worker)
+            self._failed_starts = 0
+        except ray.exceptions.RayTaskError as error:
+            reraise(error)
+        except ray.exceptions.RayActorError as error:
+            del self._workers[worker]
+            self._failed_starts += 1
+            if self._failed_starts > MOST_FAILED_STARTS:
+                reason = " ".join(str(error).split())[:300]
+                raise UsageError(
+                    f"the cluster's workers die as they start: {reason}; is this kinodex installed on every node?"
+                ) from error
+            self._grow()
+
+    def _collect(self, reference: Any) -> list[FinishedTask]:
+        """Collect the end of a task; all tasks of a lost worker end with it."""
+        import ray
+
+        try:
+            result = ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            reraise(error)
+        except ray.exceptions.RayError:
+            worker = self._running[reference][0]
+            lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
+            self._replace(worker)
+            return [FinishedTask(worker, self._pop(other), None) for other in lost]
+        worker = self._running[reference][0]
+        return [FinishedTask(worker, self._pop(reference), result)]
+
+    def _pop(self, reference: Any) -> Task:
+        worker, task, embedder = self._running.pop(reference)
+        self._ready.end(worker, task)
+        if embedder is not None:
+            self._embedders.load[embedder] -= 1
+        return task
+
+    def _replace(self, worker: int) -> None:
+        import ray
+
+        lost = self._workers.pop(worker)
+        self._ready.leave(worker)
+        frames, video_s = self._lost_counts
+        self._lost_counts = (frames + lost.counts[0], video_s + lost.counts[1])
+        ray.kill(lost.actor)  # it may only be out of reach; so it certainly writes nothing more
+        self._grow()
+
+    def _grow(self) -> None:
+        self._checked_s = time.monotonic()
+        needs = {"num_cpus": self._sizes.cpus_per_worker}
+        most = int(total_resources().get("CPU", 1.0) / self._sizes.cpus_per_worker)
+        if self._on_device and self._device != "cpu":
+            needs["num_gpus"] = self._sizes.gpus_per_embedder
+            most = min(most, int(total_resources().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
+        for _ in range(len(self._workers), self._sizes.workers or max(most, 1)):
+            actor = actor_of(RayWorker).options(
+                max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **needs
+            )
+            made = actor.remote(self._assignment, self._space if self._on_device else None, self._device)
+            self._workers[self._next] = _WorkerActor(made, made.open.remote())
+            self._next += 1
+
+    def forget(self, video: FetchedVideo) -> None:
+        for each in self._workers.values():
+            if each.is_ready:
+                each.actor.forget.remote(video)
+
+    def counts(self) -> tuple[int, float]:
+        """Counts of the last replies of the workers; the next ones are requested without waiting for them."""
+        import ray
+
+        for each in self._workers.values():
+            if not each.is_ready:
+                continue
+            if each.request is None:
+                each.request = each.actor.counts.remote()
+            elif ray.wait([each.request], timeout=0)[0]:
+                request, each.request = each.request, None
+                try:
+                    each.counts = ray.get(request)
+                except ray.exceptions.RayError:
+                    continue  # the worker was lost; its task says so too, and is handled there
+        counts = [self._lost_counts, *(each.counts for each in self._workers.values())]
+        return sum(frames for frames, _ in counts), sum(video_s for _, video_s in counts)
+
+    def close(self) -> None:
+        """Stop all actors; they get a moment to delete what they fetched."""
+        import ray
+
+        closing = [each.actor.close.remote() for each in self._workers.values() if each.is_ready]
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
+        for actor in [*(each.actor for each in self._workers.values()), *self._embedders.actors]:
+            ray.kill(actor)

@@ -1,0 +1,84 @@
+"""Read questions with known answers: the `questions.jsonl` of `kinodex sample`. No agent has access to any of this."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kinodex.agent.answer import Answer, Evidence
+from kinodex.agent.errors import BadQuestion
+from kinodex.agent.protocol import Question
+from kinodex.jobs.errors import UsageError
+
+EXPECTED = "give a questions.jsonl as `kinodex sample` writes"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuestion:
+    """A question about one film, the index of its true option, and the time range [start_s, end_s) that shows it."""
+
+    film: str
+    kind: str
+    question: Question
+    answer: int
+    start_s: float
+    end_s: float
+
+    def is_right(self, answer: Answer) -> bool:
+        """Check the option of an answer."""
+        return answer.option == self.answer
+
+    def is_shown_by(self, evidence: Sequence[Evidence]) -> bool:
+        """True if some of the evidence lies in the true range."""
+        return any(each.start_s < self.end_s and self.start_s < each.end_s for each in evidence)
+
+
+def read_known(path: Path) -> list[KnownQuestion]:
+    """Read the questions of a sample, in the order of the file.
+
+    Raises `UsageError` naming the line that is not one, or if there is none.
+    """
+    known = []
+    for number, line in enumerate(_content(path).splitlines(), start=1):
+        try:
+            known.append(_known(json.loads(line)))
+        except (ValueError, BadQuestion) as error:
+            raise UsageError(f"{path}, line {number}: {error}; {EXPECTED}") from error
+    if not known:
+        raise UsageError(f"{path} holds no question; {EXPECTED}")
+    return known
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
+
+
+def true_option(known: Sequence[KnownQuestion], question: Question, titles: Sequence[str]) -> int:
+    """Return the answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
+    found = [each for each in known if (each.question.text, each.question.options) == (question.text, question.options)]
+    if len({each.answer for each in found}) > 1:
+        found = [each for each in found if Path(each.film).stem in titles]
+    answers = {each.answer for each in found}
+    if len(answers) != 1:
+        state = "different answers are known" if answers else "no answer is known"
+        raise UsageError(f"{state} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
+    return answers.pop()
+
+
+def _known(row: dict[str, object]) -> KnownQuestion:
+    match row:
+        case {
+            "video": str(film),
+            "kind": str(kind),
+            "question": str(text),
+            "options": list(options),
+            "answer": int(answer),
+            "evidence": [float() | int() as start_s, float() | int() as end_s],
+        }:
+            return KnownQuestion(film, kind, Question(text, tuple(map(str, options))), answer, start_s, end_s)
+    raise ValueError(f"not a question with its answer: {row}")

@@ -1,0 +1,148 @@
+"""Frames of a library, decoded to pictures for a model."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.index.errors import WeightsMissing
+from kinodex.index.library import Library
+from kinodex.index.repair import FileFacts
+from kinodex.index.rows import StoredFrame, VideoRow
+from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
+from kinodex.pipeline.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+BATCHES_AHEAD = 2
+"""Batches of frames that are read and prepared while the model computes."""
+
+
+def stored_pictures(
+    library: Library, video: VideoRow, batch: int
+) -> Generator[list[tuple[StoredFrame, Image]], None, None]:
+    """Read all frames of a video in time order, `batch` at a time; raises PictureError."""
+    numbers = library.vectors(video.video_id).frame_no.tolist()
+    for first in range(0, len(numbers), batch):
+        frames = library.frames(video.video_id, numbers[first : first + batch])
+        yield [(frame, picture_of(frame)) for frame in frames]
+
+
+def frames_between(
+    library: Library, video: VideoRow, spans_s: Sequence[tuple[float, float]], count: int
+) -> list[list[StoredFrame]]:
+    """Read for each `[start_s, end_s)` the frame shown in the middle of each of `count` equal parts; no frame twice."""
+    times_s = [start_s + (end_s - start_s) * (n + 0.5) / count for start_s, end_s in spans_s for n in range(count)]
+    latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
+    frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
+    shown = [frames[first : first + count] for first in range(0, len(frames), count)]
+    return [list({frame.frame_no: frame for frame in each}.values()) for each in shown]
+
+
+def picture_of(frame: StoredFrame) -> Image:
+    """Decode a frame to an RGB picture."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+            return picture.convert("RGB")
+    except (OSError, UnidentifiedImageError) as error:
+        raise _unreadable(frame, error) from error
+
+
+def grey_values(frame: StoredFrame, side_px: int = 96) -> NDArray[np.uint8]:
+    """Decode a frame's grey values `[height, width]`, small, which costs a tenth of the whole; raises PictureError."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+            picture.draft("L", (side_px, side_px))
+            return np.asarray(picture.convert("L"))
+    except (OSError, UnidentifiedImageError) as error:
+        raise _unreadable(frame, error) from error
+
+
+def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
+    """The frame's own JPEG, re-encoded only if its longest side is above `side_px`; raises PictureError."""
+    if max(frame.width_px, frame.height_px) <= side_px:
+        return frame.jpeg
+    picture, smaller = picture_of(frame), io.BytesIO()
+    picture.thumbnail((side_px, side_px))
+    picture.save(smaller, "JPEG", quality=quality)
+    return smaller.getvalue()
+
+
+def _unreadable(frame: StoredFrame, error: Exception) -> PictureError:
+    where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
+    return PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again")
+
+
+# The source of a video of a library, fetched again: for stages that need more than the stored frames.
+
+
+@contextmanager
+def source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
+    """Fetch the bytes of a video from any of its sources that still has them.
+
+    Raises the SourceError of the first source if they are gone or changed everywhere.
+    """
+    with scratch_folder() as folder:
+        try:
+            found = _fetched(video.uri, video, folder)
+        except SourceError as error:
+            found = _fetched_elsewhere(library, video, folder, error)
+        yield found
+
+
+def read_facts(uri: str, video_id: str) -> FileFacts | None:
+    """Read from a file of this machine what a repair needs of it; None if it no longer holds the video."""
+    if is_remote(uri):  # fetching a whole library again is for an ingest
+        return None
+    try:
+        with scratch_folder() as folder:
+            found = identify(Source(uri, uri), folder, allow_playlists=True)
+            with open_video(Path(found.path), uri, playlist=found.is_playlist) as video:
+                known = video.metadata
+    except PipelineError:
+        return None
+    return FileFacts(known.fps, known.width_px, known.height_px, known.codec) if found.video_id == video_id else None
+
+
+def _fetched(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
+    found = identify(Source(uri, video.title), folder, allow_playlists=True)
+    if found.video_id != video.video_id:
+        raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
+    return found
+
+
+def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> FetchedVideo:
+    """Fetch from another source that ingest found to be the same video."""
+    same = [
+        row.uri
+        for row in library.ingest_log.sources().values()
+        if row.video_id == video.video_id and row.uri != video.uri
+    ]
+    for uri in sorted(same):
+        with suppress(SourceError):
+            return _fetched(uri, video, folder)
+    raise error
+
+
+# The tokenizer of a space, fetched in time: frames are embedded without it, a search by words needs it.
+
+
+def fetch_or_note(fetch_tokenizer: Callable[[], None]) -> None:
+    """Fetch a space's tokenizer; if it cannot be had, print on stderr what will be missing, and go on."""
+    try:
+        fetch_tokenizer()
+    except WeightsMissing as error:
+        print(f"note: {error}; frames are embedded without it, a search by words will need it", file=sys.stderr)

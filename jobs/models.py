@@ -1,0 +1,297 @@
+"""The choice of models: the built-in one, a recorded trace, endpoints, or a language model in this process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import Model, Models
+from kinodex.jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kinodex.agent.models.roles import Role
+    from kinodex.index.spaces.towers import Fingerprint
+
+BUILTIN = "builtin"
+REPLAY = "replay:"
+LOCAL = ("local:", "constrained:")
+"""A causal language model in this process, the second with constrained decoding. As --model it is the policy, and the
+built-in model all other roles."""
+REPLY_SETTINGS = {
+    "temperature",
+    "max_tokens",
+    "reasoning",
+    "joint_schema",
+    "context_tokens",
+    "seed",
+    "extra",
+    "image_side_px",
+    "detail",
+    "images",
+}
+"""Settings of a role on which replies depend, beside its model and endpoint."""
+WHOLE_BYTES = 16 * 2**20
+"""Of a larger file of weights the beginning and the end tell it from another: a digest of all of it takes too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The user's options for models. `roles_file` is a TOML file with a table for each role, which takes from the other
+    options what it does not say.
+
+    `at_once` is the number of requests that a role has in flight unless its own settings give one; None: its default.
+    `share` is the number of processes that share these. `charge_cached`: replies from the cache cost as much as new
+    ones. `cache_path` is the file of the cache; None: that of `cache_file`. `anyway`: the built-in model may be asked
+    about a library that it does not know.
+    """
+
+    model: str = BUILTIN
+    base_url: str | None = None
+    roles_file: Path | None = None
+    input_price: float = 0.0
+    output_price: float = 0.0
+    cache: bool = True
+    sample: int = 0
+    at_once: int | None = None
+    share: int = 1
+    charge_cached: bool = False
+    cache_path: Path | None = None
+    anyway: bool = False
+
+    @property
+    def has_language(self) -> bool:
+        """False if the rule-based model alone answers: agents and judges that need sentences cannot use it."""
+        return self.roles_file is not None or self.model != BUILTIN
+
+    @property
+    def is_replay(self) -> bool:
+        """True if a recorded trace answers."""
+        return self.roles_file is None and self.model.startswith(REPLAY)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the policy is a language model in this process."""
+        return self.roles_file is None and self.model.startswith(LOCAL)
+
+    @property
+    def may_use_endpoints(self) -> bool:
+        """True if the models have settings by role, and may be behind endpoints."""
+        return self.has_language and not self.is_replay and not self.is_local
+
+
+ModelsFor = Callable[[Environment], Models]
+"""A function of an environment: endpoints are the same for all environments, the built-in model is not."""
+
+
+def knows_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> bool:
+    """False if the built-in model would be asked about pictures in a space that it does not know."""
+    return choice.has_language or choice.anyway or not has_pictures or space.name == BUILTIN
+
+
+def check_known_world(choice: ModelChoice, space: Fingerprint, *, has_pictures: bool) -> None:
+    """Raise `UsageError` if the built-in model would be asked about pictures in a space that it does not know."""
+    if knows_world(choice, space, has_pictures=has_pictures):
+        return
+    raise UsageError(
+        f"the built-in model knows the drawn films of the space builtin alone, and this library is in {space}: its "
+        "answers would be nonsense; name a language model with --model (and --base-url), or give --anyway"
+    )
+
+
+@asynccontextmanager
+async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
+    """Open the models of a choice; close them at the end.
+
+    Raises UsageError or an AgentError if the choice is invalid or a key is missing.
+    """
+    if not choice.has_language:
+        if choice.base_url:
+            raise UsageError("got --base-url without --model; name the model that the server serves")
+        from kinodex.agent.models.rules import RuleBasedModel
+
+        yield RuleBasedModel
+    elif choice.is_replay:
+        from kinodex.agent.trace import ReplayModel
+
+        replay = ReplayModel(Path(choice.model.removeprefix(REPLAY)))
+        yield lambda environment: replay
+    elif choice.is_local:
+        from kinodex.agent.models.rules import RuleBasedModel
+
+        local = _open_local(choice.model)
+        yield lambda environment: {"policy": local, "default": RuleBasedModel(environment)}
+    else:
+        async with role_models(choice) as models:
+            yield lambda environment: models
+
+
+@asynccontextmanager
+async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]:
+    """Open the models of a choice that need no library, by role: behind endpoints, or in this process."""
+    from kinodex.agent.models.openai_model import open_models
+    from kinodex.agent.models.roles import ResponseCache
+
+    roles = _roles(choice)
+    here = {name: _local_model(role) for name, role in roles.items() if role.model.startswith(LOCAL)}
+    elsewhere = {name: role for name, role in roles.items() if name not in here}
+    cache = ResponseCache(choice.cache_path or cache_file()) if choice.cache else nullcontext()
+    with cache as opened:
+        async with open_models(
+            elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached
+        ) as models:
+            yield {**models, **here}
+
+
+def _local_model(role: Role) -> Model:
+    return _open_local(role.model, temperature=role.temperature, max_new_tokens=role.max_tokens)
+
+
+def _open_local(name: str, **settings: Any) -> Model:
+    """Load the model in this process that a name such as "local:FOLDER" or "constrained:FOLDER" says."""
+    from kinodex.agent.models.local import CONSTRAINED, load_local_model
+
+    where = name.partition(":")[2]
+    return load_local_model(where, constrained=name.startswith(CONSTRAINED), **settings)
+
+
+def cache_file() -> Path:
+    """The file of stored replies of language models: in KINODEX_CACHE, else in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("KINODEX_CACHE") or f"{home}/kinodex").expanduser() / "replies.sqlite"
+
+
+def describe_models(choice: ModelChoice) -> dict[str, str]:
+    """Name the model of each role, its endpoint and its settings that are not the default: what answers depend on."""
+    if choice.is_local:
+        return {"policy": choice.model, "default": BUILTIN}
+    if choice.is_replay or not choice.has_language:
+        return {"default": choice.model}
+    sample = {"sample": choice.sample} if choice.sample else {}
+    named = {}
+    for name, role in _roles(choice).items():
+        settings = role.model_dump(mode="json", exclude_defaults=True, include=REPLY_SETTINGS) | sample
+        place = "" if role.model.startswith(LOCAL) else f" at {role.place}"
+        named[name] = f"{role.model}{place}" + "".join(f", {key}={value}" for key, value in settings.items())
+    return named
+
+
+def local_contents(choice: ModelChoice, *others: str | None) -> dict[str, str]:
+    """A digest of each trace or folder on this machine that answers, or of `others` that help: what a path holds."""
+    names = [choice.model]
+    if choice.may_use_endpoints:
+        names = [role.model for role in _roles(choice).values()]
+    named = [name for name in names if name.startswith((REPLAY, *LOCAL))]
+    places = {name: Path(name.partition(":")[2]) for name in named}
+    places |= {name: Path(name) for name in others if name is not None}
+    return {name: content_digest(place) for name, place in places.items() if place.exists()}
+
+
+def content_digest(place: Path) -> str:
+    """Compute a digest of a file, or of all files in a folder, by their names, sizes, beginnings and ends."""
+    digest = hashlib.sha256()
+    for file in sorted(each for each in (place, *place.rglob("*")) if each.is_file()):
+        size = file.stat().st_size
+        digest.update(f"{file.relative_to(place)} {size}\n".encode())
+        with file.open("rb") as content:
+            digest.update(content.read(WHOLE_BYTES))
+            content.seek(max(0, size - WHOLE_BYTES))
+            digest.update(content.read())
+    return digest.hexdigest()[:16]
+
+
+def describe_endpoints(choice: ModelChoice) -> list[str]:
+    """Name each model behind an endpoint with its host and its roles: "gpt-4o at api.openai.com (policy, reward)"."""
+    if not choice.may_use_endpoints:
+        return []
+    roles: dict[str, list[str]] = {}
+    for name, role in _roles(choice).items():
+        if not role.model.startswith(LOCAL):
+            roles.setdefault(f"{role.model} at {role.place}", []).append(name)
+    return [f"{model} ({', '.join(names)})" if len(roles) > 1 else model for model, names in roles.items()]
+
+
+def has_prices(choice: ModelChoice) -> bool:
+    """True if a price is given for any model of this choice: no price is built in."""
+    if not choice.may_use_endpoints:
+        return False
+    prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
+    return any(price.input or price.output or price.cached_input for price in prices)
+
+
+def endpoint_roles(choice: ModelChoice) -> dict[str, Role]:
+    """The settings of each role that an endpoint answers; empty for models that are not behind one."""
+    if not choice.may_use_endpoints:
+        return {}
+    return {name: role for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
+
+
+def describe_prices(choice: ModelChoice) -> dict[str, str]:
+    """Prices by role, for a million tokens, of the roles that have any: what a run's costs depend on."""
+    if not choice.may_use_endpoints:
+        return {}
+    prices = {name: role.price for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
+    return {
+        name: ", ".join(f"{kind} {amount:g}" for kind, amount in price.model_dump().items() if amount is not None)
+        for name, price in prices.items()
+        if price.input or price.output or price.cached_input
+    }
+
+
+def _roles(choice: ModelChoice) -> dict[str, Role]:
+    from kinodex.agent.models.roles import read_roles
+
+    roles = read_roles(_settings(choice))
+    return {
+        name: role.model_copy(update={"at_once": max(1, role.at_once // choice.share)}) for name, role in roles.items()
+    }
+
+
+def _settings(choice: ModelChoice) -> dict[str, dict[str, Any]]:
+    """The settings of each role: those of the file, or of one model for all, and what the options say beside them."""
+    given: dict[str, Any] = {} if choice.at_once is None else {"at_once": choice.at_once}
+    if choice.base_url:
+        given["base_url"] = choice.base_url
+    if choice.input_price or choice.output_price:
+        given["price"] = {"input": choice.input_price, "output": choice.output_price}
+    if choice.roles_file is None:
+        return {"default": {"model": choice.model, **given}}
+    if choice.model != BUILTIN:
+        raise UsageError(
+            f"got the model {choice.model} beside --models {choice.roles_file}; name it in the file's table [default]"
+        )
+    return _with_options(_read_file(choice.roles_file), given, choice.roles_file)
+
+
+def _read_file(file: Path) -> dict[str, dict[str, Any]]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"cannot read {file}: {error}; give a TOML file with a table for each role, "
+            "[default] with model and base_url first"
+        ) from error
+
+
+def _with_options(
+    settings: dict[str, dict[str, Any]], given: Mapping[str, Any], file: Path
+) -> dict[str, dict[str, Any]]:
+    """Give each role what the options say and the file does not; raise for an option that no role takes."""
+    shared = settings.get("default")
+    common = shared if isinstance(shared, dict) else {}
+    tables = [each for each in settings.values() if isinstance(each, dict)]  # what is none, `read_roles` refuses
+    tables = [each for each in tables if not str({**common, **each}.get("model")).startswith(LOCAL)]
+    for name, value in given.items():
+        takers = [each for each in tables if name not in {**common, **each}]
+        if tables and not takers and name != "at_once":  # that one has a value where nobody gave it
+            option = "--base-url" if name == "base_url" else "--input-price or --output-price"
+            raise UsageError(f"got {option}, and every role in {file} has its own {name}; leave one of them out")
+        for each in takers:
+            each[name] = value
+    return settings

@@ -1,0 +1,156 @@
+"""Open a library for an agent, and load the spaces that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from kinodex.index.additions import plain_label
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.library import Library
+from kinodex.index.rows import DetectionRow, StoredFrame, VideoRow
+from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.jobs.add.run import hub_for
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.library import picture_of
+
+if TYPE_CHECKING:
+    from kinodex.agent.environment import Detect, Environment
+    from kinodex.agent.protocol import ShownFrame
+    from kinodex.pipeline.models.detector import Detector
+
+
+def find_space(library: Library, name: str | None) -> Fingerprint:
+    """Find one of the library's spaces by name or digest, None being its own; raises UsageError if there is none."""
+    try:
+        return library.space(name)
+    except SpaceMismatch as error:
+        raise UsageError(str(error)) from error
+
+
+def load_text_tower(library: Library, name: str | None) -> TextEmbedder:
+    """Load the text tower of one of the library's spaces by name or digest, None being its own.
+
+    Raises UsageError if the library lacks the space, or as `LibraryReader.load_space` does.
+    """
+    find_space(library, name)
+    return library.load_space(name, "text")
+
+
+def load_image_tower(library: Library, name: str | None) -> ImageEmbedder:
+    """Load the image tower of one of the library's spaces, as `load_text_tower` does."""
+    find_space(library, name)
+    return library.load_space(name, "image")
+
+
+def find_filled_space(library: Library, name: str | None, videos: Sequence[VideoRow]) -> Fingerprint:
+    """Find a space as `find_space` does; raise `SpaceMismatch` if some of these videos have no vectors in it yet."""
+    space = find_space(library, name)
+    if space.digest == library.fingerprint.digest:
+        return space
+    pending = {row.video_id for row in library.additions.pending("vectors", space.digest)}
+    lacking = [row for row in videos if row.frames and row.video_id in pending]
+    if lacking:
+        raise SpaceMismatch(
+            f"got space {space}, where {len(lacking)} of the {len(videos)} videos asked about, such as "
+            f"{lacking[0].title}, have no vectors yet; run `kinodex add vectors`"
+        )
+    return space
+
+
+def open_environment(
+    place: Library | str, videos: Sequence[str] = (), detector: str | None = None, space: str | None = None
+) -> Environment:
+    """Open the named videos of a library, which may be open already, for an agent; no name means all videos.
+
+    `space` is one of the library's spaces by name or digest, None being its own. `detector` is the hub id or folder of
+    a model that looks into stored frames for things that the library's detections do not name.
+    """
+    from kinodex.agent.environment import Environment
+
+    library = Library.open(place) if isinstance(place, str) else place
+    detect = None
+    find_space(library, space)
+    if detector is not None:
+        detect = detect_with(library, detector)
+    return Environment.open(library, *videos, detect=detect, space=space)
+
+
+# Detector for agents: finds in stored frames, on request, what the library's detections do not hold.
+
+BATCH = 4
+"""Frames that the model sees at once."""
+_THINGS = (
+    "person animal dog cat bird horse vehicle car bicycle boat train airplane bag hat shoe clothes food drink bottle "
+    "cup plate knife ball toy book paper phone screen computer camera lamp clock chair table bed door window house "
+    "tree flower sign text tool box"
+)
+EVERYDAY_THINGS = tuple(_THINGS.split())
+"""What a detector that is asked in words looks for when no label is named."""
+
+
+def detect_with(library: Library, model: str, min_score: float = 0.3, device: str = "auto") -> Detect:
+    """Make the detector of an `Environment` over a library; `model` is a hub id or a folder.
+
+    A model that knows only its own labels cannot find others. An empty label is all of them, or `EVERYDAY_THINGS` for a
+    model that is asked in words. Requests take turns. Raises ModelMissing, WrongModel
+    or NoSuchDevice.
+    """
+    detector = _load(model, min_score, device)
+    turn = Lock()
+
+    def detect(frames: Sequence[ShownFrame], label: str) -> list[DetectionRow] | None:
+        for_label = _for_label(detector, plain_label(label))
+        if for_label is None or not frames:
+            return None if for_label is None else []
+        with turn:
+            return _rows(library, model, for_label, frames, plain_label(label))
+
+    return detect
+
+
+def _load(model: str, min_score: float, device: str) -> Detector:
+    from kinodex.pipeline.errors import WrongModel
+    from kinodex.pipeline.models.detector import load_detector
+
+    with hub_for(model):
+        try:
+            return load_detector(model, (), min_score, device)
+        except WrongModel as error:
+            try:
+                return load_detector(model, ("thing",), min_score, device)
+            except WrongModel:
+                raise error from None
+
+
+def _for_label(detector: Detector, label: str) -> Detector | None:
+    if detector.open_vocabulary:
+        return detector.with_labels([label] if label else EVERYDAY_THINGS)
+    return detector if not label or label in map(plain_label, detector.labels) else None
+
+
+def _stored(frame: ShownFrame) -> StoredFrame:
+    return StoredFrame(frame.video_id, frame.frame_no, frame.time_s, frame.width_px, frame.height_px, frame.jpeg)
+
+
+def _rows(
+    library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
+) -> list[DetectionRow]:
+    from kinodex.pipeline.models.detector import find_tracks
+
+    pictures = [picture_of(_stored(frame)) for frame in frames]
+    found = [
+        [each for each in boxes if not label or plain_label(each.label) == label]
+        for first in range(0, len(frames), BATCH)
+        for boxes in detector.detect(pictures[first : first + BATCH])
+    ]
+    cuts_s = [each.start_s for each in library.segments(frames[0].video_id) if each.kind == "shot"]
+    tracks = find_tracks(found, [frame.time_s for frame in frames], cuts_s)
+    return [
+        DetectionRow(
+            frame.video_id, frame.frame_no, frame.time_s, plain_label(each.label), each.score, each.box, track_id, model
+        )
+        for frame, boxes, track_ids in zip(frames, found, tracks, strict=True)
+        for each, track_id in zip(boxes, track_ids, strict=True)
+    ]

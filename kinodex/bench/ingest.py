@@ -1,0 +1,565 @@
+"""Measure an ingest against each of its stages alone and against the plain script: `kinodex bench ingest`.
+
+Times of different runs do not compare on a shared machine. So everything is measured in turn, round by round, and the
+ratio that is reported is the median of the ratios of the rounds; rates are medians too.
+
+End to end is `run_ingest` into a fresh library, from the moment that the model is loaded until the rows are there, in
+a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
+its clock with the model loaded, and writes nothing.
+
+Four ratios judge the result:
+
+one core each   end to end over the slower of decode only and embed only, each on one core. With two cores that is what
+                perfect overlap reaches when one core decodes and the other embeds; more means that cores are shared
+                better than that, less that one waited for the other.
+all cores each  the same with all cores for decoding, then all for embedding: near 1 only where one of them is
+                nearly free.
+core use        end to end over what it would be if all cores were busy all the time with decoding, JPEGs, preparing
+                and embedding, at the speed that each has on one core: the part of the machine that is used. CPU only.
+the script      end to end over the plain script of decord and open_clip, one frame at a time, and in batches.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import islice, repeat
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.bench.baseline_script import reason_missing, run_plain_script
+from kinodex.bench.towers import write_random_tokenizer
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.pipeline.decoding.open import open_video, probe, split_video
+from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.images import jpeg
+from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
+
+if TYPE_CHECKING:
+    from kinodex.index.spaces.towers import ImageEmbedder
+
+T = TypeVar("T")
+
+MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "pylance")
+STAGES = ("decode", "decode, all cores", "embed", "embed, all cores", "prepare", "jpeg")
+SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script": "decord + open_clip, in batches"}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRun:
+    """One ingest into a fresh library. Memory is resident, at its peak; `gpu` as in `kinodex.bench.ingest`."""
+
+    frames: int
+    video_s: float
+    seconds: float
+    parent_mb: float
+    child_mb: float
+    gpu: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFigures:
+    """Medians over the rounds. `rates` are frames a second by stage and for "end to end" and SCRIPTS.
+
+    `ratios` are explained at the top of this file; `spread` is the lowest and the highest of each in any round.
+    """
+
+    videos: tuple[str, ...]
+    picture: str
+    space: str
+    fps: float
+    rounds: int
+    frames: int
+    video_s: float
+    rates: dict[str, float]
+    ratios: dict[str, float]
+    spread: dict[str, tuple[float, float]]
+    parent_mb: float
+    child_mb: float
+    gpu: dict[str, float]
+    no_script: str | None
+    cores: int
+    machine: str
+    versions: str
+
+
+def bench_ingest(
+    paths: Sequence[Path],
+    config: IngestConfig,
+    rounds: int,
+    with_script: bool = True,
+    report: Callable[[str], None] = lambda line: None,
+) -> IngestFigures:
+    """Measure an ingest of local videos, `rounds` times, and report each round when it is over.
+
+    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be loaded.
+    """
+    from kinodex.index.spaces.load import load_image_tower
+
+    space = load_image_tower(config.space, config.device)
+    no_script = reason_missing() if with_script else "not asked for"
+    cores = len(os.sched_getaffinity(0))
+    metadata = probe(paths[0])
+    settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
+    whole, parts = make_chunks(paths, settings)
+    material = load_material(whole, settings)
+    embed_rate(space, material.batches[:1] * 2, 1)  # the first batch settles the arithmetic
+    runs, rates, ratios = [], [], []
+    with warm_processes(cores) as pool:
+        for _ in range(rounds):
+            rate = {
+                "decode": decode_rate(pool, whole, settings, at_once=False),
+                "embed": embed_rate(space, material.batches, 1),
+            }
+            runs.append(run_alone(ingest_once, paths, config))
+            rate["end to end"] = runs[-1].frames / runs[-1].seconds
+            if not no_script:
+                rate |= _script_rates(paths, config, space.device_type, settings.batch)
+            rate |= {
+                "decode, all cores": decode_rate(pool, parts, settings, at_once=True),
+                "embed, all cores": embed_rate(space, material.batches, cores),
+                "jpeg": jpeg_rate(material.frames, settings),
+                "prepare": prepare_rate(material.frames, settings),
+            }
+            rates.append(rate)
+            ratios.append(_ratios(rate, cores, space.device_type))
+            report(f"round {len(rates)}: " + ", ".join(f"{name} {part:.2f}" for name, part in ratios[-1].items()))
+    return IngestFigures(
+        videos=tuple(path.name for path in paths),
+        picture=f"{metadata.width_px}x{metadata.height_px} {metadata.codec}",
+        space=space.name,
+        fps=config.fps,
+        rounds=rounds,
+        frames=runs[-1].frames,
+        video_s=runs[-1].video_s,
+        rates=_over_rounds(rates, statistics.median),
+        ratios=_over_rounds(ratios, statistics.median),
+        spread=_over_rounds(rates, _spread) | _over_rounds(ratios, _spread),
+        parent_mb=max(run.parent_mb for run in runs),
+        child_mb=max(run.child_mb for run in runs),
+        gpu=_over_rounds([run.gpu for run in runs], statistics.median),
+        no_script=no_script,
+        cores=cores,
+        machine=f"{platform.system()} {platform.machine()}, {cores} cores, model on {space.device_type}",
+        versions=", ".join(f"{name} {version(name)}" for name in MEASURED_WITH),
+    )
+
+
+def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
+    """Index the videos into a library that is deleted again. For a process of its own.
+
+    Raises RuntimeError if one of them fails.
+    """
+    from kinodex.jobs.ingest.run import run_ingest
+
+    sources = [Source(str(path), path.name) for path in paths]
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, measure_usage() as usage:
+        report = run_ingest(config.model_copy(update={"text_tower": False}), sources, f"{folder}/library")
+    if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
+        raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
+    parent_mb, child_mb = usage.parent_bytes / 1e6, usage.child_bytes / 1e6
+    return IngestRun(report.frames, report.video_s, report.seconds, parent_mb, child_mb, usage.gpu)
+
+
+def table(figures: IngestFigures) -> str:
+    """Write the figures as lines for people."""
+    f = figures
+    speed = f.rates["end to end"] * f.video_s / f.frames
+    lines = [
+        f"{', '.join(f.videos)}: {f.picture}, {f.video_s:,.0f} s, {f.frames:,} frames at {f.fps:g} fps, {f.space}",
+        f"{f.machine}; {f.versions}",
+        f"median of {f.rounds} rounds (lowest to highest)",
+        "",
+        "frames a second",
+        _line("end to end", f.rates["end to end"], f, f"{speed:,.0f} s of video a second"),
+        *(_line(name, f.rates[name], f, "" if "all" in name else "on one core") for name in STAGES),
+        *(_line(name, f.rates[name], f, what) for name, what in SCRIPTS.items() if name in f.rates),
+        "",
+        "end to end, as a part of",
+        *(_line(name, ratio, f, _meaning(name, f.cores)) for name, ratio in f.ratios.items()),
+        "",
+        f"memory at most {f.parent_mb:,.0f} MB in the ingest with its model, {f.child_mb:,.0f} MB in a decoding child",
+        *(f"{name} {value:.0f} on average, end to end" for name, value in f.gpu.items()),
+    ]
+    if f.no_script:
+        lines.append(f"the plain script was not run: {f.no_script}")
+    return "\n".join(lines)
+
+
+def _script_rates(paths: Sequence[Path], config: IngestConfig, device: str, batch: int) -> dict[str, float]:
+    rates = {}
+    for name, size in zip(SCRIPTS, (1, batch), strict=True):
+        frames, seconds = run_alone(run_plain_script, paths, config.space, device, config.fps, size)
+        rates[name] = frames / seconds
+    return rates
+
+
+def _ratios(rate: dict[str, float], cores: int, device: str) -> dict[str, float]:
+    whole = rate["end to end"]
+    ratios = {
+        "one core each": whole / min(rate["decode"], rate["embed"]),
+        "all cores each": whole / min(rate["decode, all cores"], rate["embed, all cores"]),
+    }
+    if device == "cpu":
+        core_s = sum(1 / rate[stage] for stage in ("decode", "jpeg", "prepare", "embed"))
+        ratios["core use"] = whole * core_s / cores
+    return ratios | {f"over {name}": whole / rate[name] for name in SCRIPTS if name in rate}
+
+
+def _meaning(ratio: str, cores: int) -> str:
+    return {
+        "one core each": "the slower of decode and embed, each with one core to itself",
+        "all cores each": f"the slower of decode and embed, each with all {cores} cores to itself",
+        "core use": f"what {cores} cores would do that are never idle and do only the stages",
+        "over script": "the plain script, one frame at a time",
+        "over batched script": "the plain script, in batches",
+    }[ratio]
+
+
+def _over_rounds(rounds: Sequence[dict[str, float]], combine: Callable[[list[float]], T]) -> dict[str, T]:
+    return {name: combine([each[name] for each in rounds]) for name in rounds[0]}
+
+
+def _spread(values: list[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def _line(name: str, value: float, figures: IngestFigures, remark: str) -> str:
+    lowest, highest = figures.spread[name]
+    shown = "  {:<20} {:>9,.2f}  ({:,.2f} to {:,.2f})" if value < 10 else "  {:<20} {:>9,.1f}  ({:,.1f} to {:,.1f})"
+    return f"{shown.format(name, value, lowest, highest):<56} {remark}".rstrip()
+
+
+# Rates of the stages of an ingest, each alone: frames a second on one core, and on all of them.
+
+MATERIAL_FRAMES = 256
+"""Frames held in memory for all stages but decoding, however long the videos."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """RGB frames `[H, W, 3]`, and the model's inputs made of them, in batches `[n, 3, h, w]`."""
+
+    frames: tuple[NDArray[np.uint8], ...]
+    batches: tuple[NDArray[np.uint8], ...]
+
+
+def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
+    """Make chunks of the videos: each whole, and split as an ingest splits them."""
+    whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
+    parts: list[Chunk] = []
+    for chunk in whole:
+        path = Path(chunk.video.path)
+        spans = split_video(path, path.name, settings.fps, settings.cut_s) if settings.cut_s else ()
+        parts += [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)] or [chunk]
+    return whole, parts
+
+
+def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> Material:
+    """Decode the first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
+    frames: list[NDArray[np.uint8]] = []
+    for chunk in chunks:
+        path = Path(chunk.video.path)
+        with open_video(path, path.name, decoder=settings.decoder) as video:
+            samples = rgb_samples(video, chunk, settings, defaultdict(float))
+            frames += [rgb for _, _, rgb in islice(samples, MATERIAL_FRAMES - len(frames))]
+            samples.close()
+    size = min(settings.batch, len(frames))
+    inputs = [settings.input(rgb) for rgb in frames]
+    batches = [np.stack(inputs[first : first + size]) for first in range(0, len(inputs) - size + 1, size)]
+    return Material(tuple(frames), tuple(batches))
+
+
+@contextmanager
+def warm_processes(count: int) -> Iterator[Executor]:
+    """Start processes with the decoder loaded."""
+    context = get_context("spawn")
+    all_here = context.Barrier(count + 1)
+    with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
+        started = [pool.submit(int) for _ in range(count)]
+        all_here.wait()
+        for each in started:
+            each.result()
+        yield pool
+
+
+def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSettings, at_once: bool) -> float:
+    """Measure decoding and scaling to RGB, all chunks at once or one after the other on one core."""
+    if at_once:
+        return _rate(lambda: sum(pool.map(_decode, chunks, repeat(settings))))
+    return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
+
+
+def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores: int) -> float:
+    """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
+    with tower.threads(1), ThreadPoolExecutor(cores) as pool:
+        return _rate(lambda: sum(map(len, pool.map(tower.embed, batches))))
+
+
+def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
+    """Measure making the JPEGs that are stored, on one core."""
+    return _rate(lambda: _each(frames, lambda rgb: jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)))
+
+
+def prepare_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
+    """Measure scaling and cropping frames to the model's input, on one core."""
+    return _rate(lambda: _each(frames, settings.input))
+
+
+def _warm(all_here: threading.Barrier) -> None:
+    from kinodex.pipeline.decoding import pyav_reader  # noqa: F401
+
+    all_here.wait()
+
+
+def _decode(chunk: Chunk, settings: SamplingSettings) -> int:
+    path = Path(chunk.video.path)
+    with open_video(path, path.name, decoder=settings.decoder) as video:
+        return sum(1 for _ in rgb_samples(video, chunk, settings, defaultdict(float)))
+
+
+def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
+    for item in items:
+        work(item)
+    return len(items)
+
+
+def _rate(work: Callable[[], int]) -> float:
+    """Measure the items a second of `work`, which returns their number."""
+    began = time.perf_counter()
+    items = work()
+    return items / (time.perf_counter() - began)
+
+
+# Run work in a fresh process, and measure the resources that it uses: memory of its processes, time of the GPU.
+
+MEMORY_EVERY_S, GPU_EVERY_S = 0.2, 1.0
+GPU_FIGURES = ("utilization.gpu", "utilization.decoder", "memory.used")
+"""As nvidia-smi names them: percent, percent, MiB."""
+
+P = ParamSpec("P")
+
+
+@dataclass
+class ResourceUsage:
+    """Peaks of resident memory in bytes, of this process and of its largest descendant; means of GPU_FIGURES."""
+
+    parent_bytes: int = 0
+    child_bytes: int = 0
+    gpu: dict[str, float] = field(default_factory=dict)
+
+
+class Lost(Exception):
+    """A process that returned no result: it ended by itself, or took too long."""
+
+
+def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` in a fresh process, so that nothing which ran before helps or hinders it, and return its result.
+
+    Raises what `work` raises, and Lost.
+    """
+    return run_alone_within(None, work, *args, **kwargs)
+
+
+def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` as `run_alone` does, and end it after `limit_s` seconds."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(limit_s):
+            raise Lost(f"it took more than {limit_s:g} s")
+        result: T | Exception = ours.recv()
+    except EOFError as error:
+        process.join()
+        raise Lost(f"its process ended with status {process.exitcode}") from error
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _send_result(pipe: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
+    try:
+        pipe.send(work(*args, **kwargs))
+    except Exception as error:  # whatever it is, it is raised where the result is waited for
+        pipe.send(error)
+
+
+@contextmanager
+def measure_usage() -> Iterator[ResourceUsage]:
+    """Measure the usage of a block, complete when it is left; of the GPU by nvidia-smi, where there is one."""
+    usage, over = ResourceUsage(), threading.Event()
+    samples: dict[str, list[float]] = defaultdict(list)
+    threads = [threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, lambda: _sample_memory(usage)))]
+    if shutil.which("nvidia-smi"):
+        threads.append(threading.Thread(target=_every, args=(GPU_EVERY_S, over, lambda: _sample_gpu(samples))))
+    for thread in threads:
+        thread.start()
+    try:
+        yield usage
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        usage.gpu = {name: statistics.mean(values) for name, values in samples.items()}
+
+
+def _every(seconds: float, over: threading.Event, work: Callable[[], None]) -> None:
+    work()
+    while not over.wait(seconds):
+        work()
+
+
+def _sample_memory(usage: ResourceUsage) -> None:
+    usage.parent_bytes = max(usage.parent_bytes, _resident_bytes(os.getpid()))
+    usage.child_bytes = max([usage.child_bytes, *map(_resident_bytes, _descendants(os.getpid()))])
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0  # it has ended meanwhile
+
+
+def _descendants(pid: int) -> list[int]:
+    children: list[int] = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children += map(int, listing.read_text().split())
+        except OSError:
+            continue  # a thread that has ended meanwhile
+    return children + [each for child in children for each in _descendants(child)]
+
+
+def _sample_gpu(samples: dict[str, list[float]]) -> None:
+    """Add the figures of the busiest GPU, each figure for itself."""
+    command = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIGURES)}", "--format=csv,noheader,nounits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = [line.split(", ") for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    for name, column in zip(GPU_FIGURES, zip(*rows, strict=True), strict=False):
+        values = [float(value) for value in column if value.replace(".", "").isdigit()]
+        if values:
+            samples[name].append(max(values))
+
+
+# Material for the benchmarks: films in every codec, a model with random weights, and files out of the page cache.
+
+SHORT_S, LONG_TIMES = 60, 10
+CODECS = {
+    "h264": ("libx264", "mp4", ["-preset", "fast"]),
+    "hevc": ("libx265", "mp4", ["-preset", "fast", "-x265-params", "log-level=error"]),
+    "vp9": ("libvpx-vp9", "webm", ["-deadline", "realtime", "-cpu-used", "8", "-b:v", "2M"]),
+    "av1": ("libsvtav1", "mp4", ["-preset", "10"]),
+    "mpeg4": ("mpeg4", "mp4", ["-q:v", "5"]),
+    "mpeg2": ("mpeg2video", "ts", ["-q:v", "5"]),
+    "prores": ("prores", "mov", []),
+}
+"""Encoder, container, options. All else is ffmpeg's default, the distance of key frames too."""
+
+
+def make_films(path: Path, folder: Path, short_s: int = SHORT_S) -> list[Path]:
+    """Make films of `short_s` seconds and of ten times that, by every codec that the ffmpeg here can write.
+
+    They repeat the frames of `path`; films that exist are used. Raises UsageError if there is no ffmpeg, or it cannot
+    read the file.
+    """
+    if shutil.which("ffmpeg") is None:
+        raise UsageError("got --make, and there is no ffmpeg on the path; install it, or leave --make out")
+    listed = subprocess.run(["ffmpeg", "-hide_banner", "-encoders"], capture_output=True, text=True, check=True).stdout
+    available = {line.split()[1] for line in listed.splitlines() if len(line.split()) > 1}
+    folder.mkdir(parents=True, exist_ok=True)
+    films = []
+    for codec, (encoder, suffix, options) in CODECS.items():
+        if encoder not in available:
+            continue
+        short, long = folder / f"{codec}-short.{suffix}", folder / f"{codec}-long.{suffix}"
+        _ffmpeg(path, 1000, short, ["-t", str(short_s), "-c:v", encoder, *options])
+        _ffmpeg(short, LONG_TIMES - 1, long, ["-c", "copy"])
+        films += [short, long]
+    return films
+
+
+def make_random_space(directory: Path, model: str) -> str:
+    """Write an open_clip model with random weights to a folder; returns the name of the space.
+
+    It is as fast as a trained one, and useless for a search. Where the architecture takes a tokenizer from a hub, it
+    comes with one of made-up words. Raises UsageError if open_clip has no architecture of that name.
+    """
+    import torch
+
+    from kinodex.index.spaces.model_source import silent_root_logger
+    from kinodex.index.spaces.space import import_open_clip
+
+    open_clip = import_open_clip()
+    config = open_clip.get_model_config(model)
+    if config is None:
+        raise UsageError(f"got --model {model}; open_clip has {', '.join(open_clip.list_models())}")
+    from safetensors.torch import save_model
+
+    with torch.random.fork_rng(devices=[]), silent_root_logger():  # which warns that the weights are random
+        torch.manual_seed(0)
+        created = open_clip.create_model(model)
+    directory.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"model_cfg": config, "preprocess_cfg": created.visual.preprocess_cfg}, indent=2)
+    (directory / "open_clip_config.json").write_text(text, encoding="utf-8")
+    save_model(created, str(directory / "open_clip_model.safetensors"))
+    if config["text_cfg"].get("hf_tokenizer_name"):
+        write_random_tokenizer(directory, int(config["text_cfg"]["vocab_size"]))
+    return f"local-dir:{directory}"
+
+
+def drop_page_cache(folder: Path) -> None:
+    """Drop the cached pages of all files in a folder, by `posix_fadvise(DONTNEED)`, so that the disk is read next.
+
+    Advice to the system, which keeps what is not written to the disk yet (so this writes it first) or what another
+    process has mapped; the disk's own cache, and that of a host around a virtual machine, stay as they are.
+    """
+    os.sync()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+
+def _ffmpeg(path: Path, loops: int, film: Path, options: list[str]) -> None:
+    if film.exists():
+        return
+    part = film.with_name(f"part-{film.name}")
+    command = ["ffmpeg", "-v", "error", "-y", "-stream_loop", str(loops), "-i", str(path), "-map", "0:v:0", *options]
+    done = subprocess.run([*command, str(part)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"ffmpeg cannot make {film.name} of {path}: {done.stderr.strip().splitlines()[-1][:200]}")
+    part.rename(film)

@@ -1,0 +1,618 @@
+"""The commands of `kinodex add`, one a module: parse options, call `jobs.annotate`, print.
+
+`app` registers them; `options`, `run` and `report` are what they share. May import everything; what they need is
+imported when they run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kinodex.cli.options import (
+    AddressOption,
+    DeviceOption,
+    DryRunOption,
+    InputPriceOption,
+    JsonOption,
+    LibraryArgument,
+    LocalModelOption,
+    OutputPriceOption,
+    RayOption,
+    Sharing,
+    VideoOption,
+    WorkersOption,
+    announce,
+)
+
+if TYPE_CHECKING:
+    from kinodex.index.library import Library
+    from kinodex.index.rows import SpeakerRow
+    from kinodex.jobs.add.captions import Captions
+    from kinodex.jobs.add.run import AddReport, Stage
+    from kinodex.jobs.add.summaries import Summaries
+
+# `kinodex add captions`: every segment in words.
+
+
+def captions(
+    library: LibraryArgument,
+    model: Annotated[
+        str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+    ] = None,
+    video: VideoOption = None,
+    frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="Segments at once, of several videos together at an endpoint. Default: 4, there 32."),
+    ] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest caption of a local model.")] = 96,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also caption the segments that got no caption before.")
+    ] = False,
+    input_price: InputPriceOption = 0.0,
+    output_price: OutputPriceOption = 0.0,
+    device: DeviceOption = "auto",
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    batch_api: Annotated[
+        bool,
+        typer.Option(
+            "--batch-api", help="Send the requests by the endpoint's Batch API: half the price, done within a day."
+        ),
+    ] = False,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Describe every segment in words, from some of its stored frames.
+
+    With --batch-api the command waits for the batches; if it is ended, the same command waits for the same ones.
+    """
+    from kinodex.jobs.add.captions import Captions
+    from kinodex.jobs.add.endpoint import default_batch
+    from kinodex.jobs.models import ModelChoice
+
+    name, device = (model, "cpu") if base_url else (local_name(model), device)
+    batch = batch or default_batch(base_url)
+    prices = input_price, output_price
+    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices)
+    if base_url:
+        announce(ModelChoice(model, base_url))
+    again = stage.incomplete_videos if retry_failed else None
+    if batch_api or dry_run:
+        _check_endpoint(base_url, batch_api and (ray or ray_address is not None))
+    if dry_run:
+        _show_forecast(library, stage, video, again, batch_api)
+        return
+    if batch_api:
+        _add_by_batches(library, stage, video, json, again)
+        return
+    run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
+
+
+def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
+    from kinodex.jobs.errors import UsageError
+
+    if base_url is None:
+        raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
+    if on_ray:
+        raise UsageError(
+            "got --batch-api with --ray; batches are sent and waited for by this process, so leave one out"
+        )
+
+
+def _show_forecast(
+    uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
+) -> None:
+    """Print the calls, frames, tokens and money that captions are expected to cost."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.add.batch_api import PRICE_SHARE
+    from kinodex.jobs.forecast import forecast_captions, pending_videos, table
+
+    library = Library.open(uri)
+    videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
+    share = PRICE_SHARE if batch_api else 1.0
+    print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
+
+
+def _add_by_batches(
+    uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
+) -> None:
+    """Have captions made by the Batch API, then add them."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.add.batch_api import caption_by_batches
+    from kinodex.jobs.errors import OK, SOME_FAILED
+
+    library = Library.open(uri)
+    ids, repeated = with_frames(library, names), again(library) if again else ()
+    with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
+        report = add_rows(library, batched, ids, Sharing(False, None, None), repeated)
+    show(report, as_json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+# `kinodex add detections`: things in the stored frames.
+
+
+def detections(
+    library: LibraryArgument,
+    model: LocalModelOption,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--labels", help='Look for these words with an open-vocabulary model: "red car, dog".'),
+    ] = None,
+    min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score that is kept.")] = 0.3,
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
+    device: DeviceOption = "auto",
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Find things in every stored frame, with boxes, and follow them from frame to frame."""
+    from kinodex.jobs.add.detections import Detections
+
+    words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
+    stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
+    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+
+
+# `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
+
+
+def sentences(
+    library: LibraryArgument,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="A model of sentence-transformers: a local folder, or a hub id such as "
+            "sentence-transformers/all-MiniLM-L6-v2.",
+        ),
+    ],
+    video: VideoOption = None,
+    device: DeviceOption = "auto",
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Embed transcripts, text on screen and captions, so that searches find them by meaning as well as by words.
+
+    The model is kept with the library: searching needs neither torch nor a hub. Videos whose texts changed since are
+    done again.
+    """
+    from kinodex.jobs.add.vectors import Sentences
+
+    stage = Sentences(model, device)
+    run(library, stage, video, Sharing(ray, ray_address, workers), json, stage.outdated_videos, frames_needed=False)
+
+
+# `kinodex add speech`: what is said.
+
+
+def speech(
+    library: LibraryArgument,
+    model: LocalModelOption,
+    language: Annotated[
+        str | None, typer.Option(help='Such as "en". Default: found out, also where it changes.')
+    ] = None,
+    video: VideoOption = None,
+    vad: Annotated[
+        bool, typer.Option("--vad/--no-vad", help="Listen only where somebody speaks (found by silero-vad).")
+    ] = True,
+    speakers: Annotated[
+        bool, typer.Option("--speakers/--no-speakers", help="Tell voices apart: speaker-1, ... through all videos.")
+    ] = False,
+    batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
+    device: DeviceOption = "auto",
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
+
+    Speakers are named with `kinodex name LIBRARY speaker-1 NAME`.
+    """
+    from kinodex.jobs.add.speech import Speech
+
+    code = (language or "").strip().lower() or None  # as Whisper's codes are written
+    run(
+        library,
+        Speech(local_name(model), code, batch, device, vad, speakers),
+        video,
+        Sharing(ray, ray_address, workers),
+        as_json=json,
+    )
+
+
+# `kinodex add summaries`: scenes and chapters, with titles and summaries.
+
+SummaryModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url serves.",
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+]
+FramesOption = Annotated[
+    int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
+]
+BatchOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Scenes at once, of several videos together at an endpoint. Default: 4, there 32."),
+]
+RetryOption = Annotated[
+    bool, typer.Option("--retry-failed", help="Also the videos of which a scene or chapter got no title.")
+]
+RenewOption = Annotated[
+    bool, typer.Option("--renew", help="Also videos that got captions, speech or text after their summaries.")
+]
+
+
+def summaries(
+    library: LibraryArgument,
+    model: SummaryModelOption,
+    base_url: BaseUrlOption = None,
+    video: VideoOption = None,
+    frames_a_scene: FramesOption = 4,
+    batch: BatchOption = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest title and summary of a local model.")] = 128,
+    retry_failed: RetryOption = False,
+    renew: RenewOption = False,
+    input_price: InputPriceOption = 0.0,
+    output_price: OutputPriceOption = 0.0,
+    device: DeviceOption = "auto",
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Join segments to scenes and scenes to chapters, and give each a title and a summary.
+
+    They are joined without a model, by pictures, words and silence. The model writes from captions, speech and text on
+    screen, so add these first.
+    """
+    from kinodex.jobs.add.endpoint import default_batch
+    from kinodex.jobs.add.summaries import Summaries
+    from kinodex.jobs.models import ModelChoice
+
+    name, device = (model, "cpu") if base_url else (local_name(model), device)
+    batch = batch or default_batch(base_url)
+    again = retry_failed or renew
+    stage = Summaries(
+        name, base_url, frames_a_scene, batch, max_new_tokens, device, input_price, output_price, again=again
+    )
+    if base_url:
+        announce(ModelChoice(model, base_url))
+    if dry_run:
+        _show_summaries_forecast(library, stage, video, retry_failed, renew)
+        return
+    run(
+        library,
+        stage,
+        video,
+        Sharing(ray, ray_address, workers),
+        json,
+        lambda opened: stage.repeated(opened, retry_failed, renew),
+        frames_needed=False,
+    )
+
+
+def _show_summaries_forecast(
+    uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
+) -> None:
+    """Print the calls, frames, tokens and money that summaries are expected to cost."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
+
+    if stage.base_url is None:
+        raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
+    library = Library.open(uri)
+    again = stage.repeated(library, retry_failed, renew)
+    ids = [row.video_id for row in library.videos_named(names)] if names else None
+    videos = pending_videos(library, stage.model, ids, again, "summaries")
+    print(table([forecast_summaries(library, videos, stage.role, stage.frames_a_scene)], "scenes and chapters"))
+
+
+# `kinodex add text`: what pictures show in letters.
+
+
+def text(
+    library: LibraryArgument,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="PP-OCRv6-small, whose weights are in the extra `text`, or a folder with another recogniser of "
+            "PaddleOCR as ONNX (*rec*.onnx), and its detector (*det*.onnx) if it has one.",
+        ),
+    ] = "PP-OCRv6-small",
+    language: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language", help='Such as "en,de": letters of other scripts are left out. Default: all it reads.'
+        ),
+    ] = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", help="Read the sources at full size, up to 1920 px, for small print; not stored frames."
+        ),
+    ] = False,
+    min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
+    video: VideoOption = None,
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
+    from kinodex.jobs.add.screen_text import ScreenText
+
+    codes = [code.strip().lower() for each in language or () for code in each.split(",")]
+    stage = ScreenText(local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
+    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+
+
+# `kinodex add text-tower`: a space's text tower, kept with the library.
+
+
+def text_tower(
+    library: LibraryArgument,
+    space: Annotated[
+        str | None, typer.Option(help="One of the library's spaces, by name or digest. Default: its own.")
+    ] = None,
+    with_image_tower: Annotated[
+        bool, typer.Option("--with-image-tower", help="Also the image tower, for searches by picture.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also towers that it carries, or whose export was refused before.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
+    from dataclasses import asdict
+
+    from kinodex.index.library import Library
+    from kinodex.index.spaces.towers import TowerKind, describe_tower
+    from kinodex.jobs.errors import OK, SOME_FAILED
+    from kinodex.jobs.open import find_space
+    from kinodex.jobs.output import print_json
+    from kinodex.jobs.towers import carry_towers
+
+    opened = Library.open(library)
+    kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]
+    carried = carry_towers(opened, find_space(opened, space), kinds, again)
+    if json:
+        print_json(asdict(carried))
+    else:
+        for kind in kinds:
+            made = f", exported in {carried.seconds:.1f} s" if kind in carried.exported else ""
+            print(f"{kind} tower of {carried.towers.space.name}: {describe_tower(carried.towers, kind)}{made}")
+    raise typer.Exit(OK if all(carried.towers.tower(kind) for kind in kinds) else SOME_FAILED)
+
+
+# `kinodex add vectors`: the stored frames in another space.
+
+
+def vectors(
+    library: LibraryArgument,
+    space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
+    video: VideoOption = None,
+    batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 32,
+    device: DeviceOption = "auto",
+    no_text_tower: Annotated[
+        bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
+    ] = False,
+    ray: RayOption = False,
+    ray_address: AddressOption = None,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Embed all stored frames in another space, beside the library's own."""
+    from kinodex.index.spaces.model_source import absolute_name
+    from kinodex.jobs.add.vectors import Vectors
+
+    stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower)
+    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+
+
+# `kinodex add`: results of more models for the videos of a library.
+
+app = typer.Typer(
+    help="Add captions, detections, speech, text on screen, another space and so on to the videos of a library that "
+    "lack them. Run again, it does only what is new; it may run beside an ingest.",
+    no_args_is_help=True,
+)
+app.command("captions")(captions)
+app.command("detections")(detections)
+app.command("sentences")(sentences)
+app.command("speech")(speech)
+app.command("text")(text)
+app.command("summaries")(summaries)
+app.command("vectors")(vectors)
+app.command("text-tower")(text_tower)
+
+
+# `kinodex name`: the voices of a library and the names of their people.
+
+
+def name(
+    library: LibraryArgument,
+    speaker: Annotated[
+        str | None, typer.Argument(help="Such as speaker-3, or the name it has. Without it all are listed.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help='Such as "Anna". Two voices of one name are one person.')
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the name away; the voice stays.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Name the people whose voices `kinodex add speech --speakers` told apart.
+
+    The name stands in transcripts at once, and finds the same voice in videos that are added later.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.errors import UsageError
+
+    opened = Library.open(library)
+    if speaker is None and remove:
+        raise UsageError("got --remove and no speaker; say whose name: kinodex name LIBRARY speaker-3 --remove")
+    if speaker is not None:
+        if (name is None) != remove:
+            said = "a name and --remove" if remove else "no name"
+            raise UsageError(f'got speaker {speaker!r} with {said}; give a name ("Anna"), or --remove to take it away')
+        chosen = [row.speaker for row in opened.speakers.find(speaker)]
+        opened.speakers.name(chosen, name)
+        _show([row for row in opened.speakers.rows() if row.speaker in chosen], json)
+    else:
+        _show(opened.speakers.rows(), json)
+
+
+def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from kinodex.jobs.output import print_json, visible
+
+    if as_json:
+        print_json([asdict(row) for row in rows])
+        return
+    for row in rows:
+        print(f"{row.speaker:<12} {visible(row.name or '(no name)'):<24} heard for {row.seconds:,.0f} s in one video")
+    if not rows:
+        print("no voices are known; kinodex add speech --speakers tells them apart")
+
+
+# Show what a stage did: as text or as JSON.
+
+
+def show(report: AddReport, as_json: bool) -> None:
+    """Show a report to people, or as JSON."""
+    from kinodex.jobs.output import print_json
+
+    if as_json:
+        print_json(report_json(report))
+    else:
+        show_report(report)
+
+
+def report_json(report: AddReport) -> dict[str, Any]:
+    """Make the JSON of a report."""
+    from dataclasses import asdict
+
+    counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
+    return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
+
+
+def show_report(report: AddReport) -> None:
+    """Show a report to people: problems first."""
+    from rich.markup import escape
+
+    from kinodex.jobs.output import console, visible
+
+    out = console()
+    for outcome in report.outcomes:
+        if outcome.problem:
+            word = "failed" if outcome.is_failed else "in part"
+            title, problem = escape(visible(outcome.title)), escape(visible(outcome.problem))
+            out.print(f"[red]{word}[/] {title}: {problem}", soft_wrap=True)
+    if not report.outcomes:
+        out.print(f"nothing to do: every video has {report.stage} by {escape(report.model)} already")
+        return
+    spent = report.usage
+    tokens = f", {spent.input_tokens} tokens in, {spent.output_tokens} out" if spent.input_tokens else ""
+    tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
+    cost = f", cost {spent.cost:.4f}" if spent.cost else ""
+    videos = f"{report.added} video{'s' * (report.added != 1)}"
+    rows = {"speech": "lines of speech", "text": "lines of text"}.get(report.stage, report.stage)
+    out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
+
+
+# Run a stage on a library: here or on Ray, with a progress bar and a report.
+
+
+def local_name(model: str) -> str:
+    """Resolve a folder to its whole path, so that it is one model from any working directory; keep a hub id."""
+    from pathlib import Path
+
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
+
+
+def run(
+    uri: str,
+    stage: Stage,
+    videos: list[str] | None,
+    sharing: Sharing,
+    as_json: bool,
+    again: Callable[[Library], list[str]] | None = None,
+    frames_needed: bool = True,
+) -> None:
+    """Add a stage, show what was done, and exit with 3 if it could not be done for some videos.
+
+    `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
+    get it too.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.errors import OK, SOME_FAILED
+
+    library = Library.open(uri)
+    named = [row.video_id for row in library.videos_named(videos)] if videos else None
+    ids = with_frames(library, videos) if frames_needed else named
+    report = add_rows(library, stage, ids, sharing, again(library) if again else ())
+    show(report, as_json)
+    raise typer.Exit(SOME_FAILED if report.failed else OK)
+
+
+def add_rows(
+    library: Library, stage: Stage, ids: list[str] | None, sharing: Sharing, again: Collection[str]
+) -> AddReport:
+    """Add a stage to videos with a progress bar, here or on Ray."""
+    from contextlib import ExitStack
+
+    from kinodex.cli.add_progress import add_progress_bar
+    from kinodex.jobs.add.run import add
+    from kinodex.jobs.output import error_console
+
+    with ExitStack() as stack:
+        executor = None
+        if sharing.ray or sharing.address:
+            from kinodex.jobs.workers import ray_executor
+
+            executor = stack.enter_context(ray_executor(sharing.workers, sharing.address))
+        watch = stack.enter_context(add_progress_bar(error_console(), stage.name))
+        return add(library, stage, ids, watch, executor, again)
+
+
+def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
+    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
+    from kinodex.jobs.errors import UsageError
+
+    rows = library.videos_named(names) if names else library.videos()
+    without = [row for row in rows if not row.frames]
+    if names and without:
+        raise UsageError(f"got --video {without[0].title}, which was imported as text and has no frames; leave it out")
+    if without:
+        several = "videos that were imported as text are left out: they have no frames"
+        one = "video that was imported as text is left out: it has no frames"
+        print(f"{len(without):,} {one if len(without) == 1 else several}", file=sys.stderr)
+    return [row.video_id for row in rows if row.frames] if names or without else None

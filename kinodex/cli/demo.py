@@ -1,0 +1,127 @@
+"""Run the whole job on films that the project draws itself: `kinodex demo`. No network, no model but the built-in."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.trace import Event, trace_to
+from kinodex.cli.show import progress_bar, show_report
+from kinodex.cli.tree_view import TreeView, show_answer
+from kinodex.index.library import Library
+from kinodex.index.spaces.load import load_text_tower
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.jobs.known_answers import KnownQuestion, read_known
+from kinodex.jobs.output import clock, console, error_console, show_hits
+from kinodex.pipeline.sources import list_sources
+from kinodex.sketch.sample import sample
+
+HOURS, SEED = 0.1, 1
+KINDS = ("colour", "needle", "after")
+"""One question of each kind, each about another film. The sample is one where all goes well; how often it does
+is what `kinodex eval sketch` measures."""
+
+
+def run_demo(directory: Path) -> None:
+    """Make films and a library, search it, and ask three questions, whose evidence is compared with the known truth."""
+    out, began = console(), time.monotonic()
+    films, place = directory / "films", directory / "library"
+    _step(out, 1, f"kinodex sample {films} --hours {HOURS} --seed {SEED} --form independent")
+    if (films / "questions.jsonl").exists():
+        out.print("the films are there already")
+    else:
+        sample(films, HOURS, SEED)
+    known = read_known(films / "questions.jsonl")
+    out.print(f"{len(list(films.glob('*.mp4')))} films and {len(known)} questions with known answers in {films}")
+
+    _step(out, 2, f"kinodex ingest {films} --library {place} --space builtin")
+    library = _make_library(films, place)
+
+    query = "an orange anchor at sea"
+    _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --only frames')
+    text_space = load_text_tower("builtin")
+    show_hits(library.search.frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
+
+    right = 0
+    for number, each in enumerate(_chosen(known), 1):
+        options = " ".join(f'--option "{option}"' for option in each.question.options)
+        _step(out, 3 + number, f'kinodex ask {place} "{each.question.text}" {options} --video {each.film}')
+        environment = Environment.of(library, [library.video(each.film)], text_space.embed_text)
+        answer = _ask(each, environment, directory / f"trace_{number}.jsonl", out)
+        right += _compare_with_truth(answer, each, out)
+        _save_evidence(answer, library, directory / "evidence")
+    out.print(
+        f"\n{right} of {len(KINDS)} right, in {time.monotonic() - began:.0f} s. Traces: {directory}/trace_*.jsonl, "
+        f"frames that the answers rest on: {directory}/evidence, library: {place}\n"
+        "The built-in space and model know only these drawn films; the README says how to use real ones.\n"
+        f"Look, ask and play in a browser: {_command()} serve {place}\n"
+        f"The three answers, step by step: {_command()} view {directory}/trace_*.jsonl {place}",
+        soft_wrap=True,
+    )
+
+
+def _command() -> str:
+    """Return the name to call the command line by: after `make demo` it is on no PATH."""
+    return "kinodex" if shutil.which("kinodex") else sys.argv[0]
+
+
+def _step(out: Console, number: int, command: str) -> None:
+    out.print(f"\n[bold]{number}. {escape(command)}[/]", soft_wrap=True)
+
+
+def _make_library(films: Path, place: Path) -> Library:
+    with progress_bar(error_console()) as watch:
+        report = run_ingest(IngestConfig(space="builtin"), list_sources([str(films)]), str(place), watch)
+    library = Library.open(str(place))
+    show_report(report, library, as_json=False)
+    return library
+
+
+def _chosen(known: list[KnownQuestion]) -> list[KnownQuestion]:
+    """Choose the first question of each kind, of the first film, the second, the third."""
+    films = sorted({each.film for each in known})
+    return [
+        next(each for each in known if each.kind == kind and each.film == film)
+        for kind, film in zip(KINDS, films, strict=True)
+    ]
+
+
+def _ask(known: KnownQuestion, environment: Environment, trace: Path, out: Console) -> Answer:
+    view = TreeView(out)
+    with trace_to(trace) as write:
+
+        def tell(event: Event) -> None:
+            view(event)
+            write(event)
+
+        answer = asyncio.run(ask(known.question, environment, RuleBasedModel(environment), on_event=tell))
+    show_answer(answer, environment.videos, out)
+    return answer
+
+
+def _compare_with_truth(answer: Answer, known: KnownQuestion, out: Console) -> bool:
+    place = "the evidence lies there" if known.is_shown_by(answer.evidence) else "the evidence lies elsewhere"
+    verdict = "[green]right[/]" if known.is_right(answer) else "[red]wrong[/]"
+    truth = known.question.options[known.answer]
+    span = f"{clock(known.start_s)} to {clock(known.end_s)}"
+    out.print(f"[bold]truth[/]     {escape(truth)}, shown {span}: {verdict}, {place}", soft_wrap=True)
+    return known.is_right(answer)
+
+
+def _save_evidence(answer: Answer, library: Library, folder: Path) -> None:
+    """Save the first stored frame of each range of evidence as a JPEG."""
+    folder.mkdir(exist_ok=True)
+    for each in answer.evidence:
+        for frame in library.frames_at(each.video_id, [each.start_s], mode="nearest"):
+            (folder / f"{each.video_id[:12]}_{frame.time_s:.2f}.jpg").write_bytes(frame.jpeg)

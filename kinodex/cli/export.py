@@ -1,0 +1,398 @@
+"""The commands of `kinodex export`, a file each: parse options, call `jobs.export`, print.
+
+May import jobs.export, jobs.cli.options, jobs.console, jobs.errors and index.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinodex.cli.options import (
+    FolderArgument,
+    JsonOption,
+    LibraryArgument,
+    MomentOptions,
+    OutArgument,
+    OverwriteOption,
+    VideoOption,
+    with_moments,
+)
+
+if TYPE_CHECKING:
+    from kinodex.jobs.export.datasets import HfReport
+    from kinodex.jobs.export.media import ClipRow, JoinedClip
+    from kinodex.jobs.export.moments import Moment
+
+# `kinodex export label-studio`, `coco` and `fiftyone`: moments and detections as annotations.
+
+
+@with_moments
+def label_studio(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    moments: MomentOptions,
+    url_prefix: Annotated[
+        str | None,
+        typer.Option(help="Address before the name of each video's file, such as /data/local-files/?d=films/."),
+    ] = None,
+    boxes: Annotated[
+        bool, typer.Option(help="Add the detections and the text on screen within the moments as boxes.")
+    ] = True,
+    json: JsonOption = False,
+) -> None:
+    """Write tasks of Label Studio: tasks.json, and config.xml for its labelling interface. Default: the shots."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.annotations import export_label_studio
+    from kinodex.jobs.output import counted
+
+    opened = Library.open(library)
+    report = export_label_studio(opened, moments.choose(opened, "shots"), folder, url_prefix, boxes)
+    text = f"{counted(report.tasks, 'task')}, {counted(report.moments, 'range')}, {report.boxes:,} boxes"
+    _show(asdict(report), text, str(folder), as_json=json)
+
+
+@with_moments
+def coco(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    moments: MomentOptions,
+    min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
+    text: Annotated[bool, typer.Option("--text", help="Text on screen instead of detections.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.annotations import export_coco
+    from kinodex.jobs.output import counted
+
+    opened = Library.open(library)
+    chosen = replace(moments, label="").choose(opened, "videos")
+    report = export_coco(opened, chosen, folder, moments.label or None, min_score, text)
+    found = f"{report.annotations:,} boxes of text" if text else counted(report.annotations, "detection")
+    line = f"{found} in {counted(report.images, 'frame')}, {report.categories} labels"
+    _show(asdict(report), line, str(folder), as_json=json)
+
+
+@with_moments
+def fiftyone(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    moments: MomentOptions,
+    json: JsonOption = False,
+) -> None:
+    """Write moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset). Default: the shots."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.annotations import export_fiftyone
+    from kinodex.jobs.export.media import edit_facts_of
+    from kinodex.jobs.output import counted
+
+    opened = Library.open(library)
+    chosen = moments.choose(opened, "shots")
+    facts = edit_facts_of(opened, (each.video for each in chosen))
+    videos = export_fiftyone(chosen, folder, {video_id: each.times_s for video_id, each in facts.items()})
+    text = f"{counted(len(chosen), 'range')} of {counted(videos, 'video')}"
+    _show({"videos": videos, "moments": len(chosen)}, text, str(folder), as_json=json)
+
+
+def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None:
+    from kinodex.jobs.output import print_json, visible
+
+    if as_json:
+        print_json({"folder": folder, **report})
+    else:
+        print(f"{text} in {visible(folder)}")
+
+
+# `kinodex export hf`: frames of a library as a dataset of Hugging Face.
+
+
+def hf(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    video: VideoOption = None,
+    space: Annotated[
+        str | None, typer.Option(help="Vectors of this space of the library: a name or digest. Default: its own.")
+    ] = None,
+    vectors: Annotated[str, typer.Option(help="Numbers of the vectors: float16, float32, or none.")] = "float16",
+    shard_frames: Annotated[int, typer.Option(min=1, help="A file holds whole videos of at most so many frames.")] = (
+        10_000
+    ),
+    split: Annotated[str, typer.Option(help="Name of the split.")] = "train",
+    json: JsonOption = False,
+) -> None:
+    """Write frames as a dataset of Hugging Face: Parquet files and a card; `datasets.load_dataset(FOLDER)` opens it.
+
+    Run again after it was interrupted, it goes on with the files that are missing.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
+    from kinodex.jobs.output import error_console, print_every
+
+    settings = HfSettings(checked_precision(vectors), shard_frames, split)
+    line = print_every(error_console())
+
+    def on_file(done: int, total: int) -> None:
+        line(lambda seconds: f"{done:,} of {total:,} files after {seconds:.0f} s")
+
+    _show_dataset(export_hf(Library.open(library), folder, settings, video or (), space, on_file), folder, json)
+
+
+def _show_dataset(report: HfReport, folder: Path, as_json: bool) -> None:
+    from kinodex.jobs.output import counted, print_json, visible
+
+    if as_json:
+        print_json({"folder": str(folder.absolute()), **report._asdict()})
+        return
+    before = f", {counted(report.files_before, 'file')} of an earlier run kept" if report.files_before else ""
+    print(
+        f"{counted(report.frames, 'frame')} of {counted(report.videos, 'video')} in {counted(report.files, 'file')}, "
+        f"{report.stored_bytes / 1e6:,.1f} MB{before}: load_dataset({visible(str(folder))!r})"
+    )
+
+
+# `kinodex export clips` and `frames`: moments as video files and as pictures.
+
+
+@with_moments
+def clips(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    moments: MomentOptions,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Cut to the frame, by encoding again; else at key frames, without loss.")
+    ] = False,
+    join: Annotated[
+        bool, typer.Option("--join", help="One file a video, its ranges one after another, cut to the frame.")
+    ] = False,
+    subtitles: Annotated[bool, typer.Option(help="Add what is said as a text track.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Cut moments out of the videos' own files, with their sound: a file each, and clips.csv.
+
+    Exits with 3 if some could not be cut; clips.csv says why. Run again after it was interrupted, it goes on.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.media import CutWay, export_clips, export_joined
+    from kinodex.jobs.output import error_console, print_every
+
+    opened = Library.open(library)
+    chosen = moments.choose(opened, None)
+    if join:
+        _show_joined(export_joined(opened, chosen, folder), str(folder), as_json=json)
+        return
+    line = print_every(error_console())
+
+    def on_clip(done: int, total: int) -> None:
+        line(lambda seconds: f"{done:,} of {total:,} clips after {seconds:.0f} s")
+
+    rows = export_clips(opened, chosen, folder, CutWay(exact, subtitles), on_clip)
+    _show_clips(rows, str(folder), as_json=json)
+
+
+def _show_clips(rows: Sequence[ClipRow], folder: str, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from kinodex.jobs.output import print_json
+
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    _finish([row.error for row in rows], folder, quiet=as_json)
+
+
+def _show_joined(clips: Sequence[JoinedClip], folder: str, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from kinodex.jobs.output import print_json
+
+    if as_json:
+        print_json([asdict(each) for each in clips])
+    _finish([each.error for each in clips], folder, quiet=as_json)
+
+
+def _finish(errors: Sequence[str], folder: str, quiet: bool) -> None:
+    """Say how many clips there are and why others are not; exits with 3 if some are not."""
+    from kinodex.jobs.errors import SOME_FAILED
+    from kinodex.jobs.output import counted, visible, visible_lines
+
+    failed = [error for error in errors if error]
+    if not quiet:
+        print(f"{counted(len(errors) - len(failed), 'clip')} in {visible(folder)}")
+    for error, count in Counter(failed).items():
+        typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+@with_moments
+def frames(
+    library: LibraryArgument,
+    folder: FolderArgument,
+    moments: MomentOptions,
+    most: Annotated[int | None, typer.Option(min=1, help="At most so many frames of a moment, evenly spread.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the stored frames of moments as JPEGs, and frames.csv."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.media import export_frames
+    from kinodex.jobs.output import counted, print_json, visible
+
+    opened = Library.open(library)
+    rows = export_frames(opened, moments.choose(opened, None), folder, most)
+    if json:
+        print_json(rows)
+    else:
+        print(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
+
+
+# `kinodex export vtt`, `srt`, `edl`, `otio`, `csv` and `jsonl`: moments as one text.
+
+FpsOption = Annotated[
+    float | None, typer.Option(help="Frames a second of the edit.", show_default="that of the videos, else 25")
+]
+DropOption = Annotated[
+    bool | None,
+    typer.Option("--drop-frame/--non-drop-frame", help="Counting of timecode.", show_default="drop at 29.97 and 59.94"),
+]
+TitleOption = Annotated[str, typer.Option(help="Title of the edit.")]
+
+
+@with_moments
+def vtt(
+    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
+) -> None:
+    """Write WebVTT: subtitles, or chapters (--of chapters). Default: the transcript. Several videos: a folder."""
+    from kinodex.jobs.export.texts import vtt_text
+
+    _write_by_video(library, moments, out, vtt_text, ".vtt", overwrite=overwrite)
+
+
+@with_moments
+def srt(
+    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
+) -> None:
+    """Write SubRip subtitles. Default: the transcript. Several videos: a folder of files."""
+    from kinodex.jobs.export.texts import srt_text
+
+    _write_by_video(library, moments, out, srt_text, ".srt", overwrite=overwrite)
+
+
+@with_moments
+def edl(
+    library: LibraryArgument,
+    moments: MomentOptions,
+    out: OutArgument = "-",
+    fps: FpsOption = None,
+    drop_frame: DropOption = None,
+    title: TitleOption = "kinodex",
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write an edit decision list (CMX 3600), a cut a moment. Default: the shots."""
+    from kinodex.jobs.export.texts import edl_text, frame_rate, write_text
+
+    chosen = _chosen(library, moments, "shots")
+    rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
+    if rate.in_place_of is not None:
+        print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
+    write_text(out, edl_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
+
+
+@with_moments
+def otio(
+    library: LibraryArgument,
+    moments: MomentOptions,
+    out: OutArgument = "-",
+    fps: FpsOption = None,
+    title: TitleOption = "kinodex",
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write a time line of OpenTimelineIO, a clip a moment. Default: the shots."""
+    from kinodex.jobs.export.texts import frame_rate, otio_text, write_text
+
+    chosen = _chosen(library, moments, "shots")
+    rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)
+    write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
+
+
+@with_moments
+def csv(
+    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
+) -> None:
+    """Write a table of moments, which --ranges reads again. Default: the shots."""
+    from kinodex.jobs.export.texts import csv_text, write_text
+
+    write_text(out, csv_text(_chosen(library, moments, "shots")), overwrite)
+
+
+@with_moments
+def jsonl(
+    library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
+) -> None:
+    """Write moments as JSON lines, which --ranges reads again. Default: the shots."""
+    from kinodex.jobs.export.texts import jsonl_text, write_text
+
+    write_text(out, jsonl_text(_chosen(library, moments, "shots")), overwrite)
+
+
+def _chosen(library: str, moments: MomentOptions, usual_rows: str) -> list[Moment]:
+    from kinodex.index.library import Library
+
+    return moments.choose(Library.open(library), usual_rows)
+
+
+def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
+    """Start time codes of the files that have one, by video id."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.media import edit_facts_of
+
+    facts = edit_facts_of(Library.open(library), (each.video for each in moments))
+    return {video_id: each.timecode for video_id, each in facts.items() if each.timecode is not None}
+
+
+def _write_by_video(
+    library: str,
+    moments: MomentOptions,
+    out: str,
+    text: Callable[[Sequence[Moment]], str],
+    suffix: str,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
+    from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
+
+    groups = list(by_video(_chosen(library, moments, "transcript")).values())
+    if len(groups) == 1:
+        write_text(out, text(groups[0]), overwrite)
+        return
+    if out == STANDARD_OUTPUT:
+        raise UsageError(f"got moments of {len(groups)} videos; give a folder for a file each, or one --video")
+    names = [name + suffix for name in distinct(file_stem(group[0].video.title) for group in groups)]
+    texts = [text(group) for group in groups]
+    facts = moment_facts([each for group in groups for each in group])
+    with target_folder(Path(out), {"files": names, **facts, "texts": digest(texts)}, dict) as target:
+        for name, content in zip(names, texts, strict=True):
+            target.write_bytes(name, content)
+        target.finish(*names)
+
+
+# `kinodex export`: videos of a library, and moments in them, as files for other programs.
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def export() -> None:
+    """Write videos of a library, or moments in them, as files for other programs."""
+
+
+for command in (clips, frames, vtt, srt, edl, otio, csv, jsonl, label_studio, coco, fiftyone, hf):
+    app.command()(command)

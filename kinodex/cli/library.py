@@ -1,0 +1,574 @@
+"""`kinodex info`, `report` and `frames`: read a library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from kinodex.index.library import Library
+    from kinodex.index.maintain import Health, Upkeep
+    from kinodex.index.repair import Repair
+    from kinodex.index.rows import AddedFacts, StoredFrame, VideoRow
+    from kinodex.index.sweep import Audit
+    from kinodex.jobs.add.import_text import ImportResult, Kind, ReadResult
+
+BATCH = 200
+"""Frames in memory at a time."""
+
+
+def info(
+    library: LibraryArgument,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many videos and so many failures; 0: all.")] = 100,
+    json: JsonOption = False,
+) -> None:
+    """Show a library: videos, counts, spaces, settings, failures."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.output import show_library
+
+    show_library(Library.open(library), limit or None, as_json=json)
+
+
+def report(
+    library: LibraryArgument,
+    run: Annotated[str | None, typer.Option(help="Only this run: its id, or its first digits.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the runs that wrote a library: results, durations, and the time of each stage."""
+    from kinodex.cli.show import show_runs
+    from kinodex.index.library import Library
+
+    show_runs(Library.open(library), run, as_json=json)
+
+
+def frames(
+    library: LibraryArgument,
+    video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
+    at: Annotated[list[float] | None, typer.Option(help="A time in seconds; may be repeated.")] = None,
+    from_s: FromOption = None,
+    to_s: ToOption = None,
+    every: Annotated[
+        float | None, typer.Option(help="Between --from and --to, one frame every so many seconds. Default: all.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
+    mode: Annotated[str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")] = "nearest",
+    json: JsonOption = False,
+) -> None:
+    """Write stored frames as JPEG files: at given times, or those of a part of the video."""
+    from kinodex.index.library import Library
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.output import show_frames
+
+    if mode not in ("nearest", "exact", "shown"):
+        raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
+    in_part = from_s is not None or to_s is not None or every is not None
+    if bool(at) == in_part:
+        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
+    opened = Library.open(library)
+    row = opened.video(video)
+    times_s = at or _times(opened, row, from_s, to_s, every)
+    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=json)
+
+
+def _times(
+    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
+) -> list[float]:
+    """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
+    from kinodex.jobs.errors import UsageError
+
+    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
+        raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
+    start_s = row.start_s if from_s is None else max(row.start_s, from_s)
+    end_s = row.end_s if to_s is None else min(row.end_s, to_s)
+    if not start_s < end_s:
+        raise UsageError(
+            f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
+            f"{row.end_s:g} s; the end must be after the start and within the video"
+        )
+    if every_s is not None and not every_s > 0:
+        raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
+    import numpy as np
+
+    stored_s = library.vectors(row.video_id).time_s
+    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
+        return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
+    # arange may include the end, which is outside
+    return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
+
+
+def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str) -> Iterator[StoredFrame]:
+    """Frames at some times, each once, `BATCH` in memory at a time."""
+    written: set[int] = set()
+    for first in range(0, len(times_s), BATCH):
+        for frame in library.frames_at(row.video_id, times_s[first : first + BATCH], mode=mode):
+            if frame.frame_no not in written:
+                written.add(frame.frame_no)
+                yield frame
+
+
+# `kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library.
+
+remove_app = typer.Typer(
+    no_args_is_help=True,
+    help="Remove videos from a library, the rows that a model added, or voices. `kinodex maintain` frees their space "
+    "later, `kinodex maintain --purge` all of it.",
+)
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+LISTED = 10
+
+
+@remove_app.command()
+def videos(
+    library: LibraryArgument,
+    video: Annotated[list[str], typer.Argument(help="A video: id (or its first digits), title, file, URI, or a glob.")],
+    yes: YesOption = False,
+) -> None:
+    """Remove videos with their frames, vectors, texts and detections. Their files stay as they are.
+
+    An ingest of the same files indexes them again.
+    """
+    from kinodex.index.library import Library
+    from kinodex.index.maintain import remove_videos
+    from kinodex.jobs.output import clock, visible
+
+    opened = Library.open(library)
+    rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
+    for row in rows[:LISTED]:
+        print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
+    if len(rows) > LISTED:
+        print(f"and {len(rows) - LISTED:,} more")
+    _confirm(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)
+    remove_videos(opened, *(row.video_id for row in rows))
+    print(f"{_count(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
+
+
+@remove_app.command()
+def added(
+    library: LibraryArgument,
+    stage: Annotated[
+        str, typer.Argument(help="captions, detections, speech, text, summaries, vectors, sentences, or clips.")
+    ],
+    model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
+    video: VideoOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
+    from kinodex.index.library import Library
+    from kinodex.index.maintain import remove_added
+
+    opened = Library.open(library)
+    before = _facts(opened, stage, model)
+    ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
+    of = f" of {_count(len(ids), 'video')}" if video else ""
+    _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
+    remove_added(opened, stage, model, *ids)
+    after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
+    print(f"{before.rows - (after.rows if after else 0):,} {stage} removed")
+
+
+@remove_app.command()
+def speaker(
+    library: LibraryArgument,
+    speaker: Annotated[list[str], typer.Argument(help="A voice, such as speaker-3, or its name.")],
+    yes: YesOption = False,
+) -> None:
+    """Forget voices and their names. What they said stays, by "speaker 3"; the voice is not known again.
+
+    Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.output import visible
+
+    opened = Library.open(library)
+    rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
+    for row in rows.values():
+        print(f"{row.speaker}  {visible(row.name or '(no name)')}")
+    _confirm(f"Forget {_count(len(rows), 'voice')} of {opened.uri}?", yes)
+    opened.speakers.forget([*rows])
+    print(f"{_count(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
+
+
+def _facts(library: Library, stage: str, model: str) -> AddedFacts:
+    """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
+    from kinodex.jobs.errors import UsageError
+
+    held = library.info().added
+    found = next((each for each in held if (each.stage, each.model) == (stage, model)), None)
+    if found is None:
+        what = ", ".join(f"{each.stage} {each.model}" for each in held) or "nothing"
+        raise UsageError(f"got {stage} {model}, which {library.uri} does not hold; added to it: {what}")
+    return found
+
+
+def _confirm(question: str, yes: bool) -> None:
+    """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
+    import sys
+
+    from kinodex.jobs.errors import OK, UsageError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Nobody can answer here; give --yes")
+    if not typer.confirm(question):
+        raise typer.Exit(OK)
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}" + "s" * (count != 1)
+
+
+# `kinodex maintain`: clean up a library, or only check it.
+
+PROBLEMS_LISTED = 20
+MINUTE_S = 60.0
+LEAST_KEEP_MINUTES = 1.0
+MOST_KEEP_MINUTES = 60.0 * 24 * 365 * 10
+
+
+def maintain(
+    library: LibraryArgument,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check, and list what there is to do; writes nothing.")
+    ] = False,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also read every picture and vector, and find what was damaged on the disk."),
+    ] = False,
+    keep_minutes: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=MOST_KEEP_MINUTES,
+            help="How long older states of tables are kept for their readers. 0 only if nobody uses the library.",
+        ),
+    ] = 60.0,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Rewrite files and indexes, so that they hold nothing that was removed.")
+    ] = False,
+    discard_broken: Annotated[
+        bool,
+        typer.Option("--discard-broken", help="Delete videos and additions with lost or altered rows, to add again."),
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Make tables that are missing again, from what is left, and say what is lost."),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Remove leftovers of interrupted runs, join files, refresh indexes, check that no row is missing or altered.
+
+    Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains.
+    """
+    from kinodex.index.library import Library
+    from kinodex.index.maintain import health as check_health
+    from kinodex.index.maintain import maintain as maintain_library
+    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+    from kinodex.jobs.output import console, print_json
+
+    given = {"--check": check, "--repair": repair, "--discard-broken": discard_broken, "--purge": purge}
+    names = [name for name, is_given in given.items() if is_given]
+    if (check or repair) and len(names) > 1:
+        raise UsageError(f"got {names[0]}, which deletes nothing, with {names[1]}; leave one of them out")
+    if 0 < keep_minutes < LEAST_KEEP_MINUTES:
+        raise UsageError(
+            f"got --keep-minutes {keep_minutes:g}, too short for others who are reading; give {LEAST_KEEP_MINUTES:g} "
+            "or more, or 0 if nobody uses the library"
+        )
+    repaired = _repair(library) if repair else None
+    opened = Library.open(library)
+    keep_s = keep_minutes * MINUTE_S
+    upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
+    health = check_health(opened, deep) if upkeep is None else upkeep.after
+    if json:
+        print_json(_plain(opened.uri, health, upkeep, repaired))
+    else:
+        _show(opened.uri, health, upkeep, repaired, deep, console())
+    raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
+
+
+def _repair(uri: str) -> Repair:
+    from dataclasses import asdict
+
+    from kinodex.index.repair import repair as repair_library
+    from kinodex.jobs.library import read_facts
+    from kinodex.pipeline.sample import IngestSettings
+
+    return repair_library(uri, asdict(IngestSettings()), read_facts)
+
+
+def _tell(step: str) -> None:
+    print(f"{step} ...", file=sys.stderr, flush=True)
+
+
+def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    result: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
+    if upkeep is not None:
+        before = {"data_bytes": upkeep.before.data_bytes, "disk_bytes": upkeep.before.disk_bytes}
+        result |= {"before": before, "removed": asdict(upkeep.removed), "notes": upkeep.notes}
+    return result if repaired is None else result | {"repaired": asdict(repaired)}
+
+
+def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None, deep: bool, out: Console) -> None:
+    from rich.markup import escape
+
+    if repaired is not None:
+        made = ", ".join(repaired.made) or "no table"
+        out.print(f"made again: {made}; {len(repaired.videos):,} rows of videos", soft_wrap=True)
+        for line in repaired.lost:
+            out.print(escape(f"lost: {line}"), soft_wrap=True)
+    out.print(f"{escape(uri)}: {health.audit.videos:,} videos", soft_wrap=True)
+    for each in health.at_work:
+        out.print(escape(f"{'ended without reporting it' if each.is_dead else 'at work'}: {each}"), soft_wrap=True)
+    out.print(_sizes(health if upkeep is None else upkeep.before, health))
+    for line in _removed(upkeep.removed) if upkeep is not None else ():
+        out.print(escape(f"removed: {line}"), soft_wrap=True)
+    for note in upkeep.notes if upkeep is not None else ():
+        out.print(escape(f"note: {note}"), soft_wrap=True)
+    undigested = {"videos": health.audit.unchecked, "additions": health.audit.added.unchecked}
+    if any(undigested.values()):
+        counts = " and ".join(f"{count:,} {what}" for what, count in undigested.items() if count)
+        out.print(
+            f"not checked: the values of {counts}, which an earlier kinodex, or a repair, wrote without digests; a new "
+            "library has them",
+            soft_wrap=True,
+        )
+    if not health.problems:
+        is_in_use = any(not each.is_dead for each in health.at_work)
+        but = "apart from what runs at work may be writing, " if is_in_use else ""
+        out.print(
+            f"{but}every row belongs to a complete video or addition, and each of these has all its rows"
+            f"{', with the values that were written' if not any(undigested.values()) else ''}"
+        )
+        return
+    out.print(f"[red]{len(health.problems):,} wrong:[/]")
+    for problem in health.problems[:PROBLEMS_LISTED]:
+        out.print(escape(f"  {problem}"), soft_wrap=True)
+    if len(health.problems) > PROBLEMS_LISTED:
+        out.print(f"  and {len(health.problems) - PROBLEMS_LISTED:,} more; --json has all")
+    out.print(escape(_advice(uri, health.audit, deep)), soft_wrap=True)
+
+
+def _sizes(before: Health, after: Health) -> Table:
+    """Tables before and after; one figure where nothing changed."""
+    from kinodex.jobs.output import plain_table
+
+    table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    was = {each.name: each for each in before.tables}
+    for now in after.tables:
+        then = was.get(now.name, now)
+        unindexed = [max((index.unindexed_rows for index in each.indexes), default=0) for each in (then, now)]
+        table.add_row(
+            now.name,
+            _change(f"{then.rows:,}", f"{now.rows:,}"),
+            _change(_size(then.data_bytes), _size(now.data_bytes)),
+            _change(_size(then.disk_bytes), _size(now.disk_bytes)),
+            _change(str(then.fragments), str(now.fragments)),
+            _change(str(then.versions), str(now.versions)),
+            _change(str(len(then.indexes)), str(len(now.indexes))),
+            _change(*(f"{rows:,}" for rows in unindexed)),
+        )
+    data = _change(_size(before.data_bytes), _size(after.data_bytes))
+    table.add_row("all", "", data, _change(_size(before.disk_bytes), _size(after.disk_bytes)), style="bold")
+    return table
+
+
+def _change(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def _size(count: int | None) -> str:
+    return "-" if count is None else f"{count / 1e6:,.2f} MB"
+
+
+def _removed(gone: Audit) -> list[str]:
+    """Counts of deleted rows, in words."""
+    of_videos = {
+        "leftovers of videos that were never completed": gone.orphans,
+        "duplicate rows of videos": gone.doubled,
+        "broken videos, to be ingested again": gone.broken,
+        "videos with damaged pictures, to be ingested again": gone.damaged,
+        "videos with altered values, to be ingested again": {id_ for each in gone.altered for id_ in each.video_ids},
+    }
+    leftovers = {f"leftovers of {each.stage} by {each.model}, of videos": each for each in gone.added.leftovers}
+    broken = {f"broken {each.stage} by {each.model}, to be added again, of videos": each for each in gone.added.broken}
+    counts = {line: len(ids) for line, ids in of_videos.items() if ids}
+    counts |= {line: len(each.video_ids) for line, each in (leftovers | broken).items()}
+    return [f"{line}: {count:,}" for line, count in counts.items()]
+
+
+def _advice(uri: str, found: Audit, deep: bool) -> str:
+    if found.damaged or found.altered or found.broken or found.added.broken:
+        how = "--deep --discard-broken" if deep else "--discard-broken"
+        return f"`kinodex maintain {uri} {how}` deletes what lost rows or has altered ones; then ingest or add it again"
+    return f"`kinodex maintain {uri}` removes them"
+
+
+# `kinodex import captions|transcript`: text made elsewhere, for videos of a library or instead of them.
+
+import_app = typer.Typer(
+    help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
+    "text alone. Run again, it does only what is new.",
+    no_args_is_help=True,
+)
+SourceArgument = Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive of files.")]
+ToLibraryArgument = Annotated[str, typer.Argument(metavar="LIBRARY", help="The library; made if there is none.")]
+SpaceOption = Annotated[
+    str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
+]
+DurationOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
+    ),
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place.")
+]
+
+
+class _Into(NamedTuple):
+    """Target of an import: the library, and settings to make it and its videos if they do not exist."""
+
+    uri: str
+    space: str | None
+    duration_s: float | None
+    replaces: bool
+
+
+@import_app.command()
+def captions(
+    source: SourceArgument,
+    library: ToLibraryArgument,
+    model: Annotated[str, typer.Option("--model", help='Who wrote them, such as "lavila".')],
+    seconds: Annotated[float, typer.Option(min=0.001, help="Length of a caption that has no end.")] = 1.0,
+    duration: DurationOption = None,
+    space: SpaceOption = None,
+    replace: ReplaceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Import captions: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
+    from kinodex.jobs.add.text_files import read_captions
+
+    settings = {"source": source.name, "seconds": seconds}
+    read = read_captions(source, seconds)
+    _run("captions", model, source, read, settings, _Into(library, space, duration, replace), json)
+
+
+@import_app.command()
+def transcript(
+    source: SourceArgument,
+    library: ToLibraryArgument,
+    model: Annotated[str, typer.Option("--model", help="Who wrote it.")] = "imported",
+    clip_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            help="Length of LongTVQA's clips: their subtitles hold no times, so lines are spread evenly over it.",
+        ),
+    ] = 60.0,
+    cuts: Annotated[
+        Path | None,
+        typer.Option(help="LongVideoBench's annotations, which say where videos were cut from those of subtitles."),
+    ] = None,
+    duration: DurationOption = None,
+    space: SpaceOption = None,
+    replace: ReplaceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Import speech: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
+    from kinodex.jobs.add.text_files import read_cuts, read_transcripts
+
+    known = read_cuts(cuts) if cuts else {}
+    settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
+    read = read_transcripts(source, clip_seconds, known)
+    _run("speech", model, source, read, settings, _Into(library, space, duration, replace), json)
+
+
+def _run(
+    kind: Kind,
+    model: str,
+    source: Path,
+    read: Iterable[ReadResult],
+    settings: dict[str, Any],
+    into: _Into,
+    as_json: bool,
+) -> None:
+    from kinodex.cli.add_progress import add_progress_bar
+    from kinodex.jobs.add.import_text import import_text
+    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+    from kinodex.jobs.output import error_console
+
+    if not model.strip():
+        raise UsageError("got an empty --model; give the name of who wrote the text")
+    if inf in (into.duration_s, *settings.values()):
+        raise UsageError("got a length without an end; give a number of seconds")
+    texts = _checked(list(read), into.duration_s)
+    library = _library(into.uri, into.space)
+    with add_progress_bar(error_console(), kind) as watch:
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.replaces, watch)
+    _show_import(imported, as_json)
+    raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
+
+
+def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:
+    """Check that a text can be used, and set the duration if one is given."""
+    from dataclasses import replace
+
+    from kinodex.jobs.add.import_text import ReadFailure, VideoText
+    from kinodex.jobs.errors import UsageError
+
+    bad = [each for each in texts if isinstance(each, ReadFailure)]
+    if len(bad) == len(texts):
+        raise UsageError(bad[0].message)
+    if duration_s is None:
+        return texts
+    return [replace(each, duration_s=duration_s) if isinstance(each, VideoText) else each for each in texts]
+
+
+def _library(uri: str, space: str | None) -> Library:
+    from kinodex.index.library import Library
+    from kinodex.index.spaces.model_source import DEFAULT_SPACE
+    from kinodex.index.spaces.space import load_space
+    from kinodex.jobs.ingest.config import library_settings
+    from kinodex.jobs.towers import carry_or_note, print_notes
+    from kinodex.pipeline.sample import IngestSettings
+
+    if Library.exists(uri):
+        library = Library.open(uri)
+        if space is not None and space != library.space_name:
+            library.check_space(load_space(space, towers="text").fingerprint)
+        return library
+    fingerprint = load_space(space or DEFAULT_SPACE, towers="text").fingerprint
+    library = Library.create(uri, library_settings(IngestSettings()), fingerprint)
+    print_notes(carry_or_note(library, fingerprint, ["text"]))
+    return library
+
+
+def _show_import(imported: ImportResult, as_json: bool) -> None:
+    from kinodex.cli.add import report_json, show_report
+    from kinodex.jobs.output import console, print_json
+
+    counts = {"new_videos": imported.made, "left_out": imported.left_out}
+    if as_json:
+        print_json(report_json(imported.report) | counts)
+        return
+    show_report(imported.report)
+    known = f"{imported.left_out:,} left out, which had it before" if imported.left_out else ""
+    made = f"{imported.made:,} videos are new, known by their text alone" if imported.made else ""
+    if known or made:
+        console().print("; ".join(filter(None, [made, known])))

@@ -1,0 +1,333 @@
+"""Options that several commands share.
+
+May import typer, and nothing heavy: every start of the command line imports this folder.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_origin
+
+import typer
+
+if TYPE_CHECKING:
+    from kinodex.agent.protocol import AnswerRules
+    from kinodex.index.library import Library
+    from kinodex.jobs.export.moments import Moment
+    from kinodex.jobs.models import ModelChoice
+
+# Options about the ending of runs, shared by the commands that ask.
+
+ForceChoiceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force-choice", help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence."
+    ),
+]
+EarlyInsufficientOption = Annotated[
+    bool,
+    typer.Option(
+        "--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."
+    ),
+]
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."
+    ),
+]
+AnywayOption = Annotated[
+    bool, typer.Option("--anyway", help="Ask the built-in model though it does not know what this library shows.")
+]
+
+
+def answer_rules(force_choice: bool, early_insufficient: bool, verify: bool = False) -> AnswerRules:
+    """Make the rules of a run; raise `UsageError` for two options that contradict each other."""
+    from kinodex.agent.protocol import AnswerRules
+    from kinodex.jobs.errors import UsageError
+
+    if force_choice and early_insufficient:
+        raise UsageError("got --force-choice and --early-insufficient, which contradict each other; give one of them")
+    return AnswerRules(force_choice, early_insufficient, verify)
+
+
+# Options of `kinodex ingest`: its own, and one for each setting that has a `Flag` in jobs/ingest/config.py.
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(help="Video files, folders, globs, fsspec URIs, or manifests (.csv, .parquet, .jsonl)."),
+]
+LibraryOption = Annotated[str | None, typer.Option("--library", help="The library to make or to add to.")]
+ManifestOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting that --print-config shows; may be repeated."),
+]
+ConfigOption = Annotated[Path | None, typer.Option(help="Settings as a TOML or YAML file.")]
+PrintConfigOption = Annotated[
+    bool, typer.Option("--print-config", help="Print all settings and where each comes from, as TOML; do nothing.")
+]
+
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Stay, and take what is new or changed in SOURCES; Ctrl-C ends it.")
+]
+EveryOption = Annotated[float, typer.Option(min=0.05, help="With --watch: seconds between two looks.")]
+
+
+def spread_ray(arguments: list[str]) -> list[str]:
+    """`--ray ADDRESS` and `--ray=ADDRESS` as `--ray-address ADDRESS`; what looks like no address stays a source.
+
+    Typer has no options whose value may be left out.
+    """
+    spread: list[str] = []
+    for argument in arguments:
+        if argument.startswith("--ray="):
+            spread += ["--ray-address", argument.removeprefix("--ray=")]
+        elif spread[-1:] == ["--ray"] and re.fullmatch(r"auto|local|ray://.+|[\w.\-]+:\d+", argument):
+            spread[-1:] = ["--ray-address", argument]
+        else:
+            spread.append(argument)
+    return spread
+
+
+def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Put an option for each setting that has a `Flag` in the place of a command's `**settings`.
+
+    In `--help` they stand after the command's positional parameters and before its keyword-only ones.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    before = [each for each in own if each.kind is each.POSITIONAL_OR_KEYWORD]
+    after = [each for each in own if each.kind is each.KEYWORD_ONLY]
+    vars(command)["__signature__"] = inspect.Signature([*before, *_setting_options(), *after])
+    return command
+
+
+def _setting_options() -> list[inspect.Parameter]:
+    """Parameters that Typer makes options of; None stands for an option that is not given."""
+    from kinodex.jobs.ingest.config import IngestConfig, command_options
+
+    options = []
+    for name, flag in command_options().items():
+        kind: Any = IngestConfig.model_fields[name].annotation
+        kind = str if get_origin(kind) is Literal else kind  # the model's own message names the nearest choice
+        spelling = flag.name or f"--{name.replace('_', '-')}"
+        annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help)]
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    return options
+
+
+# Options of commands that read a library.
+
+LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that Lance takes.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+VideoOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--video",
+        help="Only this video: id (or its first digits), title or a part of it, file, or a glob. May be repeated.",
+    ),
+]
+FromOption = Annotated[float | None, typer.Option("--from", help="Only from this time on, in seconds.")]
+ToOption = Annotated[float | None, typer.Option("--to", help="Only before this time, in seconds.")]
+
+
+# Options of commands that ask models: models, prices and budgets.
+
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        help="builtin, a model of an OpenAI-compatible endpoint, local:FOLDER, constrained:FOLDER, or replay:TRACE."
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None,
+    typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's"),
+]
+ModelsOption = Annotated[
+    Path | None, typer.Option(help="TOML file with a model for each role instead; other options fill in what it lacks.")
+]
+CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
+SampleOption = Annotated[int, typer.Option(help="Number of the repetition: another number asks the models again.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
+DetectorOption = Annotated[
+    str | None,
+    typer.Option(help="Model for things that the library's detections do not name: a hub id or folder."),
+]
+SpaceOption = Annotated[
+    str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
+]
+InputPriceOption = Annotated[float, typer.Option(help="Money for a million input tokens.")]
+OutputPriceOption = Annotated[float, typer.Option(help="Money for a million output tokens.")]
+MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
+MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows that many.")]
+MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
+MaxSecondsOption = Annotated[
+    float | None, typer.Option(help="Budget: seconds of its own work; waiting for other questions is none.")
+]
+MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices of the models.")]
+
+
+def announce(choice: ModelChoice) -> None:
+    """Name the models behind endpoints that are about to be asked, and their hosts, on standard error."""
+    import sys
+
+    from kinodex.jobs.models import describe_endpoints
+
+    if named := describe_endpoints(choice):
+        print(f"asking {'; '.join(named)}", file=sys.stderr, flush=True)
+
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print the calls, frames, tokens and money expected, and send nothing.")
+]
+
+StopAtCostOption = Annotated[
+    float | None,
+    typer.Option(
+        help="What this run may cost, with what is in progress; run again to continue. Cached replies count in full."
+    ),
+]
+
+
+def check_cost(
+    choice: ModelChoice, max_cost: float | None, stop_at_cost: float | None = None, max_usd_per_day: float | None = None
+) -> None:
+    """Raise `UsageError` for an amount of money that is not above 0, or that needs prices which no model has."""
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.models import has_prices
+
+    amounts = {"--max-cost": max_cost, "--stop-at-cost": stop_at_cost, "--max-usd-per-day": max_usd_per_day}
+    for option, amount in amounts.items():
+        if amount is not None and not 0 < amount < float("inf"):
+            raise UsageError(f"got {option} {amount:g}; give an amount of more than 0, or leave it out")
+        if amount is not None and not has_prices(choice):
+            raise UsageError(
+                f"got {option} without prices: no model of this run has one; give --input-price and --output-price "
+                "per million tokens, or a price in the table of a role"
+            )
+
+
+# Options that choose moments: one set for all commands that export them.
+
+OutArgument = Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is new or empty.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
+
+
+@dataclass(frozen=True, slots=True)
+class MomentOptions:
+    """The options as they were given."""
+
+    ranges: Path | None
+    search: str | None
+    hits: int
+    trace: Path | None
+    of: str | None
+    video: tuple[str, ...]
+    from_s: float | None
+    to_s: float | None
+    label: str
+    pad_s: float
+
+    def choose(self, library: Library, usual_rows: str | None) -> list[Moment]:
+        """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
+        from kinodex.jobs.export.moments import MomentChoice, choose_moments
+
+        choice = MomentChoice(
+            self.ranges,
+            self.search,
+            self.hits,
+            self.trace,
+            self.of,
+            self.video,
+            self.from_s,
+            self.to_s,
+            self.label,
+            self.pad_s,
+        )
+        return choose_moments(library, choice, usual_rows)
+
+
+def _options(
+    ranges: Annotated[
+        Path | None,
+        typer.Option(help="Ranges from a .csv or .jsonl file: columns video, start_s, end_s, label, score."),
+    ] = None,
+    search: Annotated[str | None, typer.Option(help="The hits of a search for these words.")] = None,
+    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits of --search.")] = 10,
+    trace: Annotated[
+        Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            help="What the library holds: shots, scenes, chapters, captions, transcript, text, detections, videos."
+        ),
+    ] = None,
+    video: VideoOption = None,
+    from_s: FromOption = None,
+    to_s: ToOption = None,
+    label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = "",
+    pad: Annotated[float, typer.Option(min=0.0, help="Seconds to add before and after each.")] = 0.0,
+) -> MomentOptions:
+    return MomentOptions(ranges, search, hits, trace, of, tuple(video or ()), from_s, to_s, label, pad)
+
+
+def with_moments(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command these options, behind its arguments and before its own options.
+
+    The command takes them as one argument, `moments`, of `MomentOptions`.
+    """
+    shared = inspect.signature(_options, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True).parameters
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        chosen = _options(**{name: values.pop(name) for name in shared})
+        command(**values, moments=chosen)
+
+    parameters = []
+    for name, parameter in own.items():
+        added = shared.values() if name == "moments" else [parameter]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    del run.__wrapped__
+    run.__annotations__ = {}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+# The option that sends runs of agents to a collector.
+
+OtlpOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Send the run as OpenTelemetry spans to this collector: http://127.0.0.1:4318."),
+]
+
+
+# The options that the commands of `kinodex add` share.
+
+LocalModelOption = Annotated[str, typer.Option("--model", help="A model of transformers: a hub id or a local folder.")]
+DeviceOption = Annotated[str, typer.Option(help="Where the model runs: auto, cpu, cuda.")]
+RayOption = Annotated[bool, typer.Option("--ray", help="Share the work among Ray actors.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
+]
+AddressOption = Annotated[
+    str | None, typer.Option("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
+]
+
+
+class Sharing(NamedTuple):
+    """Use of Ray: on or off, its address, and the number of actors."""
+
+    ray: bool
+    address: str | None
+    workers: int | None

@@ -1,0 +1,355 @@
+"""Output on a terminal: tables, progress bars, reports and the search tree, with text of files escaped.
+
+May import index and agent, and the types that ingest and annotate report their progress in; commands import it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from kinodex.index.library import Library
+from kinodex.index.rows import RunRow
+from kinodex.index.text import redact, redact_values
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import plain_cell
+from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome, Watch, summary
+from kinodex.jobs.output import (
+    LINE_EVERY_S,
+    clock,
+    console,
+    counted,
+    duration,
+    plain_table,
+    print_every,
+    print_json,
+    visible,
+    visible_lines,
+)
+
+if TYPE_CHECKING:
+    from kinodex.index.rows import VideoRow
+    from kinodex.jobs.duplicates import Duplicate, DuplicateRange
+
+# Near-duplicates on a terminal, as JSON and as CSV.
+
+CSV_COLUMNS = (
+    *("video_id_a", "title_a", "video_id_b", "title_b", "offset_s", "speed"),
+    *("start_a_s", "end_a_s", "start_b_s", "end_b_s"),
+    *("shared_s", "share_a", "share_b", "score", "likeness"),
+)
+
+
+def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> None:
+    """Print pairs of videos that show the same: a table, a JSON document, or a row of CSV for each range."""
+    if as_json:
+        print_json([_document(each) for each in found])
+        return
+    if as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        writer.writerows(map(plain_cell, row) for each in found for row in _csv_rows(each))
+        return
+    columns = ("video", "shows the same as", "offset", "speed", "in the first", "in the second", "length", "of each")
+    table = plain_table(*columns, "score")
+    for each in found:
+        for number, part in enumerate(each.ranges):
+            names, figures = (_names_of(each), _figures(each)) if number == 0 else (("", ""), ("", "", ""))
+            before = each.ranges[number - 1] if number else None
+            goes_on = before is not None and (before.offset_s, before.speed) == (part.offset_s, part.speed)
+            table.add_row(*names, *(("", "") if goes_on else _place(part)), *_ends(part), *figures)
+    console().print(table if found else "no two videos show the same")
+
+
+def _names_of(each: Duplicate) -> tuple[str, str]:
+    return escape(visible(each.a.title)), escape(visible(each.b.title))
+
+
+def _place(part: DuplicateRange) -> tuple[str, str]:
+    offset = f"{'+' if part.offset_s >= 0 else '-'}{clock(abs(part.offset_s))}"
+    return offset, "1" if part.speed == 1 else f"{part.speed:.4g}"
+
+
+def _figures(each: Duplicate) -> tuple[str, ...]:
+    return duration(each.shared_s), f"{each.share_a:.0%} / {each.share_b:.0%}", f"{each.score:.2f}"
+
+
+def _ends(part: DuplicateRange) -> tuple[str, str]:
+    first = f"{clock(max(part.start_a_s, 0.0))} to {clock(part.end_a_s)}"
+    return first, f"{clock(max(part.start_b_s, 0.0))} to {clock(part.end_b_s)}"
+
+
+def _document(each: Duplicate) -> dict[str, object]:
+    fields = {name: value for name, value in asdict(each).items() if name not in ("a", "b")}
+    return {"a": _names(each.a), "b": _names(each.b), **fields}
+
+
+def _names(row: VideoRow) -> dict[str, object]:
+    return {"video_id": row.video_id, "title": row.title, "uri": row.uri, "duration_s": row.duration_s}
+
+
+def _csv_rows(each: Duplicate) -> list[tuple[object, ...]]:
+    videos = (each.a.video_id, redact(each.a.title), each.b.video_id, redact(each.b.title))
+    figures = (each.shared_s, each.share_a, each.share_b, each.score, each.likeness)
+    return [
+        (
+            *videos,
+            *(round(value, 4) for value in (part.offset_s, part.speed)),
+            *(round(value, 3) for value in (part.start_a_s, part.end_a_s, part.start_b_s, part.end_b_s)),
+            *(round(value, 4) for value in figures),
+        )
+        for part in each.ranges
+    ]
+
+
+# Progress of `kinodex ingest` on a terminal: videos and hours done, rate, time left, failures, the slowest stage.
+
+
+@contextmanager
+def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
+    """Show each progress: a bar on a terminal, else a line every `every_s` seconds."""
+    with _bar(console) if console.is_terminal else _lines(console, every_s) as watch:
+        yield watch
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Watch]:
+    columns = (_plain("{task.description}"), BarColumn(bar_width=16), _plain("{task.fields[text]}"))
+    on_screen = sys.stdout.isatty()  # then lines are printed above the bar; a pipe gets its lines as they are
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=on_screen) as bar:
+        task = bar.add_task("starting", total=None, text="")
+        began = time.monotonic()
+
+        def draw(progress: Progress) -> None:
+            text, title = progress_line(progress, time.monotonic() - began), visible(progress.current[:24])
+            bar.update(task, total=1.0, completed=fraction_done(progress), description=title, text=text)
+
+        yield draw
+
+
+def _plain(text_format: str) -> TextColumn:
+    """Make a column whose text is shown as it is: markup would take `[b]` and `:b:` out of a title."""
+    return TextColumn(text_format, markup=False)
+
+
+@contextmanager
+def _lines(console: Console, every_s: float) -> Iterator[Watch]:
+    print_line = print_every(console, every_s)
+    yield lambda progress: print_line(lambda seconds: progress_line(progress, seconds))
+
+
+def progress_line(progress: Progress, seconds: float) -> str:
+    """Describe a run in one line, `seconds` after it began."""
+    rate = progress.frames / max(seconds, 1e-3)
+    speed = progress.video_s / max(seconds, 1e-3)
+    parts = [
+        f"{progress.done:,} of {progress.total:,} videos",
+        f"{progress.video_s / 3600:.1f} hours",
+        f"{rate:.0f} frames/s",
+        f"{speed:.0f}x real time",
+    ]
+    part = fraction_done(progress)
+    if part > 0:
+        parts.append(f"{duration(seconds * (1 - part) / part)} left")
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed")
+    if progress.bottleneck:
+        parts.append(f"{progress.bottleneck} is the slowest ({progress.busy.get(progress.bottleneck, 0.0):.0%} busy)")
+    return ", ".join(parts)
+
+
+def fraction_done(progress: Progress) -> float:
+    """Fraction of a run that is done, 0 to 1: of its bytes, or of its sources if some sizes are unknown."""
+    if progress.bytes_total:
+        return min(progress.bytes_done / progress.bytes_total, 1.0)
+    return progress.done / progress.total if progress.total else 0.0
+
+
+# Report of an ingest run on a terminal: a few lines and tables.
+
+MOST_RUNS = 20
+
+
+def show_report(report: IngestReport, library: Library, as_json: bool, lines: OutcomeLines | None = None) -> None:
+    """Show a report: source by source, up to a number that people read, then in numbers.
+
+    `lines` are those that were printed while the run went on.
+    """
+    numbers = summary(report)
+    if as_json:
+        print_json(numbers | {"library": library.uri, "sources": [asdict(outcome) for outcome in report.outcomes]})
+        return
+    out = console()
+    (lines or OutcomeLines(out)).finish(report)
+    if report.outcomes:
+        _show_numbers(numbers, out)
+    else:
+        failures = library.info().failures
+        before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
+        out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
+
+
+def show_round(report: IngestReport, as_json: bool) -> None:
+    """Show one round of `kinodex ingest --watch` in one line, at once, also where the output is a pipe."""
+    if as_json:
+        sources = [asdict(outcome) for outcome in report.outcomes]
+        numbers = redact_values(summary(report) | {"sources": sources})
+        print(json.dumps(numbers, default=str, ensure_ascii=False), flush=True)
+        return
+    counts = ", ".join(f"{report.count(state):,} {state}" for state in STATES)
+    classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
+    why = f" ({', '.join(f'{name} {count}' for name, count in classes.most_common())})" if classes else ""
+    stopped = f"; stopped: {visible(report.stopped)}" if report.stopped else ""
+    took = f"{counted(report.frames, 'frame')} in {duration(report.seconds)}"
+    print(f"{report.started_at:%Y-%m-%d %H:%M:%S} UTC: {counts}{why}; {took}{stopped}", flush=True)
+
+
+def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
+    """Show one run of a library, or all of them and the latest in numbers.
+
+    Raises:
+        UsageError: no run has that id, or more than one begins with it.
+    """
+    runs = library.ingest_log.runs()
+    if run_id is not None:
+        run = _run_lines(runs, run_id, library)
+        if as_json:
+            print_json(asdict(run))
+        else:
+            _show_run(run, console())
+    elif as_json:
+        print_json([asdict(run) for run in runs])
+    else:
+        _show_list(runs, console())
+
+
+def _run_lines(runs: Sequence[RunRow], run_id: str, library: Library) -> RunRow:
+    named = [run for run in runs if run.run_id.startswith(run_id)]
+    if len(named) != 1:
+        known = ", ".join(run.run_id for run in runs[:5]) or "none"
+        many = "begins the ids of several runs" if named else "is no run"
+        raise UsageError(f"got --run {run_id}, which {many} of {library.uri}; its latest are: {known}")
+    return named[0]
+
+
+def _show_list(runs: Sequence[RunRow], out: Console) -> None:
+    if not runs:
+        out.print("no run has left a report yet")
+        return
+    table = plain_table("run", "what", "state", "began", "took")
+    for run in runs[:MOST_RUNS]:
+        took = duration((run.ended_at - run.started_at).total_seconds()) if run.ended_at else ""
+        table.add_row(run.run_id, run.kind, run.state, f"{run.started_at:%Y-%m-%d %H:%M} UTC", took)
+    out.print(table)
+    if len(runs) > MOST_RUNS:
+        out.print(f"and {len(runs) - MOST_RUNS:,} earlier ones")
+    out.print()
+    _show_run(runs[0], out)
+
+
+def _show_run(run: RunRow, out: Console) -> None:
+    out.print(f"[bold]{run.run_id}[/] {run.kind}, {run.state}, began {run.started_at:%Y-%m-%d %H:%M:%S} UTC")
+    if "counts" in run.report:
+        _show_numbers(run.report, out)
+        _show_named("settings", run.report.get("settings", {}), out)
+        _show_named("versions", run.report.get("versions", {}), out)
+    else:
+        _show_named("report", {name: each for name, each in run.report.items() if name != "arithmetic"}, out)
+    if arithmetic := run.report.get("arithmetic"):
+        out.print(f"vectors made in {escape(arithmetic)}", soft_wrap=True)
+
+
+def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:
+    """Show a report's numbers: sources by outcome, failures by class, where the time went."""
+    seconds = max(numbers["seconds"], 1e-9)
+    counts = [f"{numbers['counts'][state]:,} {state}" for state in STATES]
+    if numbers["left_out"]:
+        counts.append(f"{numbers['left_out']:,} left out as known")
+    speed = (
+        f"{numbers['video_s'] / 3600:.2f} hours in {duration(seconds)} ({numbers['video_s'] / seconds:.0f}x real time)"
+    )
+    out.print(f"{', '.join(counts)}; {numbers['frames']:,} frames, {speed}", soft_wrap=True)
+    if numbers["stopped"]:
+        out.print(f"[red]stopped early[/]: {escape(numbers['stopped'])}", soft_wrap=True)
+    _show_named("failures by class", numbers["failures_by_class"], out)
+    _show_named("read by PyAV instead, because", numbers["fell_back"], out)
+    if numbers["retried"]:
+        out.print(f"{numbers['retried']:,} pieces of work were done again because a worker was lost")
+    if numbers["seconds_by_stage"]:
+        _show_stages(numbers, out)
+
+
+def _show_stages(numbers: Mapping[str, Any], out: Console) -> None:
+    stages = {stage: seconds for stage, seconds in numbers["seconds_by_stage"].items() if stage != "total"}
+    total = max(sum(stages.values()), 1e-9)
+    table = plain_table("stage", "seconds", "part")
+    for stage, seconds in sorted(stages.items(), key=lambda each: -each[1]):
+        table.add_row(stage, f"{seconds:,.1f}", f"{seconds / total:.0%}")
+    out.print(table)
+    busy = ", ".join(f"{name} {part:.0%}" for name, part in numbers["utilisation"].items())
+    hands = f"{numbers['workers']} workers, {numbers['embedders']} embedders"
+    out.print(f"{hands}; of the time they were there, busy with: {busy or 'not measured'}")
+
+
+def _show_named(title: str, values: Mapping[str, Any], out: Console) -> None:
+    text = ", ".join(f"{escape(str(name))} {escape(str(each))}" for name, each in values.items() if each is not None)
+    if text:
+        out.print(f"{title}: {text}", soft_wrap=True)
+
+
+# A line for each source as an ingest is done with it, up to a number that people read.
+
+MOST_LINES = 50
+"""Lines of videos, and as many of failures; nobody reads a million, and the library holds the failures."""
+
+
+@dataclass
+class OutcomeLines:
+    """Prints outcomes as they come; a watch of an ingest, that its report ends."""
+
+    out: Console
+    _read: int = 0
+    """Outcomes read so far, of those of the run."""
+    _printed: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, progress: Progress) -> None:
+        """Print those that came since the last call."""
+        for outcome in progress.outcomes[self._read :]:
+            self._print(outcome)
+        self._read = max(self._read, len(progress.outcomes))
+
+    def finish(self, report: IngestReport) -> None:
+        """Print the rest, and how many were left out."""
+        for outcome in report.outcomes[self._read :]:
+            self._print(outcome)
+        left_out = report.count("indexed") + report.count("failed") - self._printed.total()
+        if left_out:
+            self.out.print(f"and {left_out:,} more; `kinodex info` lists all videos, and what failed")
+
+    def _print(self, outcome: SourceOutcome) -> None:
+        if outcome.state != "already there" and self._printed[outcome.state] < MOST_LINES:
+            self._printed[outcome.state] += 1
+            self.out.print(outcome_line(outcome), soft_wrap=True)
+
+
+def outcome_line(outcome: SourceOutcome) -> str:
+    """Say in one line, as rich's markup, what became of a source that is indexed or failed."""
+    name = escape(visible(outcome.title))
+    if outcome.state == "failed":
+        return f"[red]failed[/]         {name}: {escape(visible_lines(outcome.problem or ''))}"
+    damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""
+    note = f" [yellow]({escape(visible_lines(outcome.problem))})[/]" if outcome.problem else ""
+    frames = f"{counted(outcome.frames, 'frame')} of {clock(outcome.duration_s)}"
+    return f"[green]indexed[/]        {name}: {frames}{damage}{note}"

@@ -1,0 +1,214 @@
+"""The search tree as text, printed while it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.markup import escape
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Segment, Video
+from kinodex.agent.trace import (
+    Acted,
+    Assessed,
+    Decided,
+    Event,
+    Exchanged,
+    Expanded,
+    QueriesAdded,
+    Ranked,
+    RunStarted,
+    Scored,
+)
+from kinodex.jobs.output import clock, counted, visible, visible_lines
+
+SHOWN_NOTES = 5
+SHOWN_VIDEOS = 5
+CLIPPED = 160
+
+
+class TreeView:
+    """Print events as they come, with the depth of each segment and a mark on those of this round."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._titles: dict[str, str] = {}
+        self._segments: dict[int, Segment] = {}
+        self._depth: dict[int, int] = {}
+        self._new: set[int] = set()
+
+    def __call__(self, event: Event) -> None:
+        draw: dict[type, Callable[..., None]] = {
+            RunStarted: self._started,
+            QueriesAdded: self._queries,
+            Ranked: self._ranked,
+            Expanded: self._expanded,
+            Scored: self._scored,
+            Acted: self._acted,
+            Assessed: self._assessed,
+            Decided: self._decided,
+            Exchanged: self._exchanged,
+        }
+        if type(event) in draw:
+            draw[type(event)](event)
+
+    def _say(self, text: str) -> None:
+        self._out.print(text, soft_wrap=True, highlight=False)
+
+    def _started(self, event: RunStarted) -> None:
+        self._titles = {video.video_id: video.title for video in event.videos}
+        names = ", ".join(sorted(set(event.models.values())))
+        what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(visible(event.videos[0].title))
+        self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
+
+    def _queries(self, event: QueriesAdded) -> None:
+        if event.queries:
+            found = f"; {len(event.anchors)} anchors"
+            self._say("  looks for " + ", ".join(f'"{escape(query)}"' for query in event.queries) + found)
+
+    def _ranked(self, event: Ranked) -> None:
+        self._segments |= {segment.number: segment for segment in event.segments}
+        for segment, similarity in zip(event.segments[:SHOWN_VIDEOS], event.similarities, strict=False):
+            self._say(f"  {self._name(segment.number)}  best anchor {similarity:.2f}")
+        if len(event.segments) > SHOWN_VIDEOS:
+            self._say(f"  and {len(event.segments) - SHOWN_VIDEOS} videos more")
+
+    def _expanded(self, event: Expanded) -> None:
+        self._segments |= {segment.number: segment for segment in (event.parent, *event.children)}
+        depth = self._depth.setdefault(event.parent.number, 0)
+        self._depth |= {segment.number: depth + 1 for segment in event.children}
+        self._new = {segment.number for segment in event.children}
+        at = ", ".join(
+            clock(frame.time_s) + ("*" if frame.frame_no in event.anchor_frame_nos else "") for frame in event.frames
+        )
+        legend = "   (* anchors)" if event.anchor_frame_nos else ""
+        self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}{legend}")
+
+    def _scored(self, event: Scored) -> None:
+        if event.entropy is not None:
+            self._say(f"  entropy of rewards {event.entropy:.2f}")
+        best = max(candidate.fused for candidate in event.candidates)
+        for each in event.candidates:
+            if each.number in self._new or each.fused == best:
+                fusion = "" if event.entropy is None else f"  query {each.query_score:.2f}  fused {each.fused:.2f}"
+                self._candidate(each.number, each.reward, fusion, best=each.fused == best)
+
+    def _candidate(self, number: int, reward: float | None, fusion: str, *, best: bool) -> None:
+        indent = "   " * self._depth.get(number, 0)
+        points = "  --" if reward is None else f"{reward:4.0f}"
+        line = f"{indent}{self._name(number):<28} reward {points}{fusion}"
+        self._say(f"[green]{line}[/]" if best else line)
+
+    def _acted(self, event: Acted) -> None:
+        arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)
+        self._say(f"[bold]round {event.round}[/] {event.action} {escape(_clipped(arguments))}".rstrip())
+        if event.thought:
+            self._say(f"   thinks: {escape(_clipped(event.thought))}")
+        if event.problem:
+            self._say(f"   [yellow]{escape(_clipped(event.problem))}[/]")
+        for note in event.notes[:SHOWN_NOTES]:
+            sure = "" if note.confidence is None else f" ({note.confidence:.2f})"
+            span = f"{self._title(note.video_id)}{clock(note.start_s)} to {clock(note.end_s)}"
+            self._say(f"   {span}  {note.source}: {escape(_clipped(note.text))}{sure}")
+        if len(event.notes) > SHOWN_NOTES:
+            self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
+
+    def _assessed(self, event: Assessed) -> None:
+        self._say(f"  confidence {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
+
+    def _decided(self, event: Decided) -> None:
+        if event.action == "explore" and event.segment is not None:
+            self._say(f"  continues with {self._name(event.segment)}")
+        else:
+            self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
+
+    def _exchanged(self, event: Exchanged) -> None:
+        if event.exchange.reply is None:
+            kind = type(event.request).__name__
+            self._say(f"  [yellow]invalid reply[/] to {kind}: {escape(event.exchange.invalid or '')}")
+
+    def _name(self, number: int) -> str:
+        segment = self._segments.get(number)
+        if segment is None:
+            return f"segment {number}"
+        return f"{number}: {self._title(segment.video_id)}{clock(segment.start_s)} to {clock(segment.end_s)}"
+
+    def _title(self, video_id: str) -> str:
+        """Title of a video, if there are several."""
+        return f"{escape(visible(self._titles[video_id]))} " if len(self._titles) > 1 else ""
+
+
+def _clipped(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…"
+
+
+def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None:
+    """Print the answer, its status, its evidence as times, and its ledger."""
+    titles = {video.video_id: video.title for video in videos}
+    letter = f"{answer.letter}. " if answer.letter else ""
+    out.print(
+        f"[bold]answer[/]    {letter}{escape(visible_lines(answer.text or '(none)'))}", soft_wrap=True, highlight=False
+    )
+    why = f" ({answer.reason})" if answer.reason else ""
+    out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
+    for each in answer.evidence:
+        span = f"{clock(each.start_s)} to {clock(each.end_s)}"
+        out.print(
+            f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}", soft_wrap=True, highlight=False
+        )
+    if answer.supported is not None:
+        found = "comes" if answer.supported else "does not come"
+        out.print(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer", highlight=False)
+    elif answer.unverified:
+        out.print(f"[bold]verified[/]  no: {escape(visible(answer.unverified))}", soft_wrap=True, highlight=False)
+    bill = answer.ledger
+    parts = [
+        f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",
+        f"{bill.frame_shows} shows",
+        f"{answer.rounds} rounds",
+        f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid{_declined(bill)})",
+        f"{bill.input_tokens}+{bill.output_tokens} tokens{_unknown(bill)}",
+        f"cost {bill.cost:.4f}",
+        f"{bill.seconds:.1f} s",
+        *_sheets(bill),
+        *_screen_lines(bill),
+        *_chapters(bill),
+    ]
+    out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
+
+
+def _declined(bill: Ledger) -> str:
+    """The replies that gave up too early."""
+    return f", {bill.declined} gave up too early" if bill.declined else ""
+
+
+def _unknown(bill: Ledger) -> str:
+    """The part of the tokens that no server counted."""
+    if not bill.unknown_calls:
+        return ""
+    return f" and an estimated {bill.estimated_tokens} of {counted(bill.unknown_calls, 'call')} of unknown usage"
+
+
+def _sheets(bill: Ledger) -> list[str]:
+    """Contact sheets for a server that takes few pictures."""
+    left = f" ({counted(bill.left_out_frames, 'frame')} left out)" if bill.left_out_frames else ""
+    return [f"{counted(bill.sheets, 'contact sheet')}{left}"] if bill.sheets else []
+
+
+def _screen_lines(bill: Ledger) -> list[str]:
+    return [f"{counted(bill.screen_lines, 'line')} of text on screen"] if bill.screen_lines else []
+
+
+def _chapters(bill: Ledger) -> list[str]:
+    """Scenes and chapters that prompts listed, and the videos that lack them though a setting asks for them."""
+    listed = [f"{bill.chapters} scenes or chapters listed"] if bill.chapters else []
+    without = bill.videos_without_chapters
+    return [*listed, f"{counted(without, 'video')} without scenes and chapters"] if without else listed
+
+
+def _kept(bill: Ledger) -> str:
+    behind = bill.frames_with_kept - bill.frames
+    return f" (and {behind} behind captions from earlier runs)" if behind else ""

@@ -1,0 +1,406 @@
+"""Arguments of the front door as its users may give them: videos, questions and paths."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from inspect import signature
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
+
+from kinodex.index.datasets import plan_frames, stored_names
+from kinodex.index.rows import StoredFrame, VideoRow
+from kinodex.jobs.errors import EXTRAS, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import ray.data
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+
+    from kinodex.agent.protocol import Question
+    from kinodex.index.library import LibraryReader
+    from kinodex.index.rows import Hit
+    from kinodex.index.torch_frames import FrameBatches, Transform
+    from kinodex.jobs.ingest.commit import IngestReport, Progress
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MOST_HITS = 10_000
+Table = Literal["all", "frames", "words", "captions", "transcript", "text"]
+EvidenceFrom = Literal["both", "pictures", "words"]
+
+VideoName = str | VideoRow
+"""A video's id, the first digits of one, its title or file name, or its row."""
+
+
+def question_of(question: str | Question, options: Sequence[str]) -> Question:
+    """The question of a text and its options, or the one given; raises UsageError for both."""
+    from kinodex.agent.protocol import Question
+
+    if isinstance(question, str):
+        return Question(question, tuple(options))
+    if not isinstance(question, Question):
+        raise usage_error(f"got {question!r:.60} for a question; give a text or a Question")
+    if options:
+        raise usage_error("got options beside a Question, which has its own; give one of them")
+    return question
+
+
+def names_of(videos: VideoName | Sequence[VideoName]) -> Sequence[str]:
+    """The names of videos, one of which may be given without a list."""
+    several = videos if isinstance(videos, Iterable) and not isinstance(videos, str) else (videos,)
+    return [name_of(each) for each in several]
+
+
+def name_of(video: VideoName) -> str:
+    """The name of a video, or the id of its row."""
+    if not isinstance(video, str | VideoRow):
+        raise usage_error(f"got {video!r:.60} for a video; give its id, title, file name or row")
+    return video if isinstance(video, str) else video.video_id
+
+
+def library_place(uri: str | Path) -> str:
+    """The place of a library, with the home folder of `~` as a shell writes it."""
+    if not isinstance(uri, str | os.PathLike) or not str(uri):
+        raise usage_error(f"got {uri!r:.60} for a library; give its folder or URI")
+    return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
+
+
+def trace_path(path: str | Path | None) -> Path | None:
+    """The path of a trace to write, `~` as a shell writes it; raises UsageError where no file can be."""
+    given = None if path is None else _path(path, "trace")
+    if given is not None and (given.is_dir() or not given.parent.is_dir()):
+        raise usage_error(f"got trace={str(path)!r}, which is a folder or lies in none; give a file in one that exists")
+    return given
+
+
+def earlier_path(path: str | Path | None) -> Path | None:
+    """The path of an earlier trace; raises UsageError where there is no file."""
+    given = None if path is None else _path(path, "after")
+    if given is not None and not given.is_file():
+        raise usage_error(f"got after={str(path)!r}, which is no file; give the trace of an earlier question")
+    return given
+
+
+def _path(path: str | Path, name: str) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise usage_error(f"got {name}={path!r:.60}; give a path")
+    return Path(library_place(path))
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the plain arguments of a public function, by their names in `CHECKS`, before any work begins.
+
+    Raises UsageError with what was got and what is allowed.
+    """
+    asked = signature(function)
+    names = [name for name, each in asked.parameters.items() if name in CHECKS and each.kind is not each.VAR_KEYWORD]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = asked.bind(*args, **kwargs).arguments
+        for name in names:
+            fits, allowed = CHECKS[name]
+            if name in given and given[name] is not asked.parameters[name].default and not fits(given[name]):
+                raise usage_error(f"got {name}={given[name]!r:.60}; give {allowed}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _whole(least: int, most: float = math.inf) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
+
+
+def _number(least: float = -math.inf) -> Callable[[object], bool]:
+    def fits(value: object) -> bool:
+        return (
+            isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and float(value) >= least
+        )
+
+    return fits
+
+
+def _one_of(choices: tuple[str, ...]) -> tuple[Callable[[object], bool], str]:
+    return lambda value: isinstance(value, str) and value in choices, f"one of {', '.join(choices)}"
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value)
+
+
+def _times(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes) and all(_number()(each) for each in value)
+
+
+COUNT, SECONDS = (_whole(1), "a whole number, 1 or more"), (_number(), "seconds as a finite number")
+LENGTH = _number(0.0), "seconds, 0 or more"
+TEXT = (lambda value: isinstance(value, str)), "a text"
+SWITCH = (lambda value: isinstance(value, bool)), "True or False"
+CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "k": (_whole(1, MOST_HITS), f"a whole number from 1 to {MOST_HITS:,}"),
+    "start_s": SECONDS,
+    "end_s": SECONDS,
+    "min_gap_s": LENGTH,
+    "min_s": LENGTH,
+    "every_s": (lambda value: LENGTH[0](value) and value != 0, "seconds above 0"),
+    "most": COUNT,
+    "together": COUNT,
+    "limit": COUNT,
+    "workers": COUNT,
+    "least": (_number(), "a finite number"),
+    "seed": (_whole(0), "a whole number, 0 or more"),
+    "times_s": (_times, "a list of finite seconds, such as [12.0]"),
+    "table": _one_of(get_args(Table)),
+    "evidence_from": _one_of(get_args(EvidenceFrom)),
+    "options": (_texts, "a list of 2 to 26 texts"),
+    "label": TEXT,
+    "space": TEXT,
+    "base_url": TEXT,
+    "float32": SWITCH,
+    "anyway": SWITCH,
+    "cache": SWITCH,
+}
+"""For each plain argument of the front door a test that it passes, and what is allowed in words."""
+
+
+def usage_error(message: str) -> Exception:
+    """The error for arguments that make no sense."""
+    from kinodex.jobs.errors import UsageError
+
+    return UsageError(message)
+
+
+# Stored frames for users of the front door: by time, of a hit, or all; their pictures as PIL and numpy have them.
+
+FRAMES_A_READ = 64
+"""Frames read at a time by `frames_of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(StoredFrame):
+    """A stored frame: the picture on screen from `time_s` (seconds, as a player shows them) until the next one."""
+
+    jpeg: bytes = field(repr=False)
+
+    @property
+    def image(self) -> Image:
+        """The frame as an RGB picture; raises `PictureError` if the stored one cannot be read."""
+        from kinodex.jobs.library import picture_of
+
+        return picture_of(self)
+
+    @property
+    def array(self) -> NDArray[np.uint8]:
+        """The frame as `[height, width, 3]` of uint8, RGB; raises `PictureError`."""
+        import numpy as np
+
+        return np.asarray(self.image)
+
+
+def frame_of(row: StoredFrame) -> Frame:
+    """Make a frame of the library's row."""
+    return Frame(**{each.name: getattr(row, each.name) for each in fields(StoredFrame)})
+
+
+def frames_at(reader: LibraryReader, video: VideoRow, times_s: Sequence[float]) -> list[Frame]:
+    """Read the frames on screen at these times, in this order; raises `TimeOutside`."""
+    if isinstance(times_s, int | float):
+        raise usage_error(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
+    return [frame_of(row) for row in reader.frames_at(video.video_id, list(times_s), mode="shown")]
+
+
+def frame_of_hit(reader: LibraryReader, hit: Hit) -> Frame:
+    """Read the frame that was found, or the one on screen when a line or caption begins."""
+    if hit.frame_no is not None:
+        (row,) = reader.frames(hit.video_id, [hit.frame_no])
+    else:
+        (row,) = reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
+    return frame_of(row)
+
+
+def frames_of(reader: LibraryReader, video: VideoRow) -> Iterator[Frame]:
+    """Read all frames of a video in time order, a few at a time."""
+    numbers = reader.vectors(video.video_id).frame_no.tolist()
+    for first in range(0, len(numbers), FRAMES_A_READ):
+        for row in reader.frames(video.video_id, numbers[first : first + FRAMES_A_READ]):
+            yield frame_of(row)
+
+
+# Many frames of a library at once: as Arrow batches, and as datasets of torch and Ray.
+
+PICTURE_ROWS, OTHER_ROWS = 256, 16_384
+"""Rows of a record batch with pictures, 5 MB, and without."""
+SHUFFLED_ROWS = 256
+"""Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
+
+
+class TorchOptions(TypedDict, total=False):
+    """Options of `Library.to_torch`, all of which have a default."""
+
+    batch_size: int
+    """Frames of a batch: 64."""
+    drop_last: bool
+    """Leave out each worker's last batch if it is not full; False."""
+    shuffle: bool
+    """Shuffle pieces of 256 frames, and the frames of those that are mixed; True. Otherwise the order stored."""
+    seed: int
+    """With the epoch (`set_epoch`) it decides the order; 0."""
+    buffer_rows: int
+    """Frames that a worker mixes at a time: 2048, 40 MB of pictures."""
+    rank: int
+    """Number of this process among those that share the frames; that of torch.distributed where it runs, else 0."""
+    world_size: int
+    """How many processes share the frames; as `rank`, else 1."""
+    even: bool
+    """Give every rank as many batches as the one with fewest, which leaves some frames out; False."""
+    transform: Transform
+    """A function from a picture (PIL, RGB) to what `image` holds of it; tensors of one shape are stacked."""
+    versions: Mapping[str, int]
+    """The state to read: `versions` of another dataset with the same columns; the newest."""
+
+
+def arrow_reader(
+    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, float32: bool
+) -> pa.RecordBatchReader:
+    """Read frames as record batches; see `Library.to_arrow`."""
+    import pyarrow as pa
+
+    from kinodex.index.datasets import FrameReader
+
+    rows = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
+    plan = plan_frames(reader, columns, videos=videos, space=space, piece_rows=rows)
+    batches = FrameReader(plan).batches(plan.pieces)
+    if not (float32 and "vector" in plan.schema.names):
+        return pa.RecordBatchReader.from_batches(plan.schema, batches)
+    at = plan.schema.get_field_index("vector")
+    wide = pa.list_(pa.float32(), plan.schema.field(at).type.list_size)
+    schema = plan.schema.set(at, plan.schema.field(at).with_type(wide))
+    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
+
+
+def torch_batches(
+    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, options: TorchOptions
+) -> FrameBatches:
+    """Make a dataset of torch; see `Library.to_torch`. Raises UsageError for unknown options, and without torch."""
+    unknown = sorted(options.keys() - TorchOptions.__annotations__.keys())
+    if unknown:
+        raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
+    try:
+        from kinodex.index.datasets import Batching
+        from kinodex.index.torch_frames import FrameBatches
+    except ModuleNotFoundError as error:
+        raise _missing(error) from error
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    batching = Batching(options.get("batch_size", 64), options.get("drop_last", False), options.get("even", False))
+    rank, world_size = _place_among_ranks(options)
+    plan = plan_frames(
+        reader,
+        stored_names(names),
+        videos=videos,
+        space=space,
+        versions=options.get("versions"),
+        piece_rows=SHUFFLED_ROWS,
+    )
+    return FrameBatches(
+        plan,
+        names,
+        batching,
+        rank=rank,
+        world_size=world_size,
+        seed=options.get("seed", 0) if options.get("shuffle", True) else None,
+        buffer_rows=options.get("buffer_rows", 2048),
+        transform=options.get("transform"),
+    )
+
+
+def _place_among_ranks(options: TorchOptions) -> tuple[int, int]:
+    """Read rank and number of ranks from the options, else from torch.distributed, if it was initialised."""
+    from torch import distributed
+
+    if ("rank" in options) != ("world_size" in options):
+        raise UsageError("got one of rank and world_size; give both, or none")
+    if "rank" in options:
+        return options["rank"], options["world_size"]
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def ray_dataset(
+    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, options: Mapping[str, Any]
+) -> ray.data.Dataset:
+    """Make a dataset of Ray Data; see `Library.to_ray`. Raises UsageError without Ray."""
+    try:
+        from kinodex.jobs.export.ray_data import read_library
+    except ModuleNotFoundError as error:
+        raise _missing(error) from error
+    return read_library(reader, columns, videos=videos, space=space, **options)
+
+
+def _missing(error: ModuleNotFoundError) -> Exception:
+    """Make the error for an optional package that is not installed; any other module's is a fault of the program."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return error
+    return UsageError(
+        f"this needs the package {package}, which is not installed; pip install 'kinodex[{EXTRAS[package]}]'"
+    )
+
+
+def vectors_table(reader: LibraryReader, videos: Sequence[VideoRow], space: str | None) -> pa.Table:
+    """Read numbers, times and vectors of some videos as one table; raises UsageError if there are none."""
+    import pyarrow as pa
+
+    parts = []
+    for row in videos:
+        stored = reader.vectors(row.video_id, space)
+        flat = pa.array(stored.vectors.reshape(-1))
+        columns = {
+            "video_id": pa.array([row.video_id] * len(stored.frame_no), pa.string()),
+            "frame_no": pa.array(stored.frame_no),
+            "time_s": pa.array(stored.time_s),
+            "vector": pa.FixedSizeListArray.from_arrays(flat, stored.vectors.shape[1]),
+        }
+        parts.append(pa.table(columns))
+    if not parts:
+        raise UsageError(f"{reader.uri} holds no video; ingest one first")
+    return pa.concat_tables(parts)
+
+
+# Whole collections of videos, indexed into a library.
+
+
+def ingest(
+    *sources: str | Path | Sequence[str | Path],
+    library: str | Path,
+    on_progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> IngestReport:
+    """Index videos into a library, as `kinodex ingest` does; run again, it does only what is new.
+
+    `sources` are files, folders, globs and fsspec URIs, or lists of them. `settings` are those of `kinodex ingest
+    --print-config`, such as `space="builtin"`, `fps=2.0`, `ray=True`; a library that exists gives the defaults of what
+    its rows depend on. The environment is not read. A video that cannot be read is an outcome in the report, not an
+    exception.
+
+    Raises `UsageError` for settings, `SourceError` for sources and `LibraryError` for a library that cannot be had.
+    """
+    from kinodex.jobs.errors import UsageError
+    from kinodex.jobs.ingest.config import held_settings, resolve
+    from kinodex.jobs.ingest.run import run_ingest
+    from kinodex.pipeline.sources import SourceList, list_sources
+
+    if not sources:
+        raise UsageError("got nothing to index; give files, folders, globs or URIs")
+    uri = library_place(library)
+    config = resolve(settings, {}, {}, None, held_settings(uri), caller="ingest").config
+    places = [each for source in sources for each in ([source] if isinstance(source, str | Path) else source)]
+    found = SourceList(list_sources([str(place) for place in places]))
+    return run_ingest(config, found, uri, on_progress or (lambda progress: None))

@@ -1,0 +1,335 @@
+"""Replies of the MCP server's tools, with their limits.
+
+An assistant reads a reply into its context, and clients refuse large ones (Claude Desktop those above 1 MB), so every
+reply has limits, and `cut` says what was left out and how to get it; `missing`, which stage was never added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, PlainSerializer
+
+from kinodex.agent.limits import Ledger
+from kinodex.index.rows import ScreenTextRow
+
+VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
+"""The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
+LABELS = 30
+SIDE_PX = 1024
+TEXT_BYTES = 40_000
+"""About three bytes make a token."""
+IMAGE_BYTES = 700_000
+"""Of all JPEGs together, before base64 makes them a third larger."""
+CHARACTERS = 1_000
+"""Of one text: a caption, a line, a title."""
+ANSWER_CHARACTERS = 8_000
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def clipped(text: str, most: int = CHARACTERS) -> str:
+    """Shorten a text to `most` characters, followed by its length if it was longer."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+Number = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
+"""Seconds, scores and parts of a picture, rounded to four digits."""
+Text = Annotated[str, PlainSerializer(clipped, return_type=str)]
+LongText = Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)]
+
+
+class VideoLine(BaseModel):
+    """A video of a list. `frames` is 0 for a video that has only text."""
+
+    video_id: str
+    title: Text
+    duration_s: Number
+    frames: int
+    segments: int
+    transcript_lines: int
+
+
+class Stage(BaseModel):
+    """Rows that an optional stage such as captions or text added, and its model."""
+
+    stage: str
+    model: Text
+    videos: int
+    rows: int
+
+
+class Videos(BaseModel):
+    """A library in numbers, and some of its videos by title; `found` counts those that the filter lets through."""
+
+    library_videos: int
+    library_hours: Number
+    stages: list[Stage]
+    found: int
+    videos: list[VideoLine]
+    cut: str | None = None
+
+
+class SegmentLine(BaseModel):
+    """A shot, window or captioned range [start_s, end_s) of a video."""
+
+    start_s: Number
+    end_s: Number
+    kind: str
+    caption: Text | None = None
+
+
+class VideoFacts(BaseModel):
+    """One video, which covers [start_s, end_s). Without frames, its sizes and codec mean nothing."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    frames: int
+    sample_fps: Number
+    width_px: int
+    height_px: int
+    codec: str
+
+
+class Overview(BaseModel):
+    """One video: facts, segments, and counts of its other rows."""
+
+    video: VideoFacts
+    captions: int
+    captions_by: Text | None = None
+    transcript_lines: int
+    transcript_from: list[str]
+    transcript_languages: list[str]
+    screen_text_lines: int
+    detected: dict[str, int]
+    """Detections by label, the most frequent first."""
+    segments: list[SegmentLine]
+    never_added: list[str]
+    """Stages that were never added: their counts say nothing about the video."""
+    cut: str | None = None
+
+
+class HitLine(BaseModel):
+    """A moment [start_s, end_s) that a search found; the score orders the hits of one search.
+
+    `cosine` compares the picture or caption with the query, `bm25` the words.
+    """
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    score: Number
+    found_in: str
+    text: Text | None = None
+    speaker: Text | None = None
+    cosine: Number | None = None
+    bm25: Number | None = None
+
+
+class Hits(BaseModel):
+    """The hits of a search, best first."""
+
+    hits: list[HitLine]
+    cut: str | None = None
+    missing: str | None = None
+
+
+class RangeLine(BaseModel):
+    """A range [start_s, end_s) of a video in which something happens; `strong` if its evidence suffices."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+    score: Number | None
+    found_in: str
+    strong: bool
+
+
+class Ranges(BaseModel):
+    """The ranges in which something happens, best first; without `present` none of them has enough evidence."""
+
+    present: bool
+    evidence: Number | None
+    least_evidence: Number | None
+    ranges: list[RangeLine]
+
+
+class TranscriptLine(BaseModel):
+    """A line that is said in [start_s, end_s), or, `on_screen`, shown as text."""
+
+    start_s: Number
+    end_s: Number
+    text: Text
+    speaker: Text | None = None
+    on_screen: bool | None = None
+    confidence: Number | None = None
+
+    @classmethod
+    def shown(cls, row: ScreenTextRow) -> TranscriptLine:
+        """Make a line of text that the picture shows, with the confidence of its reader."""
+        return cls(start_s=row.start_s, end_s=row.end_s, text=row.text, on_screen=True, confidence=row.confidence)
+
+
+class Transcript(BaseModel):
+    """Transcript lines of a video, in order."""
+
+    video_id: str
+    title: Text
+    lines: list[TranscriptLine]
+    cut: str | None = None
+    missing: str | None = None
+
+
+class Caption(BaseModel):
+    """A description, by a model or by people, of the pictures in [start_s, end_s)."""
+
+    start_s: Number
+    end_s: Number
+    text: Text
+    confidence: Number | None = None
+
+
+class Captions(BaseModel):
+    """Captions of a video by one writer, in order."""
+
+    video_id: str
+    title: Text
+    captions_by: Text | None = None
+    captions: list[Caption]
+    cut: str | None = None
+    missing: str | None = None
+
+
+class Part(BaseModel):
+    """A chapter, or a scene of one, in [start_s, end_s). Both texts are empty where a model gave none."""
+
+    level: str
+    start_s: Number
+    end_s: Number
+    title: Text
+    text: Text
+
+
+class Contents(BaseModel):
+    """The table of contents of a video: its chapters, or its scenes, in order."""
+
+    video_id: str
+    title: Text
+    written_by: Text | None = None
+    parts: list[Part]
+    cut: str | None = None
+    missing: str | None = None
+
+
+class Detection(BaseModel):
+    """A thing that a model found in a frame; `box` is x0, y0, x1, y1 as parts of width and height."""
+
+    time_s: Number
+    label: Text
+    score: Number
+    box: tuple[Number, Number, Number, Number]
+    track_id: int | None = None
+
+
+class Detections(BaseModel):
+    """Detections in a video, by time."""
+
+    video_id: str
+    title: Text
+    detections: list[Detection]
+    cut: str | None = None
+    missing: str | None = None
+
+
+class FramesHeading(BaseModel):
+    """The heading of a reply with pictures; each picture follows its number and time."""
+
+    video_id: str
+    title: Text
+    frames: int
+    cut: str | None = None
+
+
+class FrameLabel(BaseModel):
+    """The number and time of a frame, before its picture."""
+
+    frame_no: int
+    time_s: Number
+
+
+class EvidenceLine(BaseModel):
+    """A time range [start_s, end_s) that was really shown to the answering model."""
+
+    video_id: str
+    title: Text
+    start_s: Number
+    end_s: Number
+
+
+class AskReply(BaseModel):
+    """An answer, its evidence, and its cost."""
+
+    status: str
+    answer: LongText | None = None
+    letter: str | None = None
+    reason: Text | None = None
+    evidence: list[EvidenceLine]
+    rounds: int
+    agent: str
+    models: dict[str, str]
+    ledger: Ledger
+    cut: str | None = None
+
+
+def as_json(reply: BaseModel) -> TextContent:
+    """Write a reply as JSON text, without fields that are None."""
+    return TextContent(type="text", text=reply.model_dump_json(exclude_none=True))
+
+
+def tool_result(reply: BaseModel) -> CallToolResult:
+    """Wrap a reply as the protocol asks for it: as text and as data."""
+    return CallToolResult(content=[as_json(reply)], structured_content=reply.model_dump(mode="json", exclude_none=True))
+
+
+def first_fitting(lines: Sequence[R]) -> list[R]:
+    """Take the first lines, as many as fit in one reply."""
+    kept: list[R] = []
+    left = TEXT_BYTES
+    for line in lines:
+        left -= len(line.model_dump_json(exclude_none=True).encode())
+        if left < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def page(
+    rows: Sequence[Any], line: type[R], plural: str, offset: int = 0, most: int = ROWS
+) -> tuple[list[R], str | None]:
+    """Make lines of the rows from `offset` on that fit in one reply, and the text of `cut` for those after them."""
+    kept = first_fitting(lines_of(rows[offset : offset + most], line))
+    end = offset + len(kept)
+    if end >= len(rows):
+        return kept, None
+    return kept, f"{plural} {offset:,} to {end - 1:,} of {len(rows):,}; call again with offset={end} for the next"
+
+
+def spread(rows: Sequence[Any], line: type[R], most: int) -> list[R]:
+    """Make lines of at most `most` rows, evenly spread over all of them, as many as fit in one reply."""
+    count = min(most, len(rows))
+    while True:
+        lines = lines_of([rows[number * len(rows) // count] for number in range(count)], line)
+        if len(first_fitting(lines)) == count:
+            return lines
+        count //= 2
+
+
+def lines_of(rows: Sequence[Any], line: type[R]) -> list[R]:
+    """Make lines of a reply from rows of a library; a line has some of a row's fields."""
+    return [line.model_validate(row, from_attributes=True) for row in rows]

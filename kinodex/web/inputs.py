@@ -1,0 +1,585 @@
+"""Data for the page by key, from the traces, runs and libraries that the user named and from nothing else.
+
+A key consists of numbers alone, so no name that comes from a browser ever becomes a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.environment import Environment
+from kinodex.agent.protocol import ShownFrame, plain
+from kinodex.agent.trace import Record, read_trace
+from kinodex.index.errors import KinodexError, TimeOutside
+from kinodex.index.library import Library
+from kinodex.index.rows import DetectionRow, SegmentRow
+from kinodex.index.spaces.towers import TextEmbedder
+from kinodex.index.store.database import State
+from kinodex.index.text import redact_uri
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
+from kinodex.jobs.eval.report import make_report
+from kinodex.jobs.eval.samples import Sample
+from kinodex.jobs.eval.score import judged_score, option_score
+from kinodex.jobs.eval.systems import SampleResult
+from kinodex.jobs.open import find_space
+from kinodex.web.search import Groundings, GroundRequest, LibrarySearch, SearchRequest, TextTowers, needs_vector
+from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
+
+T = TypeVar("T")
+TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
+QUESTION_KEY = re.compile(r"q\d{1,9}")
+VIEWS_KEPT = 64
+"""Traces kept in memory once read: most take a megabyte, a very long one some hundreds."""
+
+
+class NotGiven(KinodexError):
+    """The page asks for something that the user did not name."""
+
+
+class Asking(Protocol):
+    """Questions asked through a server, as the page needs them; `kinodex view` has none."""
+
+    def about(self) -> dict[str, Any]: ...  # what stands under "serve" of the list of inputs
+    def records(self, key: str) -> list[Record]: ...  # of a trace, so far; raises NotGiven
+
+
+class ViewerApi:
+    """All inputs, opened. One thread may call `curves` and `search`, which are slow, one `ground`, and one the rest.
+
+    Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
+    """
+
+    asking: Asking | None = None
+
+    def __init__(self, inputs: ViewerInputs, space: str | None = None, towers: TextTowers | None = None) -> None:
+        self.inputs = inputs
+        self._space = space
+        self._towers = towers or TextTowers()
+        for library in inputs.libraries:
+            find_space(library, space)
+        self._groundings = Groundings(self._towers)
+        self._searches: dict[tuple[int, str], LibrarySearch] = {}
+        self._environments: dict[tuple[int, str], Environment] = {}
+        self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
+        self._video_lists: dict[int, VideoList] = {}
+
+    @property
+    def home(self) -> dict[str, Any]:
+        """List of all inputs with the keys to ask for them, and what a server of questions offers, if it is one."""
+        libraries = [
+            {"key": number, "uri": redact_uri(library.uri), "videos": library.count_videos()}
+            for number, library in enumerate(self.inputs.libraries)
+        ]
+        return self._places | {"libraries": libraries, "serve": None if self.asking is None else self.asking.about()}
+
+    @cached_property
+    def _places(self) -> dict[str, Any]:
+        inputs = self.inputs
+        return {
+            "traces": [self._heading(f"t{number}") for number in range(len(inputs.traces))],
+            "runs": [
+                {"key": number, "title": run.plan.title, "folder": run.folder.name, "answers": len(run.records)}
+                for number, run in enumerate(inputs.runs)
+            ],
+            "missing": inputs.missing,
+        }
+
+    def trace(self, key: str) -> dict[str, Any]:
+        """A trace with the number of the library that holds its frames, if any, the shots, and the true answer.
+
+        `evidence` has a frame, or None, for each range of the answer's.
+        """
+        view = self.view(key)
+        number = self._library_of(view)
+        video_ids = [video["video_id"] for video in view.videos]
+        library = None if number is None else self.inputs.libraries[number]
+        return {
+            "key": key,
+            "name": self._name(key),
+            "trace": view,
+            "library": number,
+            "shots": {} if library is None else shots(library, video_ids),
+            "evidence": evidence_frames(library, view),
+            "truth": self._truth(key),
+        }
+
+    def curves(self, key: str) -> list[Any]:
+        """Curves of how well the queries of a trace match its videos; none without its library."""
+        view = self.view(key)
+        number = self._library_of(view)
+        if number is None or not any(step.queries for step in view.steps):
+            return []
+        seen_in = next((each for each in self._library(number).spaces() if str(each) == view.space), None)
+        if seen_in is None:
+            return []
+        environment = self._environment(number, seen_in.digest)
+        library = self._search_of(number, seen_in.digest).library
+        rows = [library.video(video["video_id"]) for video in view.videos]
+        alone = Environment.of(library, rows, environment.source.embed_texts, space=seen_in.digest)
+        return list(curves(view, alone))
+
+    def run(self, number: int) -> dict[str, Any]:
+        """A run: standings, and every question with all answers to it."""
+        return run_view(self._run(number))
+
+    def run_folder(self, number: int) -> Path:
+        """Folder of a run."""
+        return self._run(number).folder
+
+    def library(self, number: int) -> dict[str, Any]:
+        """Counts of a library's rows, and the name of the space that is searched."""
+        library = self._library(number)
+        return asdict(library.info()) | {"searched": library.space(self._space).name}
+
+    def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
+        """One page of a library's videos, those with these words in title or URI; see `VideoList.page`."""
+        library = self._library(number)
+        return self._video_lists.setdefault(number, VideoList(library)).page(words, start, order)
+
+    def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
+        """One page of a library's failures, those with these words in URI or reason."""
+        return failures_page(self._library(number), words, start)
+
+    def video(self, number: int, video_id: str) -> dict[str, Any]:
+        """A video with its shots, texts and the frames of each detection's label. Raises UnknownVideo."""
+        return video_view(self._library(number), video_id)
+
+    def detections(self, number: int, video_id: str, frame_no: int) -> list[DetectionRow]:
+        """Detections of one frame; raises UnknownVideo or TimeOutside."""
+        return frame_detections(self._library(number), video_id, frame_no)
+
+    def load_towers(self) -> None:
+        """Begin to load the text tower of each library, in a thread of its own.
+
+        An error of one is that of the first search that needs it: the other pages do not.
+        """
+        for library in self.inputs.libraries:
+            self._towers.begin(library.uri, library.space(self._space))
+
+    def tower_of(self, number: int, request: SearchRequest) -> Future[TextEmbedder] | None:
+        """The text tower that a search needs, loaded or being loaded; None if it needs none."""
+        library = self._library(number)
+        space = library.space(self._space)
+        return self._towers.begin(library.uri, space) if needs_vector(library, request, space) else None
+
+    def ground(self, number: int, request: GroundRequest) -> dict[str, Any]:
+        """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
+        library = self._library(number)
+        return self._groundings.ground(library.uri, library.space(self._space), request)
+
+    def ground_tower(self, number: int) -> Future[TextEmbedder]:
+        """The text tower that `ground` needs, loaded or being loaded."""
+        library = self._library(number)
+        return self._towers.begin(library.uri, library.space(self._space))
+
+    def close(self) -> None:
+        """Load no further towers."""
+        self._towers.close()
+
+    def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
+        """Groups of hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
+        return self._search_of(number).search(request)
+
+    def search_picture(self, number: int, content: bytes, request: SearchRequest) -> dict[str, Any]:
+        """The same of a search by a picture, a JPEG for example; raises UsageError where it is none."""
+        return self._search_of(number).search_picture(content, request)
+
+    def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
+        """A frame's JPEG; raises UnknownVideo or TimeOutside."""
+        return self._library(number).frames(video_id, [frame_no])[0].jpeg
+
+    def trace_keys(self) -> list[str]:
+        """Keys of all traces that the user named one by one."""
+        return [f"t{number}" for number in range(len(self.inputs.traces))]
+
+    def view(self, key: str) -> TraceView:
+        """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
+        state, view = self._views.get(key, ((), None))
+        now = self._state(key)
+        if view is not None and state == now:
+            return view
+        view = trace_view(self._records(key))
+        if not QUESTION_KEY.fullmatch(key) or view.answer is not None:  # a question under way has more to come
+            if len(self._views) >= VIEWS_KEPT:
+                self._views.clear()
+            self._views[key] = now, view
+        return view
+
+    def _state(self, key: str) -> tuple[int, ...]:
+        """The state of a trace's file, which another run may write again; nothing for a question, whose key is new."""
+        path = None if QUESTION_KEY.fullmatch(key) else self._trace_path(key)
+        if path is None or not path.is_file():  # the error is that of reading it
+            return ()
+        found = path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _records(self, key: str) -> list[Record]:
+        if self.asking is not None and QUESTION_KEY.fullmatch(key):
+            return self.asking.records(key)
+        return read_trace(self._trace_path(key))
+
+    def _trace_path(self, key: str) -> Path:
+        match = TRACE_KEY.fullmatch(key)
+        if match is None:
+            raise NotGiven(f"got {key[:40]!r}, which is not the key of a trace")
+        if match[1] is not None:
+            return _at(self.inputs.traces, int(match[1]), "trace")
+        run = self._run(int(match[2]))
+        contender = _at(run.plan.contenders, int(match[3]), "contender")
+        item = _at(run.items, int(match[4]), "question")
+        return trace_file(run.folder, contender.name, item.item_id)
+
+    def _heading(self, key: str) -> dict[str, Any]:
+        view = self.view(key)
+        answer = view.answer or {}
+        return {
+            "key": key,
+            "name": self._name(key),
+            "agent": view.agent,
+            "question": view.question,
+            "videos": [video["title"] for video in view.videos],
+            "status": answer.get("status"),
+            "text": answer.get("text"),
+            "poster": self._poster(view),
+        }
+
+    def _poster(self, view: TraceView) -> dict[str, Any] | None:
+        """Library and video whose poster stands for a trace: the first video of it that a library holds."""
+        for video in view.videos:
+            for number, library in enumerate(self.inputs.libraries):
+                if row := library.visible.videos([video["video_id"]]).get(video["video_id"]):
+                    shape = {"frames": row.frames, "width_px": row.width_px, "height_px": row.height_px}
+                    return {"library": number, "video_id": row.video_id} | shape
+        return None
+
+    def _name(self, key: str) -> str:
+        if QUESTION_KEY.fullmatch(key):
+            return key
+        path = self._trace_path(key)
+        return path.name if key.startswith("t") else f"{path.parent.name}/{path.name}"
+
+    def _truth(self, key: str) -> dict[str, Any] | None:
+        match = TRACE_KEY.fullmatch(key)
+        if match is None or match[2] is None:
+            return None
+        run = self._run(int(match[2]))
+        return truth_of(run, run.items[int(match[4])])
+
+    def _library_of(self, view: TraceView) -> int | None:
+        """Number of the first library that holds all videos of a trace, with the frames that it saw."""
+        wanted = {video["video_id"] for video in view.videos}
+        for number, library in enumerate(self.inputs.libraries):
+            if wanted <= library.video_ids() and _holds_frames(library, view):
+                return number
+        return None
+
+    def _environment(self, number: int, space: str) -> Environment:
+        """Environment over all videos of a library of the slow thread, in one of its spaces."""
+        if (number, space) not in self._environments:
+            search = self._search_of(number, space)
+            videos = search.library.videos()
+            self._environments[number, space] = Environment.of(
+                search.library, videos, search.text_tower.embed_text, space=space
+            )
+        return self._environments[number, space]
+
+    def _search_of(self, number: int, space: str | None = None) -> LibrarySearch:
+        """Search of a library in one of its spaces (None: the one that is searched), for the slow thread."""
+        held = self._library(number).space(space or self._space)
+        if (number, held.digest) not in self._searches:
+            opened = next((each.library for (at, _), each in self._searches.items() if at == number), None)
+            library = opened or Library.open(self._library(number).uri)
+            self._searches[number, held.digest] = LibrarySearch(library, held, self._towers)
+        return self._searches[number, held.digest]
+
+    def _run(self, number: int) -> Run:
+        return _at(self.inputs.runs, number, "run")
+
+    def _library(self, number: int) -> Library:
+        return _at(self.inputs.libraries, number, "library")
+
+
+def _holds_frames(library: Library, view: TraceView) -> bool:
+    """Check by its first frame that a library holds what a trace saw: a video ingested again has other frames."""
+    first = next(iter(shown_frames(view)), None)
+    if first is None:
+        return True
+    try:
+        (stored,) = library.frames(first.video_id, [first.frame_no])
+    except TimeOutside:
+        return False
+    return plain(ShownFrame(**asdict(stored))) == asdict(first)
+
+
+def _at(values: Sequence[T], number: int, kind: str) -> T:
+    if not 0 <= number < len(values):
+        raise NotGiven(f"got {kind} {number}; there are {len(values)}, counted from 0")
+    return values[number]
+
+
+# Sort the places that a user names into traces, runs and libraries; the viewer opens nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerInputs:
+    """Traces, runs and libraries in the order of the command line, with the libraries of runs that are gone."""
+
+    traces: tuple[Path, ...]
+    runs: tuple[Run, ...]
+    libraries: tuple[Library, ...]
+    missing: tuple[str, ...] = ()
+
+
+def classify_inputs(places: Sequence[str]) -> ViewerInputs:
+    """Sort places: files are traces, folders with a plan are runs, the rest libraries.
+
+    A run brings its library, if that still exists. Raises UsageError for a place that is none of them, and
+    LibraryError for a library that cannot be opened.
+    """
+    traces, runs, libraries = [], [], []
+    for place in dict.fromkeys(places):
+        if Path(place).is_file():
+            traces.append(Path(place))
+        elif (Path(place) / PLAN).is_file():
+            runs.append(read_run(Path(place)))
+        elif Library.exists(place):
+            libraries.append(Library.open(place))
+        else:
+            raise UsageError(
+                f"got {place}, which is no trace, run or library; give a file that `kinodex ask --trace` "
+                "wrote, a folder that `kinodex eval --out` wrote, or a library"
+            )
+    behind = dict.fromkeys(run.plan.library for run in runs)
+    unnamed = [uri for uri in behind if uri not in {each.uri for each in libraries}]
+    found = [Library.open(uri) for uri in unnamed if Library.exists(uri)]
+    missing = tuple(uri for uri in unnamed if not Library.exists(uri))
+    return ViewerInputs(tuple(traces), tuple(runs), (*libraries, *found), missing)
+
+
+# Failures of a library as the page draws them, a page at a time.
+
+ROWS = 100
+"""Rows of a table that the page shows at a time."""
+
+
+def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
+    """Page of sources that failed, by words of their URIs or reasons."""
+    return _page([row for row in library.ingest_log.failures() if _contains(words, row.uri, row.message)], start)
+
+
+def _contains(words: str, *texts: str) -> bool:
+    return any(words.casefold() in text.casefold() for text in texts)
+
+
+def _page(rows: Sequence[Any], start: int) -> dict[str, Any]:
+    return {"count": len(rows), "rows": rows[start : start + ROWS]}
+
+
+# Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
+
+Order = Literal["title", "length", "newest"]
+ORDERS: tuple[str, ...] = get_args(Order)
+COUNTED = ("captions", "detections", "speech", "text")
+COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
+DIGITS = re.compile("[0-9]+")
+LONGEST_NUMBER = 20
+
+
+class VideoList:
+    """The complete videos of a library, by title, by length and by age; for one thread at a time.
+
+    Only the columns that are sorted and searched are read of all videos, and again once the table has changed.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._state: State | None = None
+        self._rows: list[dict[str, Any]] = []
+        self._sorted: dict[str, list[dict[str, Any]]] = {}
+
+    def page(self, words: str = "", start: int = 0, order: str = "title") -> dict[str, Any]:
+        """Page of `ROWS` videos from the `start`-th on, of the `count` with all these words in title or URI.
+
+        A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
+        UsageError for an unknown order.
+        """
+        if order not in ORDERS:
+            raise UsageError(f"got sort {order!r}; it is one of {', '.join(ORDERS)}")
+        rows = self._in_order(order)
+        if parts := words.casefold().split():
+            rows = [row for row in rows if all(part in row["text"] for part in parts)]
+        ids = [row["video_id"] for row in rows[start : start + ROWS]]
+        shown = self._library.visible.videos(ids)
+        counts = self._library.additions.counts_of(ids) if ids else {}
+        stages = {id_: {stage: counts.get((id_, stage), 0) for stage in COUNTED} for id_ in ids}
+        return {"count": len(rows), "rows": [asdict(shown[id_]) | stages[id_] for id_ in ids if id_ in shown]}
+
+    def _in_order(self, order: str) -> list[dict[str, Any]]:
+        state = self._library.tables.state("videos")
+        if state != self._state:
+            self._state, self._sorted = state, {}
+            self._rows = self._library.video_columns(COLUMNS).to_pylist()
+            for row in self._rows:
+                row["text"] = f"{row['title']}\n{row['uri']}".casefold()
+        if order not in self._sorted:
+            self._sorted[order] = sorted(self._rows, key=SORT_KEYS[order])
+        return self._sorted[order]
+
+
+def natural(text: str) -> str:
+    """Make a key that sorts `part 2` before `part 10`, upper and lower case alike."""
+    return DIGITS.sub(lambda digits: digits[0].zfill(LONGEST_NUMBER), text.casefold())
+
+
+SORT_KEYS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "title": lambda row: (natural(row["title"]), row["video_id"]),
+    "length": lambda row: (-row["duration_s"], natural(row["title"]), row["video_id"]),
+    "newest": lambda row: (-row["ingested_at"].timestamp(), natural(row["title"]), row["video_id"]),
+}
+
+
+# One video as the page draws it: times of its frames, shots, what is said, shown, described, and detected where.
+#
+# Hours of film are thousands of rows, so only what a time line draws is sent, and boxes come frame by frame.
+
+EXACT_S = 1e-6
+
+
+def video_view(library: Library, video_id: str) -> dict[str, Any]:
+    """One video in columns and short rows; `detected` are frame numbers by label. Raises UnknownVideo.
+
+    Times are rounded to a millisecond: a frame is asked for by its number. `opens_at_s` is the time of the frame to
+    show first, None without frames.
+    """
+    row = library.video(video_id)
+    numbers, times_s = library.frame_times(row.video_id)
+    segments, said = library.segments(row.video_id), library.transcript(row.video_id)
+    return {
+        "video": row,
+        "frame_nos": numbers.tolist(),
+        "times_s": times_s.round(3).tolist(),
+        "opens_at_s": opening_s(times_s, segments),
+        "segments": [{"start_s": each.start_s, "end_s": each.end_s, "kind": each.kind} for each in segments],
+        "contents": [
+            {"level": each.level, "start_s": each.start_s, "end_s": each.end_s, "title": each.title, "text": each.text}
+            for each in library.scenes.rows(row.video_id)
+        ],
+        "captions": [
+            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text} for each in library.captions(row.video_id)
+        ],
+        "transcript": [
+            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text, "speaker": each.speaker} for each in said
+        ],
+        "languages": sorted({each.language for each in said if each.language}),
+        "screen_text": [
+            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text}
+            for each in library.screen_text.rows(row.video_id)
+        ],
+        "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
+    }
+
+
+def frame_detections(library: Library, video_id: str, frame_no: int) -> list[DetectionRow]:
+    """Detections of one frame, the surest first; raises UnknownVideo, or TimeOutside where there is no such frame."""
+    time_s = library.frames(video_id, [frame_no])[0].time_s
+    return [
+        each for each in library.detections(video_id, time_s - EXACT_S, time_s + EXACT_S) if each.frame_no == frame_no
+    ]
+
+
+def opening_s(times_s: NDArray[np.float64], segments: list[SegmentRow]) -> float | None:
+    """Time of the frame in the middle of the longest shot: many films begin with a black picture."""
+    if not len(times_s):
+        return None
+    longest = max(segments, key=lambda each: each.end_s - each.start_s, default=None)
+    middle_s = (times_s[0] + times_s[-1]) / 2 if longest is None else (longest.start_s + longest.end_s) / 2
+    return float(times_s[np.argmin(np.abs(times_s - middle_s))].round(3))
+
+
+# A run of `kinodex eval` as the page draws it: standings, and all answers to every question.
+
+
+def run_view(run: Run) -> dict[str, Any]:
+    """Standings, and questions with answers in the order of the systems, None for one that is not there yet."""
+    report = make_report(run.plan, run.items, run.records, run.judgements)  # report.json may be older than they are
+    return {
+        "title": report.title,
+        "library": run.plan.library,
+        "models": run.plan.models,
+        "asked": report.asked,
+        "videos": report.videos,
+        "chance": report.chance,
+        "scoring": report.scoring,
+        "complete": report.complete,
+        "has_page": (run.folder / PAGE).is_file(),
+        "contenders": [contender.name for contender in run.plan.contenders],
+        "standings": [
+            {
+                "name": each.name,
+                "is_control": each.is_control,
+                "imported": each.imported,
+                "accuracy": each.accuracy,
+                "cited": each.cited,
+                "shown": each.shown,
+                "unanswered": each.unanswered,
+                "costs": {name: spread.mean for name, spread in each.costs.items()},
+            }
+            for each in report.standings
+        ],
+        "questions": _questions(run),
+    }
+
+
+def truth_of(run: Run, item: Sample) -> dict[str, Any]:
+    """True answer of a question, with the time ranges that show it by video."""
+    videos = run.plan.items[item.item_id]
+    clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
+    ranges = [{"video_id": clip, "start_s": start_s, "end_s": end_s} for start_s, end_s in item.truth.evidence]
+    return {"option": item.truth.option, "text": item.truth.text, "evidence": ranges if clip else []}
+
+
+def _questions(run: Run) -> list[dict[str, Any]]:
+    records = {(each.contender, each.item_id): each for each in run.records}
+    verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
+
+    def answer(contender: str, item: Sample) -> dict[str, Any] | None:
+        record = records.get((contender, item.item_id))
+        if record is None:
+            return None
+        by_option = run.plan.scoring == "options"
+        score, _ = option_score(item, record) if by_option else judged_score(item, record, verdicts)
+        return _answer(record, score) | {"has_trace": trace_file(run.folder, contender, item.item_id).is_file()}
+
+    return [
+        {
+            "item_id": item.item_id,
+            "video": item.video,
+            "question": item.question,
+            "truth": truth_of(run, item),
+            "groups": item.groups,
+            "answers": [answer(contender.name, item) for contender in run.plan.contenders],
+        }
+        for item in run.items
+    ]
+
+
+def _answer(record: SampleResult, score: float | None) -> dict[str, Any]:
+    return {
+        "score": score,
+        "option": record.option,
+        "text": record.text,
+        "status": record.status,
+        "error": record.error,
+        "rounds": record.rounds,
+        "frames": record.ledger.frames,
+    }

@@ -1,0 +1,678 @@
+"""Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.
+
+The text is written here: counters and gauges alone, whose labels are words of this file and numbers
+(https://prometheus.io/docs/instrumenting/exposition_formats/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import VARIANTS, ask, check_fit, variant_named
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
+from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
+from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
+from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.index.errors import KinodexError
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.text import redact_uri, redact_values
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
+from kinodex.jobs.open import find_space, open_environment
+from kinodex.jobs.telemetry import Watch, unwatched
+from kinodex.pipeline.errors import PipelineError
+from kinodex.web.inputs import NotGiven
+from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
+
+
+@dataclass(eq=False)
+class Tally:
+    """Counts of all that a server has done; any thread may count."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    request_seconds: float = 0.0
+    ended: Counter[str] = field(default_factory=Counter)
+    """Questions that have ended, by the status of their answers, or "failed"."""
+    spent: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count_request(self, method: str, status: int, seconds: float) -> None:
+        """Count a request that has been answered."""
+        with self._lock:
+            self.requests[method if method in METHODS else "other", status] += 1
+            self.request_seconds += seconds
+
+    def count_question(self, status: str, bill: Ledger | None) -> None:
+        """Count a question that has ended, with the bill of its answer, if it has one."""
+        with self._lock:
+            self.ended[status] += 1
+            if bill is not None:
+                self.spent["calls"] += bill.calls
+                self.spent["frames"] += bill.frames
+                self.spent["tokens"] += bill.tokens
+
+
+def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
+    """All counts, with the questions under way and the money of the day."""
+    return "".join(_lines(tally, running, cost_today))
+
+
+def _lines(tally: Tally, running: int, cost_today: float) -> Iterator[str]:
+    yield _head("kinodex_requests_total", "counter", "HTTP requests answered.")
+    for (method, status), count in sorted(tally.requests.items()):
+        yield f'kinodex_requests_total{{method="{method}",status="{status}"}} {count}\n'
+    yield _one(
+        "kinodex_request_seconds_total", "counter", "Seconds until the last byte, summed.", tally.request_seconds
+    )
+    yield _one("kinodex_questions_running", "gauge", "Questions under way.", running)
+    yield _head("kinodex_questions_total", "counter", "Questions that have ended, by the status of the answer.")
+    for ending, count in sorted(tally.ended.items()):
+        yield f'kinodex_questions_total{{status="{ending}"}} {count}\n'
+    yield _one("kinodex_model_calls_total", "counter", "Calls of models for answers.", tally.spent["calls"])
+    yield _one("kinodex_model_frames_total", "counter", "Frames that models saw for answers.", tally.spent["frames"])
+    yield _one("kinodex_model_tokens_total", "counter", "Tokens in and out for answers.", tally.spent["tokens"])
+    yield _one("kinodex_cost_today", "gauge", "Money of this day (UTC), at the prices of the models.", cost_today)
+
+
+def _one(name: str, kind: str, text: str, value: float) -> str:
+    return f"{_head(name, kind, text)}{name} {value}\n"
+
+
+def _head(name: str, kind: str, text: str) -> str:
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
+
+
+# The questions of a server: begun within its limits, answered in a thread of their own, kept as traces.
+
+RETRY_S = 10.0
+LISTED = 200
+"""Questions that a list shows, newest first."""
+MONEY_SPENT = "the money of the day"
+
+
+class TooManyQuestions(KinodexError):
+    """As many questions are under way as the server allows; `retry_s` is when to try again."""
+
+    retry_s = RETRY_S
+
+
+class MoneySpent(KinodexError):
+    """The questions of today have cost as much as they may; `retry_s` is when the next day begins."""
+
+    def __init__(self, message: str, retry_s: float) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+
+
+class QuestionFault(KinodexError):
+    """A fault of the program ended a question: its traceback is on the server's terminal, not on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A request that was checked: agent, parameters, videos and the trace that it follows."""
+
+    variant: Variant
+    parameters: Any
+    rows: tuple[VideoRow, ...]
+    follows: Path | None
+    whole: bool
+    """True if it is about all videos of the library, those that come later too."""
+
+
+class Questions:
+    """All questions about some libraries. `start`, `find` and `listing` belong to the thread of those libraries.
+
+    Raises what opening the models or the folder of traces raises.
+    """
+
+    def __init__(self, libraries: Sequence[Library], settings: ServeSettings) -> None:
+        self.settings = settings
+        self.tally = Tally()
+        self._libraries = tuple(libraries)
+        uris = [library.uri for library in libraries]
+        self.kept = KeptTraces(settings.traces, uris)
+        self._environments = Environments(uris, settings.detector, settings.space)
+        self._running: dict[str, Running] = {}
+        self._thread = AskingThread(settings.choice)
+
+    def start(self, request: AskRequest) -> Running:
+        """Begin to answer a question.
+
+        Raises TooManyQuestions or MoneySpent at a limit, and a KinodexError for a request that makes no sense.
+        """
+        plan = self._plan(request)
+        budget = self._budget(request.budget)
+        running = Running(self.kept.new_key(), request, datetime.now(UTC))
+        self.kept.save(request.library, self._facts(running, plan))
+        self._running[running.key] = running
+        self._thread.submit(lambda: self._answer(running, plan, budget))
+        return running
+
+    def find(self, key: str) -> Running | Kept:
+        """A question by its key; raises NotGiven."""
+        return self._running.get(key) or self.kept.find(key)
+
+    def listing(self, library: int) -> list[dict[str, Any]]:
+        """Questions about a library as the page lists them, newest first; also those asked before a restart."""
+        self._library(library)
+        rows, before = [], dict(self._running)
+        for kept in self.kept.listing(library)[:LISTED]:
+            running = self._running.get(kept.key)
+            if running is None and kept.key in before:  # it has ended since its facts were read
+                kept = self.kept.find(kept.key)
+            facts = kept.facts if running is None else replace(kept.facts, state=running.state, error=None)
+            rows.append(
+                {
+                    "key": facts.key,
+                    "library": library,
+                    "question": facts.question,
+                    "agent": facts.agent,
+                    "state": facts.state,
+                    "error": facts.error,
+                    "text": facts.text,
+                    "letter": facts.letter,
+                    "status": facts.status,
+                    "videos": list(facts.videos.values()),
+                    "after": facts.after,
+                    "asked_at": facts.asked_at,
+                }
+            )
+        return rows
+
+    def records(self, key: str) -> list[Record]:
+        """Records of a question's trace so far; raises NotGiven if there are none yet, or will never be."""
+        found = self.find(key)
+        records = list(found.records) if isinstance(found, Running) or found.path.is_file() else []
+        if not records:
+            raise NotGiven(f"the question {key} has no trace: {found.error or 'it has not begun yet'}")
+        return records
+
+    @property
+    def running(self) -> list[Running]:
+        """Questions under way."""
+        return list(self._running.values())
+
+    def about(self) -> dict[str, Any]:
+        """Describe to the page what can be asked here."""
+        return offer(self.settings, self._libraries, [self._refusal(each) for each in self._libraries])
+
+    def stop_all(self) -> None:
+        """End all questions at once with what they have; any thread may call it."""
+        for each in self.running:
+            each.stop(at_once=True)
+
+    def close(self) -> None:
+        """Stop all questions, keep them, and close the models."""
+        self.stop_all()
+        self._thread.close()
+
+    def _library(self, number: int) -> Library:
+        if not 0 <= number < len(self._libraries):
+            raise NotGiven(f"got library {number}; there are {len(self._libraries)}, counted from 0")
+        return self._libraries[number]
+
+    def _refusal(self, library: Library) -> str | None:
+        """The reason why no question about a library's pictures can be asked with this choice of models, if so."""
+        space, pictured = find_space(library, self.settings.space), _has_pictures(library.videos())
+        try:
+            check_known_world(self.settings.choice, space, has_pictures=pictured)
+        except UsageError as error:
+            return str(error)
+        return None
+
+    def _plan(self, request: AskRequest) -> _Plan:
+        library, settings = self._library(request.library), self.settings
+        variant = settings.variant(request.agent)
+        follows = None if request.after is None else self._followed(request.after, request.library)
+        rows = library.videos_named(request.videos)
+        if follows is not None and not rows:
+            held = library.video_ids()
+            rows = [library.video(each) for each in follows.facts.videos if each in held]
+        whole = not rows
+        rows = rows or library.videos()
+        if not rows:
+            raise UsageError("the library holds no video to ask about; ingest one first")
+        if variant.roles:
+            check_known_world(settings.choice, find_space(library, settings.space), has_pictures=_has_pictures(rows))
+        unpictured = [row.title for row in rows if not row.frames]
+        check_fit(variant, has_language=settings.choice.has_language, unpictured=unpictured)
+        longest_s = max(row.duration_s for row in rows)
+        parameters = with_settings(variant.parameters(longest_s), request.settings)
+        return _Plan(variant, parameters, tuple(rows), None if follows is None else follows.path, whole)
+
+    def _followed(self, key: str, library: int) -> Kept:
+        found = self.find(key)
+        if isinstance(found, Running):
+            raise UsageError(f"the question {key} is not answered yet; wait for its answer, or stop it")
+        if found.library != library or found.state != "done":
+            raise UsageError(f"the question {key} has no answer in this library that another could follow")
+        return found
+
+    def _budget(self, budget: Budget) -> Budget:
+        settings = self.settings
+        if len(self._running) >= settings.at_once:
+            count = "1 question is" if settings.at_once == 1 else f"{len(self._running)} questions are"
+            raise TooManyQuestions(
+                f"{count} under way, as many as this server answers at once; wait for an answer, or stop one"
+            )
+        left = None
+        if settings.usd_a_day is not None:
+            left = settings.usd_a_day - spent_today(settings.traces)
+            if left <= 0:
+                raise MoneySpent(
+                    f"the questions of today have cost {settings.usd_a_day:g}, as much as this server may spend in a "
+                    "day; ask again tomorrow (UTC)",
+                    until_tomorrow_s(),
+                )
+        return settings.lowered(budget, left)
+
+    def _facts(self, running: Running, plan: _Plan) -> QuestionFacts:
+        question = running.request.question
+        return QuestionFacts(
+            key=running.key,
+            library=redact_uri(self.kept.uris[running.request.library]),
+            question=question.text,
+            options=question.options,
+            agent=plan.variant.name,
+            videos={} if plan.whole else {row.video_id: row.title for row in plan.rows},
+            asked_at=running.asked_at,
+            after=running.request.after,
+        )
+
+    async def _answer(self, running: Running, plan: _Plan, budget: Budget) -> None:
+        """Answer in the thread of the questions. Whatever ends it, it is kept and its readers get to know."""
+        result: Answer | Exception = QuestionFault("the server ended before the answer came")
+        try:
+            result = await self._ask(running, plan, budget)
+        except (KinodexError, PipelineError) as error:
+            result = error
+        except Exception as error:
+            traceback.print_exception(error)
+            result = QuestionFault("a fault of kinodex ended this question; the server's terminal shows it")
+        finally:
+            facts = _with_result(self._facts(running, plan), result)
+            self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
+            try:
+                self.kept.save(running.request.library, facts)
+            except OSError as error:  # a full disk, say: those who wait get the answer all the same
+                traceback.print_exception(error)
+            del self._running[running.key]
+            running.end(result)
+
+    async def _ask(self, running: Running, plan: _Plan, budget: Budget) -> Answer:
+        request, path = running.request, self.kept.path(running.request.library, running.key)
+        video_ids = [] if plan.whole else [row.video_id for row in plan.rows]
+        environment = await self._environments.of(request.library, video_ids)
+        seen = None if plan.follows is None else read_prior_evidence(plan.follows, environment)
+
+        def keep(record: Record) -> None:
+            running.add(record)
+            self._count_money(record)
+
+        with trace_to(path, keep) as write, self.settings.watch(environment.source.uri) as watch:
+
+            def on_event(event: Event) -> None:
+                write(event)
+                watch(event)
+
+            return await ask(
+                request.question,
+                environment,
+                self._thread.models(environment),
+                agent=plan.variant,
+                parameters=plan.parameters,
+                budget=budget,
+                rules=request.rules,
+                seen=seen,
+                on_event=on_event,
+                stop=running.signal,
+            )
+
+    def _count_money(self, record: Record) -> None:
+        """Add the cost of a call to the day; at its limit all questions end with what they have."""
+        usage: Mapping[str, Any] = record.get("usage") or {}
+        if not usage.get("cost") or record.get("cached"):
+            return
+        spend(self.settings.traces, usage["cost"])
+        limit = self.settings.usd_a_day
+        if limit is not None and spent_today(self.settings.traces) >= limit:
+            for each in self.running:
+                each.stop(MONEY_SPENT, at_once=True)
+
+
+def _with_result(facts: QuestionFacts, result: Answer | Exception) -> QuestionFacts:
+    if not isinstance(result, Answer):
+        return replace(facts, state="failed", error=str(result))
+    return replace(
+        facts,
+        state="done",
+        text=result.text,
+        letter=result.letter,
+        status=result.status,
+        cost=result.ledger.cost,
+    )
+
+
+def _has_pictures(rows: Sequence[VideoRow]) -> bool:
+    return any(row.frames for row in rows)
+
+
+# One question while it is answered: its trace so far, and its end, for any number of readers in other threads.
+
+State = Literal["running", "stopping", "done", "failed"]
+FINISHED: tuple[State, ...] = ("done", "failed")
+UNLIMITED = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """A question for the agent of a name, about videos of a library (by its number) by id, first digits, title or path.
+
+    Without `videos` it is about all, or those of the question `after` which it follows, by key.
+    """
+
+    library: int
+    question: Question
+    agent: str = "eea"
+    videos: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = UNLIMITED
+    rules: AnswerRules = USUAL
+    after: str | None = None
+
+
+@dataclass(eq=False)
+class Running:
+    """A question under way in another thread; `records` grow, and `finished` waits for the answer."""
+
+    key: str
+    request: AskRequest
+    asked_at: datetime
+    state: State = "running"
+    records: list[Record] = field(default_factory=list)
+    answer: Answer | None = None
+    failure: Exception | None = None
+    signal: StopSignal = field(default_factory=StopSignal)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _version: int = 0
+    _readers: set[_Reader] = field(default_factory=set)
+
+    @property
+    def error(self) -> str | None:
+        """The reason in one line why there is no answer; None while there may be one."""
+        return None if self.failure is None else str(self.failure)
+
+    @property
+    def version(self) -> int:
+        """The number of changes so far."""
+        return self._version
+
+    def stop(self, reason: str = STOPPED, *, at_once: bool = False) -> None:
+        """End it with the best answer so far, for a `reason`; once more, or `at_once`, without a last request."""
+        with self._lock:
+            if self.state in FINISHED:
+                return
+            self.state = "stopping"
+            self._change()
+        self.signal.stop(reason, at_once=at_once)
+
+    def add(self, record: Record) -> None:
+        """Add a record of the trace."""
+        with self._lock:
+            self.records.append(record)
+            self._change()
+
+    def end(self, result: Answer | Exception) -> None:
+        """End with an answer, or with the error that there is in its place."""
+        with self._lock:
+            self.answer, self.failure = (result, None) if isinstance(result, Answer) else (None, result)
+            self.state = "failed" if self.answer is None else "done"
+            self._change()
+
+    async def changes(self, since: int = 0) -> AsyncGenerator[int, None]:
+        """Yield the number of changes so far whenever it is above `since`, until the question has ended."""
+        reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._readers.add(reader)
+        try:
+            while True:
+                reader.changed.clear()
+                with self._lock:
+                    version, ended = self._version, self.state in FINISHED
+                if version > since:
+                    since = version
+                    yield version
+                if ended:
+                    return
+                await reader.changed.wait()
+        finally:
+            with self._lock:
+                self._readers.discard(reader)
+
+    async def finished(self) -> Answer:
+        """Wait for the answer; raises the error that ended it without one."""
+        async for _ in self.changes():
+            pass
+        if self.answer is None:
+            assert self.failure is not None
+            raise self.failure
+        return self.answer
+
+    def _change(self) -> None:
+        """Count a change and wake all readers; the lock is held, so that none of them leaves its loop meanwhile."""
+        self._version += 1
+        for reader in self._readers:
+            reader.loop.call_soon_threadsafe(reader.changed.set)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reader:
+    loop: asyncio.AbstractEventLoop
+    changed: asyncio.Event
+
+
+# Settings of `kinodex serve`: models, agent and limits that no request can exceed.
+
+N = TypeVar("N", int, float)
+AT_ONCE = 4
+"""Questions that are answered at once unless the server's user says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The choice of the user who starts the server.
+
+    `budget` is that of each question, which a request can lower. `at_once` limits questions under way, `usd_a_day` the
+    money that they may cost in a day of UTC. `traces` is the folder that keeps them; `watch` opens one more
+    watcher of each question's events, given the library's address.
+    """
+
+    choice: ModelChoice
+    agent: Variant
+    traces: Path
+    budget: Budget
+    at_once: int = AT_ONCE
+    usd_a_day: float | None = None
+    space: str | None = None
+    detector: str | None = None
+    watch: Watch = unwatched
+
+    def variant(self, name: str) -> Variant:
+        """The agent of a name: one of kinodex, or the server's own; never a file, whose code would run here."""
+        return self.agent if name == self.agent.name else variant_named(name)
+
+    def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
+        """The server's budget, lowered to that of a request and to the money that is left."""
+        own = self.budget
+        return replace(
+            own,
+            rounds=_least(own.rounds, budget.rounds),
+            frames=_least(own.frames, budget.frames),
+            tokens=_least(own.tokens, budget.tokens),
+            seconds=_least(own.seconds, budget.seconds),
+            cost=_least(own.cost, budget.cost, cost),
+        )
+
+
+def _least(*limits: N | None) -> N | None:
+    return min((each for each in limits if each is not None), default=None)
+
+
+# Environments of a server's libraries, opened when they are first asked about and kept for the next question.
+
+KEPT = 8
+"""Sets of videos whose vectors stay in memory for follow-up questions."""
+
+STATES = ("additions", "speakers")
+"""Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
+
+Key = tuple[int, tuple[tuple[str, datetime], ...], tuple[int, ...]]
+"""All that an environment is made of: the library, its videos as they were ingested, and what was added since."""
+
+
+class Environments:
+    """Environments by library and videos, for the thread of the questions alone."""
+
+    def __init__(self, uris: Sequence[str], detector: str | None, space: str | None) -> None:
+        self._uris, self._detector, self._space = tuple(uris), detector, space
+        self._opened: dict[int, tuple[Library, Environment]] = {}
+        self._recent: dict[Key, Environment] = {}
+        self._opening = asyncio.Lock()
+
+    async def of(self, number: int, video_ids: Sequence[str]) -> Environment:
+        """The videos of these ids (none: all that the library has now), with the text tower of its space.
+
+        Raises LibraryError, UnknownVideo or SpaceError.
+        """
+        async with self._opening:
+            if number not in self._opened:  # the tower takes seconds to load
+                self._opened[number] = await asyncio.to_thread(self._open, number)
+        library, whole = self._opened[number]
+        rows = [library.video(each) for each in video_ids] or library.videos()
+        states = tuple(library.tables.version(name) for name in STATES if library.tables.has(name))
+        key = (number, tuple((row.video_id, row.ingested_at) for row in rows), states)
+        found = self._recent.pop(key, None) or self._make(library, rows, whole)
+        self._recent[key] = found
+        if len(self._recent) > KEPT:
+            self._recent.pop(next(iter(self._recent)))
+        return found
+
+    def _open(self, number: int) -> tuple[Library, Environment]:
+        library = Library.open(self._uris[number])
+        return library, open_environment(library, detector=self._detector, space=self._space)
+
+    def _make(self, library: Library, rows: Sequence[VideoRow], whole: Environment) -> Environment:
+        return Environment.of(library, rows, whole.source.embed_texts, whole.detect, space=self._space)
+
+
+# One thread with an event loop of its own, where all questions of a server are answered.
+#
+# Models belong to the loop that opened them, and a library's caches to one thread; both live here, so that an agent at
+# work holds up no page.
+
+PATIENCE_S = 5.0
+"""Seconds that calls have to end when the thread is closed; then they are cancelled."""
+
+
+class AskingThread:
+    """Runs calls until it is closed, with the models of a choice. Raises what opening the models raises."""
+
+    def __init__(self, choice: ModelChoice) -> None:
+        self._choice, self._patience_s = choice, PATIENCE_S
+        self._opened: Future[tuple[asyncio.AbstractEventLoop, ModelsFor, asyncio.Event]] = Future()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="questions")
+        self._thread.start()
+        try:
+            self._loop, self._models, self._closing = self._opened.result()
+        except BaseException:
+            self._thread.join()
+            raise
+
+    def models(self, environment: Environment) -> Models:
+        """The models for an environment, to be used in this thread alone."""
+        return self._models(environment)
+
+    def submit(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Begin a call in this thread; it deals with its errors itself."""
+        self._loop.call_soon_threadsafe(self._begin, call)
+
+    def close(self, patience_s: float = PATIENCE_S) -> None:
+        """Wait so long for all calls, cancel the rest, close the models and end the thread."""
+        self._patience_s = patience_s
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    async def _work(self) -> None:
+        closing = asyncio.Event()
+        try:
+            async with chosen_models(self._choice) as models:
+                self._opened.set_result((asyncio.get_running_loop(), models, closing))
+                await closing.wait()
+                if self._calls:
+                    await asyncio.wait(self._calls, timeout=self._patience_s)
+                left = list(self._calls)
+                for each in left:
+                    each.cancel()
+                await asyncio.gather(*left, return_exceptions=True)
+        except BaseException as error:
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
+
+    def _begin(self, call: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.ensure_future(call())
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+
+# The offer of a server to those who ask: agents, models, limits, and for each library if it can be asked about.
+
+HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
+"""The way to give a model, for a page that cannot ask without one."""
+
+
+def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
+    """All that the page needs to know to ask. `refusals` say why a library cannot be asked about; None if it can."""
+    has_language = settings.choice.has_language
+    known = [each for each in VARIANTS if each.name != settings.agent.name]
+    agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
+    can_ask = any(refusal is None for refusal in refusals)
+    spaces = [library.space(settings.space).name for library in libraries]
+    value = {
+        "can_ask": can_ask,
+        "how": None if can_ask else HOW,
+        "agents": [{"name": each.name, "summary": each.line} for each in agents],
+        "agent": settings.agent.name,
+        "models": describe_models(settings.choice),
+        "max_questions": settings.at_once,
+        "usd_a_day": settings.usd_a_day,
+        "is_drawn_world": all(space == BUILTIN for space in spaces),
+        "libraries": [
+            {
+                "key": number,
+                "can_ask": refusal is None,
+                "how": None if refusal is None else HOW,
+                "is_drawn_world": space == BUILTIN,
+            }
+            for number, (refusal, space) in enumerate(zip(refusals, spaces, strict=True))
+        ],
+    }
+    redacted: dict[str, Any] = redact_values(value)
+    return redacted

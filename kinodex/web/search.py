@@ -1,0 +1,600 @@
+"""Search of a library as the page shows it: moments, by video, each with the reason why it was found; and ranges.
+
+May import index, agent, `jobs.ground` and the shared modules of jobs, and nothing else of the viewer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.agent.environment import Environment
+from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.matches import calibrate
+from kinodex.agent.prompts import clock
+from kinodex.index.errors import QueryError, TimeOutside
+from kinodex.index.library import Library, LibraryReader
+from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.index.search.fusion import fuse, is_same_moment, suppress_neighbours
+from kinodex.index.sentences import Meaning
+from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ground import MOST, Grounding, as_json, ground
+from kinodex.jobs.open import load_image_tower, load_text_tower
+from kinodex.jobs.pictures import read_picture
+
+# Ranges of a library in which something happens, as the page shows them; or that it happens nowhere, and why.
+#
+# The environment is made for each search: what was added to the library since is found, and the vectors of many
+# videos do
+# not stay in memory. What stays is the vectors of texts, because each search compares with the same everyday ones.
+
+MOST_RANGES = 50
+GROUNDINGS_KEPT = 512
+WORDS = "words"
+EXACT_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class GroundRequest:
+    """A search for the ranges of a text, in one video (by id, title or path) or all."""
+
+    text: str
+    video: str | None = None
+    evidence_from: AnchorsFrom = "both"
+    most: int = MOST
+
+
+def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
+    """Read such a search from a query string; raises QueryError or UsageError for one that makes no sense."""
+    text, kind, most = query.get("text", ""), query.get("in") or "both", query.get("most") or str(MOST)
+    if not text.strip():
+        raise QueryError("the text is empty; say in words what happens")
+    if len(text) > LONGEST_TEXT:
+        raise QueryError(f"got a text of {len(text)} characters; give at most {LONGEST_TEXT}")
+    evidence_from: AnchorsFrom | None = next((each for each in get_args(AnchorsFrom) if each == kind), None)
+    if evidence_from is None:
+        raise UsageError(f"got in={kind!r}; it is one of {', '.join(get_args(AnchorsFrom))}")
+    count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
+    return GroundRequest(text, query.get("video") or None, evidence_from, count)
+
+
+class Groundings:
+    """Searches for ranges, in libraries that they open for themselves; for one thread."""
+
+    def __init__(self, towers: TextTowers) -> None:
+        self._towers = towers
+        self._libraries: dict[str, Library] = {}
+        self._embed = lru_cache(GROUNDINGS_KEPT)(self._embedded)
+
+    def ground(self, uri: str, space: Fingerprint, request: GroundRequest) -> dict[str, Any]:
+        """Search a library in one of its spaces: see `grounding_view`. Raises SpaceError or UnknownVideo."""
+        library = self._libraries.setdefault(uri, Library.open(uri))
+        environment = Environment.of(
+            library,
+            library.videos(),
+            lambda texts: np.stack([self._embed(uri, space, text) for text in texts]),
+            space=space.digest,
+        )
+        rows = [library.video(request.video)] if request.video else []
+        found = ground(library, environment, request.text, rows, most=request.most, evidence_from=request.evidence_from)
+        return grounding_view(library, found, environment)
+
+    def _embedded(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
+        """Waits until the tower is loaded."""
+        vector: NDArray[np.float32] = self._towers.begin(uri, space).result().embed_text([text])[0]
+        return vector
+
+
+def grounding_view(
+    library: LibraryReader, grounding: Grounding, environment: Environment | None = None
+) -> dict[str, Any]:
+    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range.
+
+    `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
+    were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and
+    begin of each, for its time line. `least_score` is the score from which on a range counts.
+    """
+    value = as_json(grounding)
+    for each in (*value["ranges"], *value["weaker"]):
+        each |= _ends(library, each["video_id"], each["start_s"], each["end_s"])
+        each["words"] = _words(environment, each, grounding.text) if each["found_in"] == WORDS else ""
+    rows = {each.video.video_id: each.video for each in grounding.candidates}
+    least = None if grounding.least is None else float(calibrate(np.array(grounding.least)))
+    return value | {
+        "least_score": least,
+        "videos": {
+            video_id: {"title": row.title, "start_s": row.start_s, "duration_s": row.duration_s}
+            for video_id, row in rows.items()
+        },
+    }
+
+
+def _ends(library: LibraryReader, video_id: str, start_s: float, end_s: float) -> dict[str, int | None]:
+    """Numbers of the frame on screen at the begin of a range, and of the last one before its end."""
+    numbers, times_s = library.frame_times(video_id)
+    if not len(numbers):
+        return {"begin_frame": None, "end_frame": None}
+    begin = max(int(np.searchsorted(times_s, start_s + EXACT_S, side="right")) - 1, 0)
+    end = max(int(np.searchsorted(times_s, end_s - EXACT_S)) - 1, begin)
+    return {"begin_frame": int(numbers[begin]), "end_frame": int(numbers[end])}
+
+
+def _words(environment: Environment | None, found: Mapping[str, Any], text: str) -> str:
+    """Join the lines said, written or described in a range, those with most words of a text first; cut short."""
+    if environment is None:
+        return ""
+    lines: Sequence[str] = [
+        line.text
+        for line in environment.source.lines(found["video_id"])
+        if line.start_s < found["end_s"] and line.end_s > found["start_s"]
+    ]
+    return excerpt(" · ".join(sorted(lines, key=lambda line: -len(_word_set(line) & _word_set(text)))), text)
+
+
+def _word_set(text: str) -> set[str]:
+    return {word.casefold() for word in WORD.findall(text)}
+
+
+# Moments by video, best first, as the page shows them.
+
+FrameTimes = Callable[[VideoRow], tuple[NDArray[np.int32], NDArray[np.float64]]]
+MOST_OF_A_VIDEO = 12
+"""Hits of one video among those of several: the rest are found by a search of that video."""
+
+
+def groups_view(
+    library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
+) -> dict[str, Any]:
+    """Group moments by video, in the order of each video's best: `{"count", "groups": [{..., "hits": [...]}]}`.
+
+    A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
+    of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
+    comes to the best of the same kind among these hits.
+    """
+    bests = best_scores(moments)
+    by_video: dict[str, list[Moment]] = {}
+    for moment in moments:
+        by_video.setdefault(moment.hit.video_id, []).append(moment)
+    rows = library.visible.videos(by_video.keys())
+    most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
+    groups: list[dict[str, Any]] = [
+        {
+            "video_id": video_id,
+            "title": rows[video_id].title,
+            "duration_s": rows[video_id].duration_s,
+            "more": max(0, len(found) - most),
+            "hits": [
+                _hit_view(moment, rows[video_id], frame_times)
+                | {
+                    "strength": strength(moment, bests),
+                    "why": why(moment, text, by, _share(moment.frame, bests)),
+                }
+                for moment in found[:most]
+            ],
+        }
+        for video_id, found in by_video.items()
+        if video_id in rows
+    ]
+    return {"count": sum(len(group["hits"]) for group in groups), "groups": groups}
+
+
+def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
+    """Find the best score of each kind of hit among moments."""
+    bests: dict[str, float] = {}
+    for moment in moments:
+        for part in _parts(moment):
+            bests[part.source] = max(bests.get(part.source, 0.0), part.score)
+    return bests
+
+
+def strength(moment: Moment, bests: dict[str, float]) -> float:
+    """Compute the best ratio, 0 to 1, of a moment's parts to the best of their kinds."""
+    return round(min(1.0, max([0.0, *(_share(part, bests) for part in _parts(moment))])), 3)
+
+
+def _share(part: Hit | None, bests: dict[str, float]) -> float:
+    return part.score / bests[part.source] if part is not None and bests.get(part.source, 0.0) > 0 else 0.0
+
+
+def _parts(moment: Moment) -> list[Hit]:
+    found = (moment.frame, moment.line, moment.shown, moment.caption, moment.detection)
+    return [part for part in found if part is not None]
+
+
+def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
+    hit = moment.hit
+    return {
+        "start_s": hit.time_s,
+        "end_s": hit.end_s,
+        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, video, frame_times),
+        "score": hit.score,
+        "similarity": None if moment.frame is None else round(moment.frame.score, 4),
+        "source": hit.source,
+        "text": hit.text,
+    }
+
+
+def _shown_frame(hit: Hit, video: VideoRow, frame_times: FrameTimes) -> int | None:
+    """Number of the frame nearest to the middle of a hit; None where the video has no frames."""
+    numbers, times_s = frame_times(video)
+    if not len(numbers):
+        return None
+    return int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))])
+
+
+# One library open for searching: its towers are loaded once, and each text is embedded once.
+
+TEXTS_KEPT = 256
+"""Texts whose vectors are kept: somebody who types and deletes comes back to most of them."""
+VIDEOS_KEPT = 256
+"""Videos whose frame times are kept, for lines and captions to be shown with the frame of their time."""
+
+
+class LibrarySearch:
+    """Searches of a library in one of its spaces, by words, by a frame or by a picture; for one thread.
+
+    Each raises SpaceError where a tower is needed and cannot be had, QueryError or UnknownVideo.
+    """
+
+    def __init__(self, library: Library, space: Fingerprint, towers: TextTowers | None = None) -> None:
+        self.library = library
+        self.space = space
+        self._towers = towers or TextTowers()
+        self.embed_text = self._cached(lambda text: self.text_tower.embed_text([text])[0])
+        self._meanings = lru_cache(TEXTS_KEPT)(lambda model, text: library.sentences.meaning(text))
+        # by the whole row: a video that was ingested again has other frames
+        self._frame_times = lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
+
+    @property
+    def text_tower(self) -> TextEmbedder:
+        """Embedder of texts; waits until it is loaded."""
+        return self._towers.begin(self.library.uri, self.space).result()
+
+    @cached_property
+    def image_tower(self) -> ImageEmbedder:
+        """Embedder of pictures, loaded once; the error where there is none says how to get it."""
+        return load_image_tower(self.library, self.space.digest)
+
+    def _meaning_of(self, text: str) -> Meaning | None:
+        """The meaning of a text by the sentence model that the library has now, if it has one."""
+        model = self.library.sentences.space()
+        return None if model is None else self._meanings(model.digest, text)
+
+    def search(self, request: SearchRequest) -> dict[str, Any]:
+        """Groups of moments (see `groups_view`) for a text, or like a frame where `request.like` names one."""
+        if request.like is None:
+            moments = find_moments(self.library, request, self.embed_text, self.space, self._meaning_of)
+            return groups_view(self.library, moments, request.text, "words", self._frame_times, _in_one(request))
+        vector = stored_vector(self.library, *request.like, self.space)
+        moments = moments_like(self.library, vector, request, self.space)
+        return groups_view(self.library, moments, "", "frame", self._frame_times, _in_one(request))
+
+    def search_picture(self, content: bytes, request: SearchRequest) -> dict[str, Any]:
+        """Groups of moments whose frames look like a picture; raises UsageError for what is no picture."""
+        tower, rgb = self.image_tower, read_picture(content)
+        vector = tower.embed(tower.prepare(rgb)[None])[0]
+        moments = moments_like(self.library, vector, request, self.space)
+        return groups_view(self.library, moments, "", "picture", self._frame_times, _in_one(request))
+
+    @staticmethod
+    def _cached(embed: Callable[[str], NDArray[np.float32]]) -> Callable[[str], NDArray[np.float32]]:
+        return lru_cache(TEXTS_KEPT)(embed)
+
+
+def _in_one(request: SearchRequest) -> bool:
+    return request.video_id is not None
+
+
+# Moments that a search found, each with the hits that it was found by.
+
+EmbedText = Callable[[str], NDArray[np.float32]]
+MeaningOf = Callable[[str], Meaning | None]
+MIN_GAP_S = 2.0
+"""Between two moments of one video; of frames like one, also from that one."""
+
+PARTS = {"transcript": "line", "text": "shown", "caption": "caption"}
+"""Of a hit among words, the part of a moment that it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A hit and, where a search found it, the frame, the line said or shown, the caption or the detection."""
+
+    hit: Hit
+    frame: Hit | None = None
+    line: Hit | None = None
+    caption: Hit | None = None
+    shown: Hit | None = None
+    detection: Hit | None = None
+
+
+def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -> bool:
+    """True if `find_moments` embeds the text of a request."""
+    if request.like is not None or not request.text.strip():
+        return False
+    in_own = space.digest == library.fingerprint.digest
+    return request.kind in ("together", "frames") or (request.kind == "captions" and in_own)
+
+
+def find_moments(
+    library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint, meaning_of: MeaningOf | None = None
+) -> list[Moment]:
+    """Find the best moments for a text, best first; `embed` embeds it in `space`, one of the library's.
+
+    `meaning_of` embeds it by the library's sentence model; None: as `library.sentences` does, each time. Raises
+    QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and detections are
+    searched without embedding anything.
+    """
+    text, k, scope = request.text, request.most, scope_of(library, request)
+    if not text.strip():
+        raise QueryError("the search is empty; give some words to look for")
+    match request.kind:
+        case "frames":
+            hits = library.search.frames(embed(text), scope, k, MIN_GAP_S, space.digest)
+            return [Moment(hit, frame=hit) for hit in hits]
+        case "words":
+            meaning = (meaning_of or library.sentences.meaning)(text)
+            hits = library.search.words(text, scope, k, meaning=meaning)
+            return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
+        case "transcript":
+            return [Moment(hit, line=hit) for hit in library.search.transcript(text, scope, k)]
+        case "text":
+            return [Moment(hit, shown=hit) for hit in library.search.screen_text(text, scope, k)]
+        case "captions":
+            in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
+            captions = library.search.captions(text, embed(text) if in_own else None, scope, k)
+            return [Moment(hit, caption=hit) for hit in captions]
+        case "chapters":
+            return [Moment(hit, caption=hit) for hit in library.search.chapters(text, scope, k)]
+        case "detections":
+            return [Moment(hit, detection=hit) for hit in library.search.detections(text, 0.0, scope, k, MIN_GAP_S)]
+    meaning = (meaning_of or library.sentences.meaning)(text)
+    found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning)
+    return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found, query=text), MIN_GAP_S)[:k]]
+
+
+def moments_like(
+    library: Library, vector: NDArray[np.floating], request: SearchRequest, space: Fingerprint
+) -> list[Moment]:
+    """Find the frames nearest to a vector `[dim]` of `space`, a picture's or a stored frame's (`request.like`).
+
+    The frame itself and those within 2 s of it are left out.
+    """
+    scope, k = scope_of(library, request), request.most
+    if request.like is None:
+        hits = library.search.frames(vector, scope, k, MIN_GAP_S, space.digest)
+        return [Moment(hit, frame=hit) for hit in hits]
+    own = library.frames(request.like[0], [request.like[1]])[0]
+    # Of its own neighbours no more than three are among the hits, which are 2 s apart themselves.
+    hits = library.search.frames(vector, scope, k + 3, MIN_GAP_S, space.digest)
+    others = [h for h in hits if h.video_id != own.video_id or abs(h.time_s - own.time_s) >= MIN_GAP_S]
+    return [Moment(hit, frame=hit) for hit in others[:k]]
+
+
+def stored_vector(library: Library, video_id: str, frame_no: int, space: Fingerprint) -> NDArray[np.float16]:
+    """Read the vector `[dim]` of one stored frame; raises UnknownVideo, or TimeOutside where there is no such frame."""
+    stored = library.vectors(video_id, space.digest)
+    at = np.flatnonzero(stored.frame_no == frame_no)
+    if not len(at):
+        raise TimeOutside(f"got frame {frame_no} of {library.video(video_id).title}, which has no such frame")
+    vector: NDArray[np.float16] = stored.vectors[at[0]]
+    return vector
+
+
+def scope_of(library: Library, request: SearchRequest) -> Scope:
+    """Limits of a search; raises UnknownVideo."""
+    ids = None if request.video_id is None else (library.video(request.video_id).video_id,)
+    return Scope(ids, request.start_s, request.end_s)
+
+
+def _moment(
+    hit: Hit, frames: Sequence[Hit], lines: Sequence[Hit], captions: Sequence[Hit], shown: Sequence[Hit]
+) -> Moment:
+    """Name the hits that were fused to one: of each search the best one near it."""
+    several = hit.source == "both"
+    return Moment(
+        hit,
+        _near(hit, (each for each in frames if hit.frame_no == each.frame_no)),
+        _near(hit, lines) if several or hit.source == "transcript" else None,
+        _near(hit, captions) if several or hit.source == "caption" else None,
+        _near(hit, shown) if several or hit.source == "text" else None,
+    )
+
+
+def _near(moment: Hit, hits: Iterable[Hit]) -> Hit | None:
+    """Find the hit that was joined to a moment: the best of those whose time it lies in, or else of those nearby."""
+    near = [hit for hit in hits if is_same_moment(moment, hit)]
+    return next((hit for hit in near if hit.time_s <= moment.time_s < hit.end_s), near[0] if near else None)
+
+
+# The reason why a moment was found, in one plain phrase.
+
+By = Literal["words", "frame", "picture"]
+LOOKS = {"words": "looks like the words", "frame": "looks like that frame", "picture": "looks like the picture"}
+ALIKE = 0.7
+"""Below this part of the best picture's similarity a picture is called somewhat alike."""
+WIDTH = 90
+"""Characters of a text that a reason quotes."""
+WORD = re.compile(r"\w+")
+
+
+def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0) -> str:
+    """Say why a moment was found: "looks like the words", "said at 0:31: ...", "both seen and said: ..." and so on.
+
+    `picture_share` is the similarity of its picture as a part of the best picture's.
+    """
+    parts = [name for name, part in _named(moment).items() if part is not None]
+    quoted = moment.line or moment.shown or moment.caption
+    if len(parts) > 1 and quoted is not None:
+        *first, last = parts
+        together = f"both {first[0]} and {last}" if len(first) == 1 else f"{', '.join(first)} and {last}"
+        return f"{together}: {excerpt(quoted.text, text)}"
+    if moment.line is not None:
+        by_whom = f" by {moment.line.speaker}" if moment.line.speaker else ""
+        return f"said at {clock(moment.line.time_s)}{by_whom}: {excerpt(moment.line.text, text)}"
+    if moment.shown is not None:
+        return f"on screen at {clock(moment.shown.time_s)}: {excerpt(moment.shown.text, text)}"
+    if moment.caption is not None:
+        return f"described: {excerpt(moment.caption.text, text)}"
+    if moment.detection is not None:
+        return f"a detector found: {moment.detection.text}, {moment.detection.score:.0%} sure"
+    return LOOKS[by] if picture_share >= ALIKE else LOOKS[by].replace("looks", "looks somewhat", 1)
+
+
+def _named(moment: Moment) -> dict[str, Hit | None]:
+    return {
+        "seen": moment.frame,
+        "said": moment.line,
+        "shown as text": moment.shown,
+        "described": moment.caption,
+        "detected": moment.detection,
+    }
+
+
+def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
+    """Cut the part of a text around the first word that it shares with a query; "…" stands for what is left out."""
+    whole = " ".join((text or "").split())
+    if len(whole) <= width:
+        return whole
+    wanted = {word.casefold() for word in WORD.findall(query)}
+    at = next((found.start() for found in WORD.finditer(whole) if found[0].casefold() in wanted), 0)
+    begin = max(0, min(at - width // 3, len(whole) - width))
+    if begin:
+        space = whole.find(" ", begin, at)
+        begin = begin if space < 0 else space + 1
+    end = len(whole) if begin + width >= len(whole) else max(whole.rfind(" ", begin, begin + width), begin)
+    end = end if end > begin else min(begin + width, len(whole))
+    return f"{'… ' if begin else ''}{whole[begin:end]}{' …' if end < len(whole) else ''}"
+
+
+# A search that the page asks for, and its bounds.
+
+Kind = Literal["together", "frames", "words", "transcript", "text", "captions", "chapters", "detections"]
+KINDS: tuple[str, ...] = get_args(Kind)
+MOST_HITS = 100
+LONGEST_TEXT = 2000
+"""Characters of a search; no text tower reads more."""
+
+MOST_S = 1e9
+"""Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
+MOST_NUMBER = 2**31 - 1
+"""Of what is counted in a library: a frame's number has so many bits."""
+SHOWN = 40
+"""Characters of a wrong value that its error repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search for a text in one kind of row (see `KINDS`), in one video or all, in `[start_s, end_s)`.
+
+    `like` is a video and frame number: then frames like that one are searched, and the text is not read.
+    """
+
+    text: str = ""
+    kind: str = "together"
+    video_id: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    most: int = 36
+    like: tuple[str, int] | None = None
+
+
+def read_request(query: Mapping[str, str]) -> SearchRequest:
+    """Read a search from a query string; raises UsageError for a value that is no number, QueryError for no search."""
+    start_s, end_s = numbers(query, "from", "to")
+    text, kind, like = query.get("text", ""), query.get("kind") or "together", query.get("like")
+    if kind not in KINDS:
+        raise QueryError(f"got kind {kind!r}; it is one of {', '.join(KINDS)}")
+    if len(text) > LONGEST_TEXT:
+        raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
+    most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
+    frame = _frame(like) if like else None
+    return SearchRequest(text, kind, query.get("video") or None, start_s, end_s, most, frame)
+
+
+def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
+    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
+    return [_number(name, query[name]) if query.get(name) else None for name in names]
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= MOST_S:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a number of seconds")
+    return value
+
+
+def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = MOST_NUMBER) -> int:
+    """Read a number that comes in by HTTP; raises UsageError for one outside of [least, most], however long it is."""
+    digits = text.lstrip("0") or "0"  # Python refuses to read thousands of them
+    if not text.isdecimal() or len(digits) > len(str(MOST_NUMBER)) or not least <= int(digits) <= most:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; {advice}")
+    return int(digits)
+
+
+def _frame(name: str) -> tuple[str, int]:
+    video_id, _, number = name.rpartition("/")
+    advice = "give a video's id and the number of a frame: ID/FRAME"
+    if not video_id:
+        raise UsageError(f"got like={name[:SHOWN]!r}; {advice}")
+    return video_id, whole_number(number, "like", advice)
+
+
+# Text towers of libraries, loaded in a thread of their own, and before somebody searches.
+#
+# One that a library carries is there at once. One that torch loads takes 6 to 9 s of CPU, most of it for imports, and
+# searches that need none go on meanwhile.
+
+LoadTower = Callable[[str, str], TextEmbedder]
+"""Function that loads a tower, of a library's URI and the digest of one of its spaces."""
+
+
+def open_text_tower(uri: str, digest: str) -> TextEmbedder:
+    """Load a tower through a library of its own, which no other thread reads; raises as `load_text_tower` does."""
+    return load_text_tower(Library.open(uri), digest)
+
+
+class TextTowers:
+    """Text towers by library and space, loaded once, those of one space once for all libraries. For any thread."""
+
+    def __init__(self, load: LoadTower = open_text_tower) -> None:
+        self._load = load
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="towers")
+        self._lock = Lock()
+        self._loads: dict[tuple[str, str], Future[TextEmbedder]] = {}
+        self._loaded: dict[str, TextEmbedder] = {}
+
+    def begin(self, uri: str, space: Fingerprint) -> Future[TextEmbedder]:
+        """Begin to load a tower unless it was; its result raises what `load_text_tower` does.
+
+        One that could not be loaded is tried again: somebody may have brought what was missing.
+        """
+        key = (uri, space.digest)
+        with self._lock:
+            held = self._loads.get(key)
+            if held is None or (held.done() and held.exception() is not None):
+                held = self._loads[key] = self._worker.submit(self._loaded_once, uri, space.digest)
+            return held
+
+    def close(self) -> None:
+        """Load none of those that wait; the one that is being loaded is not waited for."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _loaded_once(self, uri: str, digest: str) -> TextEmbedder:
+        """In the worker alone."""
+        if digest not in self._loaded:
+            self._loaded[digest] = self._load(uri, digest)
+        return self._loaded[digest]

@@ -1,0 +1,346 @@
+"""The video stream of a media file: open it, read its metadata, and time its frames.
+
+A frame's time is FFmpeg's best-effort timestamp, the one that ffprobe prints: the presentation timestamp, or
+the decoding timestamp where the former is missing or wrong more often. FFmpeg's decoders give frames in the
+order of presentation, so that order is believed over the timestamps:
+
+- no timestamp: the previous time plus the frame duration;
+- the same time as the previous frame: it takes that frame's place;
+- up to a second earlier than the previous frame: it was due in the past, is never shown, and is left out;
+- more than a second earlier, or more than a day later: the clock was reset (a joined or damaged
+  stream), so time goes on from the previous frame by one frame duration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
+from kinodex.pipeline.images import display_size, is_hdr, rotation_deg
+from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+# Only local bytes, whatever the file names; and no presentation times that the demuxer guesses where it has none (for
+# AVI with B-frames it guesses wrong).
+OPEN_OPTIONS = {"protocol_whitelist": "file", "fflags": "-genpts"}
+# FFmpeg opens these for almost any bytes or for one still picture; none of them is a video.
+NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "rawvideo"})
+BACK_TO_BELIEVE_S = 1
+GAP_TO_BELIEVE_S = 24 * 3600
+NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
+
+
+@dataclass(frozen=True, slots=True)
+class VideoMetadata:
+    """Metadata from the header of a video, corrected where the first frame knows better.
+
+    `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
+    `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
+    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise.
+    """
+
+    container: str
+    stream_index: int
+    codec: str
+    pix_fmt: str
+    width_px: int
+    height_px: int
+    sample_aspect_ratio: float
+    rotation_deg: int
+    fps: float | None
+    claimed_duration_s: float | None
+    interlaced: bool
+    has_audio: bool
+    hdr: bool = False
+
+
+def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
+    """Open a local file for demuxing; `playlist` allows one whose members were identified with it.
+
+    Raises:
+        SourceMissing, SourceForbidden: it cannot be read.
+        PlaylistRefused: it shows what other files hold.
+        EmptyFile, NotAVideo: it holds no video container.
+    """
+    import av
+
+    try:
+        if not path.exists():
+            raise SourceMissing(f"{name}: no such file; check the path")
+        if path.stat().st_size == 0:
+            raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
+        if not playlist and (kind := playlist_kind(path)):
+            raise refusal(name, kind)
+        container = av.open(f"file:{path}", container_options=open_options(playlist), metadata_errors="replace")
+    except PermissionError as error:
+        raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
+    except av.FFmpegError as error:
+        if isinstance(error, MemoryError):  # says nothing about the file
+            raise
+        raise NotAVideo(
+            f"{name}: no video container that FFmpeg can read ({error.strerror}); "
+            "give a media file such as mp4, mkv, webm, mov, avi or ts"
+        ) from error
+    return refuse_no_video(container, name)
+
+
+def refuse_no_video(container: InputContainer, name: str) -> InputContainer:
+    """Return a container that can hold a video; raises NotAVideo, and closes it, if it is text or a still picture."""
+    if container.format.name in NO_VIDEO_FORMATS or container.format.name.endswith("_pipe"):
+        kind = container.format.name
+        container.close()
+        raise NotAVideo(f"{name}: looks like {kind}, text or a still picture, not a video; give a media file")
+    return container
+
+
+@lru_cache
+def open_options(playlist: bool = False) -> dict[str, str]:
+    """Return FFmpeg's options for opening a local file: no demuxer that opens others, unless `playlist` allows some.
+
+    FFmpeg compares the demuxer that it chose with the list before it reads anything more.
+    """
+    import av
+
+    left_out = DEVICES | REFERRING_DEMUXERS - (PLAYLIST_DEMUXERS if playlist else frozenset())
+    return OPEN_OPTIONS | {"format_whitelist": ",".join(sorted(av.formats_available - left_out))}
+
+
+def choose_stream(container: InputContainer, name: str) -> VideoStream:
+    """Choose the video stream: never cover art or thumbnails; the default one first, then the largest.
+
+    Of an animated AVIF the animation, not the still picture that stands for it, which has one frame and no duration.
+
+    The demuxer discards all other streams.
+
+    Raises:
+        NoVideoStream: there is none.
+        NothingDecodes: there is one, but no decoder for it.
+    """
+    from av.stream import Discard, Disposition
+
+    still = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
+    moving = [s for s in container.streams.video if not s.disposition & still]
+    if not moving:
+        kinds = {"cover art" if s.type == "video" else s.type for s in container.streams}
+        held = f"holds {' and '.join(sorted(kinds))} but no video stream" if kinds else "holds no stream at all"
+        raise NoVideoStream(f"{name}: {held}; give a file with moving pictures")
+    decodable = [s for s in moving if s.codec_context is not None]
+    if not decodable:
+        raise NothingDecodes(f"{name}: no decoder for its video codec; re-encode it, for example to H.264")
+
+    def rank(stream: VideoStream) -> tuple[bool, bool, int]:
+        is_item = stream.frames == 1 and stream.duration is None
+        return not is_item, bool(stream.disposition & Disposition.default), stream.width * stream.height
+
+    chosen = max(decodable, key=rank)
+    for other in container.streams:
+        if other.index != chosen.index:
+            other.discard = Discard.all
+    return chosen
+
+
+def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
+    """Read the metadata of a stream whose first frame is `frame`."""
+    aspect = stream.sample_aspect_ratio or Fraction(1)
+    width_px, height_px = display_size(frame, aspect)
+    claimed_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
+    return VideoMetadata(
+        container=container.format.name,
+        stream_index=stream.index,
+        codec=stream.codec_context.codec.canonical_name,
+        pix_fmt=frame.format.name,
+        width_px=width_px,
+        height_px=height_px,
+        sample_aspect_ratio=float(aspect),
+        rotation_deg=rotation_deg(frame),
+        fps=float(stream.average_rate) if stream.average_rate else None,
+        claimed_duration_s=claimed_s or None,
+        interlaced=frame.interlaced_frame,
+        has_audio=bool(container.streams.audio),
+        hdr=is_hdr(frame),
+    )
+
+
+def monotonic_frames(
+    frames: Iterable[VideoFrame], stream: VideoStream
+) -> Generator[tuple[Fraction, VideoFrame], None, None]:
+    """Give each frame, in the order of decoding, its time in seconds; the times never fall."""
+    best_effort, shift, base = _BestEffort(), Fraction(0), time_base(stream)
+    last: tuple[Fraction, VideoFrame] | None = None
+    for frame in frames:
+        stamp = best_effort(frame.pts, frame.dts)
+        if last is None:
+            time = (stamp or 0) * base
+        else:
+            follow_on = last[0] + duration_s(last[1].duration, base, stream.average_rate)
+            time = follow_on if stamp is None else stamp * base + shift
+            if not -BACK_TO_BELIEVE_S <= time - last[0] <= GAP_TO_BELIEVE_S:
+                shift += follow_on - time
+                time = follow_on
+            if time < last[0]:
+                continue
+        last = (time, frame)
+        yield last
+
+
+def time_base(stream: VideoStream) -> Fraction:
+    """Return the unit of a stream's timestamps, in seconds."""
+    return stream.time_base or Fraction(1, 1_000_000)
+
+
+def duration_s(ticks: int, base: Fraction, average_rate: Fraction | None) -> Fraction:
+    """Return the duration of a frame: `ticks` of the time base as it claims, else by the stream's rate."""
+    claimed = ticks * base
+    if 0 < claimed <= GAP_TO_BELIEVE_S:
+        return claimed
+    return 1 / average_rate if average_rate else NOMINAL_FRAME_S
+
+
+@dataclass(slots=True)
+class SentTimes:
+    """Presentation times of packets: of the one sent last, and the two latest."""
+
+    last: int | None = None
+    latest: int | None = None
+    before_latest: int | None = None
+
+    def add(self, pts: int | None) -> None:
+        """Note the next packet."""
+        if pts is None:
+            return
+        self.last = pts
+        if self.latest is None or pts > self.latest:
+            self.before_latest, self.latest = self.latest, pts
+        elif self.before_latest is None or self.before_latest < pts < self.latest:
+            self.before_latest = pts
+
+
+def last_duration(stream: VideoStream, pts: int | None, claimed: int, sent: SentTimes) -> int:
+    """Choose how long the last frame is shown, in units of the time base; `pts` is its time, `claimed` what it claims.
+
+    MP4 and QuickTime keep the steps between decoding times (box `stts`, ISO/IEC 14496-12, 8.6.1.2), which FFmpeg gives
+    out as durations. A frame that is sent before others and shown after them so has the duration of another frame; it
+    is given that of the frame before it.
+    """
+    is_step = "mp4" in stream.container.format.name.split(",")
+    if not is_step or pts in (None, sent.last) or pts != sent.latest or sent.before_latest is None:
+        return claimed
+    return pts - sent.before_latest
+
+
+class _BestEffort:
+    """FFmpeg's choice of a timestamp for each frame: of pts and dts, the one that ran backwards less often so far."""
+
+    def __init__(self) -> None:
+        self.last_pts = self.last_dts = -math.inf
+        self.faulty_pts = self.faulty_dts = 0
+
+    def __call__(self, pts: int | None, dts: int | None) -> int | None:
+        if dts is not None:
+            self.faulty_dts += dts <= self.last_dts
+            self.last_dts = dts
+        elif pts is not None:
+            self.last_dts = pts
+        if pts is not None:
+            self.faulty_pts += pts <= self.last_pts
+            self.last_pts = pts
+        elif dts is not None:
+            self.last_pts = dts
+        use_pts = pts is not None and (self.faulty_pts <= self.faulty_dts or dts is None)
+        return pts if use_pts else dts
+
+
+# Types that all decoders share: a sample, a span of a video, an open video, a source of frames by number.
+
+
+class PickError(Exception):
+    """A decoder other than PyAV cannot read a video, or reads it otherwise. Never leaves the room."""
+
+
+class SpanDamaged(Exception):
+    """A span that cannot be read as a pass over the whole video would read it: damage, or misleading timestamps.
+
+    Says nothing against the video: read it whole, and all of it that decodes comes out.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part `[first_pts, until_pts)` of one video, in units of its stream's time base.
+
+    Both are times of key frames, except that the first span begins with the first frame, and that the last one ends
+    with the video (None). The samples in it have the numbers `[first_number, until_number)`.
+    """
+
+    first_pts: int
+    until_pts: int | None
+    first_number: int
+    until_number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedFrame:
+    """The frame shown at instant `number / fps` after the start, at presentation time `time_s`."""
+
+    number: int
+    time_s: float
+    frame: VideoFrame
+
+
+class VideoReader(Protocol):
+    """One video, open for reading.
+
+    `start_s` is the time of its first frame. `end_s`, `decode_errors`, `decoder` (the one that decoded the last
+    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when `samples` ends.
+    `end_s` is that of the video only if its end was read.
+    """
+
+    metadata: VideoMetadata
+    start_s: float
+    end_s: float
+    decode_errors: int
+    decoder: str
+    fell_back: str | None
+
+    def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
+        """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
+
+        The frame of an instant is the last one whose time is not after it; the last frame is shown for its
+        own duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so
+        gaps of any length are free. With `span`, the samples of one part of the video; numbers and times count
+        from the video's start all the same.
+
+        Raises:
+            SpanDamaged: a span cannot be read by itself; read the whole video.
+        """
+
+    def close(self) -> None:
+        """Free what was opened; frames already returned stay valid."""
+
+
+class FrameSource(Protocol):
+    """A video as a list of frames in the order of presentation."""
+
+    def __len__(self) -> int: ...
+
+    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """Decode frames: times `[n]` in seconds after the first frame, upright RGB images `[n, height, width, 3]`.
+
+        Indices rise.
+
+        Raises:
+            PickError: it cannot.
+        """

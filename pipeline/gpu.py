@@ -1,0 +1,193 @@
+"""Decode and scale frames on a GPU: model inputs stay there, small images for JPEGs come to the host.
+
+torchcodec decodes (NVDEC on "cuda"), the frames are scaled by antialiased bicubic interpolation, the same kernel
+as PIL's, straight from their stored size. Samples, numbers and times are those of `pipeline.decoding.frame_index`.
+Where torchcodec cannot read a video, PyAV and PIL read it on the host; `fell_back` gives the reason.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.pipeline.decoding.open import split_video
+from kinodex.pipeline.decoding.others import BATCH_FRAMES, frames_at, index_frames, open_decoder, reason_unfit
+from kinodex.pipeline.decoding.pyav_reader import PlanViolated, PyavReader
+from kinodex.pipeline.decoding.stream import PickError, Span
+from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler, working_size
+from kinodex.pipeline.sample import (
+    Chunk,
+    ChunkSummary,
+    SampledFrame,
+    SamplingSettings,
+    Seconds,
+    stopwatch,
+    summarize,
+    with_subtitles,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class GpuBatch:
+    """A batch of samples in order: numbers and exact times, lists `[n]`.
+
+    `inputs` are uint8 `[n, 3, height_px, width_px]` on the device, not normalised; `images` are RGB
+    `[height, width, 3]` on the host, upright with square pixels, at most `jpeg_side_px` on the longest side if they
+    were scaled on the device.
+    """
+
+    numbers: list[int]
+    times_s: list[float]
+    inputs: torch.Tensor
+    images: list[NDArray[np.uint8]]
+
+
+class GpuReader:
+    """Reader of one video onto a device ("cuda", "cuda:1"; "cpu" works too). `fell_back`: why the host reads it."""
+
+    def __init__(self, exact: PyavReader, device: str) -> None:
+        self._exact, self._device = exact, device
+        self.metadata, self.start_s, self.decoder = exact.metadata, exact.start_s, "nvdec"
+        self.end_s, self.decode_errors = exact.end_s, 0
+        self.fell_back: str | None = None
+
+    def batches(
+        self, fps: float, model_input: ModelInput, jpeg_side_px: int, span: Span | None = None
+    ) -> Generator[GpuBatch, None, None]:
+        """Yield the samples of a video, or of a span of it, each once, in order.
+
+        Raises:
+            SpanDamaged: a span cannot be read by itself; read the whole video.
+        """
+        last_number, self.fell_back = -1, None
+        try:
+            for batch in self._device_batches(fps, model_input, jpeg_side_px, span):
+                last_number = batch.numbers[-1]
+                yield batch
+            return
+        except (PickError, PlanViolated) as error:
+            self.fell_back = str(error)
+        yield from self._host_batches(fps, model_input, jpeg_side_px, span, last_number)
+        self.end_s = self._exact.end_s
+        self.decode_errors += self._exact.decode_errors
+
+    def _device_batches(
+        self, fps: float, model_input: ModelInput, jpeg_side_px: int, span: Span | None
+    ) -> Iterator[GpuBatch]:
+        if reason := reason_unfit("torchcodec", self.metadata):
+            raise PickError(reason)
+        index = index_frames(self._exact, fps, span)
+        decoder = open_decoder(self._exact.path, self.metadata.stream_index, self._device)
+        index.check_count(len(decoder))
+        aspect = Fraction(self.metadata.sample_aspect_ratio).limit_denominator(100_000)
+        shown = self._exact.size_px[0] * aspect, Fraction(self._exact.size_px[1])
+        image_px = working_size(*shown, jpeg_side_px, 1)
+        working_px = working_size(*shown, jpeg_side_px, model_input.side_px)  # its rounding decides where to cut
+        for batch in index.batches():
+            times, frames = frames_at(decoder, batch.indices)
+            batch.check_frames(times, frames.shape[3], frames.shape[2])
+            small = scale(frames, *image_px).permute(0, 2, 3, 1).cpu().numpy()
+            yield GpuBatch(batch.numbers, batch.times_s, fit_to_input(frames, working_px, model_input), list(small))
+        self.end_s = index.end_s
+
+    def _host_batches(
+        self, fps: float, model_input: ModelInput, jpeg_side_px: int, span: Span | None, last_number: int
+    ) -> Iterator[GpuBatch]:
+        import torch
+
+        aspect = Fraction(self.metadata.sample_aspect_ratio).limit_denominator(100_000)
+        to_rgb = rgb_scaler(aspect, jpeg_side_px, model_input.side_px)
+        rows = ((s.number, s.time_s, to_rgb(s.frame)) for s in self._exact.samples(fps, span) if s.number > last_number)
+        while batch := list(islice(rows, BATCH_FRAMES)):
+            numbers, times_s, images = map(list, zip(*batch, strict=True))
+            inputs = torch.from_numpy(np.stack([model_input(image) for image in images]))
+            yield GpuBatch(numbers, times_s, inputs.to(self._device), images)
+
+
+def scale(frames: torch.Tensor, width_px: int, height_px: int, mode: str = "bicubic") -> torch.Tensor:
+    """Scale uint8 `[n, 3, H, W]` to uint8 `[n, 3, height_px, width_px]`, antialiased, on their device."""
+    from torch.nn.functional import interpolate
+
+    if frames.shape[2:] == (height_px, width_px):
+        return frames
+    result = interpolate(frames.float(), (height_px, width_px), mode=mode, antialias=True)
+    return result.round_().clamp_(0, 255).byte()
+
+
+def fit_to_input(frames: torch.Tensor, working_px: tuple[int, int], model_input: ModelInput) -> torch.Tensor:
+    """Make the inputs that `model_input` makes of images of a width and height in px, straight from the frames."""
+    from torch.nn.functional import pad
+
+    width_px, height_px = model_input.scaled_size(*working_px)
+    frames = scale(frames, width_px, height_px, "bilinear" if model_input.is_bilinear else "bicubic")
+    wide, high = model_input.width_px - width_px, model_input.height_px - height_px
+    filling = [max(0, wide) // 2, max(0, wide) - max(0, wide) // 2, max(0, high) // 2, max(0, high) - max(0, high) // 2]
+    frames = pad(frames, filling, value=model_input.fill)
+    left, top = round(max(0, -wide) / 2), round(max(0, -high) / 2)
+    return frames[:, :, top : top + model_input.height_px, left : left + model_input.width_px]
+
+
+# Sample chunks on the GPU that embeds them, in this process: frames are decoded, scaled and cropped there.
+#
+# Stands where `pipeline.sampling.sandbox.SandboxSampler` stands. A decoder that crashes takes this process down; on Ray
+# that is one worker, whose task is repeated, and the video fails when that has happened often enough.
+
+
+class GpuSampler:
+    """A `Sampler` onto `device` ("cuda", "cuda:1"; "cpu" works too)."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+
+    def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
+        """See `Sampler`."""
+        path, name = Path(chunk.video.path), chunk.video.source.uri
+        return split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
+
+    def sample(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """See `Sampler`; the model inputs are tensors on the device."""
+        source, path = chunk.video.source, Path(chunk.video.path)
+        seconds: Seconds = defaultdict(float)
+        count = 0
+        with closing(PyavReader(path, source.uri, chunk.video.is_playlist)) as exact:
+            video = GpuReader(exact, self._device)
+            batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
+            while (batch := _next(batches, seconds)) is not None:
+                count += len(batch.numbers)
+                with stopwatch(seconds, "jpeg"):
+                    frames = _sampled_frames(batch, settings)
+                yield frames
+            summary = summarize(chunk, video, count, seconds)
+        yield with_subtitles(summary, chunk)
+
+    def close(self) -> None:
+        """Do nothing: no state is held between two chunks."""
+
+
+def _next(batches: Generator[GpuBatch, None, None], seconds: Seconds) -> GpuBatch | None:
+    with stopwatch(seconds, "decode"):
+        return next(batches, None)
+
+
+def _sampled_frames(batch: GpuBatch, settings: SamplingSettings) -> list[SampledFrame]:
+    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
+    return [
+        SampledFrame(number, time_s, data, width_px, height_px, model_input)
+        for number, time_s, (data, width_px, height_px), model_input in zip(
+            batch.numbers, batch.times_s, encoded, batch.inputs, strict=True
+        )
+    ]

@@ -1,0 +1,349 @@
+"""Images: a decoded frame to RGB, RGB to JPEG and to a model's input, and RGB frames to a video.
+
+May import `pipeline.errors` only.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+
+# Convert a decoded frame to an upright RGB image with square pixels, and that to JPEG and to a model's input.
+#
+# One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to
+# RGB at the working size, with the sample aspect ratio folded in.
+#
+# A model's input is made without open_clip, by its preprocessing settings and PIL, so that a process that only decodes
+# need not load torch. Pixels stay whole bytes: `Space.embed` scales them to 0..1 and normalises them, on its own
+# device.
+
+Orientation = tuple[bool, bool, bool]
+"""Steps that set a frame upright: transpose, then mirror left-right, then mirror top-bottom."""
+
+Fit = Literal["shortest", "longest", "squash"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """A function from an image to a model's input; the same bytes as open_clip's transform makes.
+
+    `fit` is how an image comes to `height_px` x `width_px`: its shortest side is scaled and the rest cut off
+    evenly, its longest side is scaled and the rest filled with `fill` (0 to 255), or it is squashed.
+    """
+
+    height_px: int
+    width_px: int
+    fit: Fit = "shortest"
+    resampling: Literal["bicubic", "bilinear"] = "bicubic"
+    fill: int = 0
+
+    @classmethod
+    def from_json(cls, text: str) -> ModelInput:
+        """Read an open_clip preprocessing configuration, as a space's fingerprint holds it."""
+        settings = json.loads(text)
+        size = settings.get("size", 224)
+        height_px, width_px = (size[0], size[-1]) if isinstance(size, Sequence) else (size, size)
+        bilinear = settings.get("interpolation") == "bilinear"
+        return cls(
+            height_px,
+            width_px,
+            settings.get("resize_mode") or "shortest",
+            "bilinear" if bilinear else "bicubic",
+            settings.get("fill_color") or 0,
+        )
+
+    @property
+    def side_px(self) -> int:
+        """Shortest side that an image should have, so that nothing is enlarged."""
+        return max(self.height_px, self.width_px)
+
+    def __call__(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Make the model's input `[3, height_px, width_px]` of an image `[H, W, 3]`; not normalised."""
+        image = Image.fromarray(rgb)
+        width_px, height_px = self.scaled_size(image.width, image.height)
+        if (width_px, height_px) != image.size:
+            resampling = Image.Resampling.BILINEAR if self.is_bilinear else Image.Resampling.BICUBIC
+            image = image.resize((width_px, height_px), resampling)
+        if (width_px, height_px) != (self.width_px, self.height_px):
+            image = self._crop_or_pad(image)
+        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+    @property
+    def is_bilinear(self) -> bool:
+        """True if the scaling is bilinear; it is bicubic otherwise."""
+        # open_clip leaves the resampling at its default where it cuts to a model input that is not square.
+        is_square = self.height_px == self.width_px
+        return self.resampling == "bilinear" and (is_square or self.fit != "shortest")
+
+    def scaled_size(self, width: int, height: int) -> tuple[int, int]:
+        """Compute width and height in px after scaling, before anything is cropped or filled."""
+        if self.fit == "squash":
+            return self.width_px, self.height_px
+        if self.fit == "shortest" and self.width_px == self.height_px:
+            side = self.width_px
+            return (side, int(side * height / width)) if width <= height else (int(side * width / height), side)
+        ratios = height / self.height_px, width / self.width_px
+        ratio = max(ratios) if self.fit == "longest" else min(ratios)
+        return max(1, round(width / ratio)), max(1, round(height / ratio))
+
+    def _crop_or_pad(self, image: Image.Image) -> Image.Image:
+        """Crop or fill to size, evenly on both sides; of an odd number the larger half is filled right and below."""
+        width, height = max(image.width, self.width_px), max(image.height, self.height_px)
+        if (width, height) != image.size:
+            filled = Image.new("RGB", (width, height), (self.fill,) * 3)
+            filled.paste(image, ((width - image.width) // 2, (height - image.height) // 2))
+            image = filled
+        left, top = round((width - self.width_px) / 2), round((height - self.height_px) / 2)
+        return image.crop((left, top, left + self.width_px, top + self.height_px))
+
+
+def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
+    """Compute width and height in px of the frame as a player shows it: square pixels, upright."""
+    size = max(1, round(frame.width * aspect)), frame.height
+    return size[::-1] if _orientation(frame)[0] else size
+
+
+def rotation_deg(frame: VideoFrame) -> int:
+    """Return the counterclockwise rotation in the display matrix, in degrees."""
+    return frame.rotation
+
+
+def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+    """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
+
+    The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
+    interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
+    frames are set upright by the display matrix of its first one.
+    """
+    from av.video.reformatter import Interpolation, VideoReformatter
+
+    reformatter = VideoReformatter()
+    flags = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
+    orientation: Orientation | None = None
+
+    def to_rgb(frame: VideoFrame) -> NDArray[np.uint8]:
+        nonlocal orientation
+        # Once a video: a frame whose side data was read is part of a reference cycle in PyAV, so its pixels
+        # would stay in memory until the garbage collector happens to run.
+        orientation = orientation or _orientation(frame)
+        width_px, height_px = working_size(frame.width * aspect, Fraction(frame.height), longest_px, shortest_px)
+        transparent = any(component.is_alpha for component in frame.format.components)
+        hdr = is_hdr(frame)
+        scaled = reformatter.reformat(
+            _one_field(frame) if frame.interlaced_frame else frame,
+            width=width_px,
+            height=height_px,
+            format="rgb48le" if hdr else "rgba" if transparent else "rgb24",
+            src_colorspace=yuv_matrix(frame) if hdr else None,
+            interpolation=flags,
+            threads=1,
+        )
+        if hdr:
+            levels = np.asarray(scaled.to_ndarray(), dtype=np.uint16)
+            return _upright(tone_map(levels, frame.color_trc, frame.color_primaries), orientation)
+        pixels = np.asarray(scaled.to_ndarray(), dtype=np.uint8)
+        return _upright(_over_black(pixels) if transparent else pixels, orientation)
+
+    return to_rgb
+
+
+def working_size(width: Fraction, height: Fraction, longest_px: int, shortest_px: int) -> tuple[int, int]:
+    """Compute width and height in px of the smallest image for all uses of a frame, never larger than the frame.
+
+    Its longest side is at least `longest_px`, its shortest side at least `shortest_px`.
+    """
+    shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
+    return max(1, round(width * shrink)), max(1, round(height * shrink))
+
+
+def jpeg(rgb: NDArray[np.uint8], longest_px: int, quality: int) -> tuple[bytes, int, int]:
+    """Encode an image as JPEG, reduced to `longest_px` if larger; returns bytes, width and height in px."""
+    image = Image.fromarray(rgb)
+    image.thumbnail((longest_px, longest_px), Image.Resampling.BICUBIC)
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue(), image.width, image.height
+
+
+def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
+    return ((colour * alpha + 127) // 255).astype(np.uint8)
+
+
+def _one_field(frame: VideoFrame) -> VideoFrame:
+    """Take every second line, at the full frame's time."""
+    from av.filter import Graph
+
+    graph = Graph()
+    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base)
+    graph.link_nodes(source, graph.add("field", "type=top"), graph.add("buffersink")).configure()
+    graph.vpush(frame)
+    return graph.vpull()
+
+
+def _orientation(frame: VideoFrame) -> Orientation:
+    """Read the steps that set the frame upright.
+
+    They come from the display matrix (ISO/IEC 14496-12, 6.2.2), whose first rows are `a b u / c d v` with
+    x' = a x + c y and y' = b x + d y; angles that are no multiple of 90 degrees go to the nearest.
+    """
+    from av.buffer import Buffer
+
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if not isinstance(matrix, Buffer):
+        return False, False, False
+    a, b, _, c, d = struct.unpack_from("<5i", bytes(matrix))
+    return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)
+
+
+def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uint8]:
+    transpose, mirror, flip = orientation
+    if transpose:
+        rgb = rgb.transpose(1, 0, 2)
+    if mirror:
+        rgb = rgb[:, ::-1]
+    if flip:
+        rgb = rgb[::-1]
+    return np.ascontiguousarray(rgb)
+
+
+# Encode RGB frames to an H.264 video in MP4, streaming.
+
+
+def encode_video(
+    frames: Iterable[NDArray[np.uint8]], path: Path, *, width_px: int, height_px: int, fps: int, key_frame_s: int = 10
+) -> None:
+    """Encode frames `[height_px, width_px, 3]` to `path` (.mp4), a key frame at least every `key_frame_s` seconds.
+
+    One encoder thread, so that the same frames give the same bytes: measured at 128x64 and 640x360, 20 runs each. At
+    96x64 and 160x96, x264 itself varies by a few bytes now and then.
+    """
+    import av
+
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
+        stream.options = {"preset": "veryfast", "crf": "26", "threads": "1", "g": str(key_frame_s * fps)}
+        for number, rgb in enumerate(frames):
+            frame = av.VideoFrame.from_ndarray(rgb, format="rgb24")
+            frame.pts = number
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+# Tone mapping: frames of high dynamic range (PQ and HLG, ITU-R BT.2100) to the RGB that an ordinary screen shows.
+#
+# Shown as they are, such frames are pale and flat, to people and to models that learned from ordinary pictures.
+
+# Code points of ITU-T H.273: transfer characteristics (table 3), colour primaries (table 2), matrices (table 4).
+PQ, HLG = 16, 18
+BT2020_PRIMARIES, UNSPECIFIED = 9, 2
+BT2020_MATRIX = 9
+WHITE_NITS = 100.0  # what becomes 1 before the curve: white of an ordinary screen (ITU-R BT.1886)
+PEAK_NITS = 1000.0  # what becomes white after it: the peak of HLG's reference display, and of most PQ masters
+LUMINANCE = np.array([0.2627, 0.6780, 0.0593], np.float32)  # of BT.2020 primaries
+TO_BT709 = np.array([[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]], np.float32)
+"""From BT.2020 primaries to BT.709's, in linear light (ITU-R BT.2087, section 4.2)."""
+LEVELS = 1 << 16
+
+
+def is_hdr(frame: VideoFrame) -> bool:
+    """Check that a decoded frame says of itself that it is PQ or HLG."""
+    return frame.color_trc in (PQ, HLG)
+
+
+def yuv_matrix(frame: VideoFrame) -> int:
+    """Return the code point of the matrix from a frame's Y'CbCr to RGB; that of BT.2020 where it names none."""
+    return BT2020_MATRIX if frame.colorspace == UNSPECIFIED else int(frame.colorspace)
+
+
+def tone_map(rgb: NDArray[np.uint16], transfer: int, primaries: int) -> NDArray[np.uint8]:
+    """Map an image `[height, width, 3]` of all 16-bit levels to sRGB of one byte.
+
+    By luminance, so that hues stay: L (1 + L / W^2) / (1 + L) with the white point W (Reinhard, Stark, Shirley and
+    Ferwerda, Photographic tone reproduction for digital images, SIGGRAPH 2002, equation 4).
+
+    Args:
+        rgb: not linear, as its transfer function has it.
+        transfer: `PQ` or `HLG`.
+        primaries: code point; BT.2020's where it is unspecified. Others than that are taken for BT.709's.
+    """
+    light = _linear(transfer)[rgb]
+    luminance = light @ LUMINANCE
+    if transfer == HLG:  # from the scene to a display of PEAK_NITS: system gamma 1.2 (BT.2100, table 5)
+        light *= PEAK_NITS / WHITE_NITS * luminance[..., None] ** 0.2
+        luminance = light @ LUMINANCE
+    white = PEAK_NITS / WHITE_NITS
+    light *= ((1 + luminance / white**2) / (1 + luminance))[..., None]
+    if primaries in (BT2020_PRIMARIES, UNSPECIFIED):
+        light = light @ TO_BT709.T
+    encoded: NDArray[np.uint8] = _srgb()[np.rint(light.clip(0, 1) * (LEVELS - 1)).astype(np.uint16)]
+    return encoded
+
+
+@lru_cache
+def _linear(transfer: int) -> NDArray[np.float32]:
+    """Tabulate linear light by level: of PQ in `WHITE_NITS` on a display, of HLG in the scene, 0 to 1."""
+    signal = np.arange(LEVELS) / (LEVELS - 1)
+    if transfer == PQ:  # SMPTE ST 2084, BT.2100 table 4
+        root = signal ** (1 / (2523 / 32))
+        above = np.maximum(root - 3424 / 4096, 0)
+        light = 10_000 / WHITE_NITS * (above / (2413 / 128 - 2392 / 128 * root)) ** (1 / (2610 / 16384))
+    else:  # BT.2100 table 5: the inverse of the OETF
+        a = 0.17883277
+        b, c = 1 - 4 * a, 0.5 - a * np.log(4 * a)
+        light = np.where(signal <= 0.5, signal**2 / 3, (np.exp((signal - c) / a) + b) / 12)
+    table: NDArray[np.float32] = light.astype(np.float32)
+    return table
+
+
+@lru_cache
+def _srgb() -> NDArray[np.uint8]:
+    """Tabulate sRGB (IEC 61966-2-1) by linear light, 0 to 1 in `LEVELS` steps."""
+    light = np.arange(LEVELS) / (LEVELS - 1)
+    encoded = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    table: NDArray[np.uint8] = np.rint(encoded * 255).astype(np.uint8)
+    return table
+
+
+# Repeat a video several times in one file, without encoding it again.
+
+
+def repeat_video(path: Path, longer: Path, times: int) -> None:
+    """Write the first video stream of `path` to `longer` (.mp4), `times` times in a row, its packets as they are.
+
+    Frames follow each other at a constant rate across the seams. For videos of a constant rate that begin at 0, such as
+    `encode_video` writes.
+    """
+    import av
+
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        if stream.average_rate is None or stream.time_base is None or not stream.frames:
+            raise ValueError(f"{path} says neither its frames nor their rate; repeat a file of encode_video")
+        length = round(Fraction(stream.frames) / stream.average_rate / stream.time_base)
+        with av.open(str(longer), "w") as written:
+            copy = written.add_stream_from_template(stream)
+            for turn in range(times):
+                container.seek(0)
+                for packet in container.demux(stream):
+                    if packet.pts is None or packet.dts is None:
+                        continue  # the empty packet at the end
+                    packet.pts += turn * length
+                    packet.dts += turn * length
+                    packet.stream = copy
+                    written.mux(packet)

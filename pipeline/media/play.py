@@ -1,0 +1,303 @@
+"""Choice of how a browser plays a file: as it is, repacked, converted as it streams; and the reason in words.
+
+The table is that of docs/viewer.md, "Playing". It holds what Chromium, Firefox and Safari agree on, from their own
+lists of formats (developer.mozilla.org, "Media container formats" and "Web video codec guide"), and was tried with real
+files in Chromium (tests/jobs/serve/play/test_ways.py).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kinodex.pipeline.decoding.stream import choose_stream
+from kinodex.pipeline.errors import VideoError
+from kinodex.pipeline.images import rgb_scaler
+from kinodex.pipeline.media.clips import copy_stream
+from kinodex.pipeline.media.source import (
+    SOUND_HZ,
+    MediaFacts,
+    Shown,
+    add_pictures,
+    choose_sound,
+    encoded_frames,
+    encoded_sound,
+    frames_from,
+    open_source,
+    order_s,
+    player_frame,
+    seek_key_frame,
+    trimmed_sound,
+)
+
+if TYPE_CHECKING:
+    from av import Packet
+    from av.container import InputContainer, OutputContainer
+    from av.video.stream import VideoStream
+
+Way = Literal["file", "remuxed", "transcoded"]
+
+MP4_CONTAINER, WEBM_CONTAINER = "mp4", "webm"
+NAMES = {
+    "h264": "H.264",
+    "hevc": "HEVC (H.265)",
+    "vp8": "VP8",
+    "vp9": "VP9",
+    "av1": "AV1",
+    "mpeg4": "MPEG-4 part 2",
+    "mpeg2video": "MPEG-2",
+    "mpeg1video": "MPEG-1",
+    "prores": "ProRes",
+    "vc1": "VC-1",
+    "wmv2": "Windows Media Video",
+    "wmv3": "Windows Media Video",
+    "ac3": "AC-3",
+    "eac3": "E-AC-3",
+    "dts": "DTS",
+    "vorbis": "Vorbis",
+    "opus": "Opus",
+    "aac": "AAC",
+    "mp3": "MP3",
+    "flac": "FLAC",
+}
+IN_MP4 = frozenset({"h264", "av1", "vp9"})
+IN_WEBM = frozenset({"vp8", "vp9", "av1"})
+SOUND_IN_MP4 = frozenset({"aac", "mp3", "opus", "flac"})
+SOUND_IN_WEBM = frozenset({"opus", "vorbis"})
+PLAIN = frozenset({"yuv420p", "yuvj420p"})
+"""Eight bits, every second pixel with colour: the only H.264 pictures that all browsers show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playable:
+    """A way to play a file, one sentence that says why, and the type of the bytes that are sent."""
+
+    way: Way
+    why: str
+    mime: str
+
+
+def playable(facts: MediaFacts, can_hevc: bool = False, failed: frozenset[str] = frozenset()) -> Playable:
+    """Choose the least work that makes a file play; `can_hevc` is what this browser says of itself.
+
+    `failed` are ways that this browser has tried in vain: then the next one is chosen, the last of all "transcoded".
+    """
+    codec_why = _codec_problem(facts, can_hevc)
+    if codec_why is not None:
+        return Playable("transcoded", codec_why, "video/mp4")
+    container_why = _container_problem(facts)
+    is_copied = facts.codec in IN_MP4 or facts.codec == "hevc"
+    if container_why is None and "file" not in failed:
+        return Playable("file", _plain(facts), f"video/{container_of(facts.container)}")
+    why = container_why or "this browser did not play the file itself"
+    if not is_copied or "remuxed" in failed:
+        return Playable("transcoded", why, "video/mp4")
+    return Playable("remuxed", why, "video/mp4")
+
+
+def container_of(format_name: str) -> str | None:
+    """Return "mp4" or "webm" for a container of those families by FFmpeg's name; None for any other."""
+    names = format_name.split(",")
+    return MP4_CONTAINER if "mp4" in names else WEBM_CONTAINER if "webm" in names else None
+
+
+def plays_by_name(codec: str, suffix: str) -> bool:
+    """Guess by the codec and the suffix of a name that browsers play a file: all there is to go by without PyAV."""
+    if suffix.lower() in (".mp4", ".m4v", ".mov"):
+        return codec in IN_MP4
+    return suffix.lower() in (".webm", ".mkv") and codec in IN_WEBM
+
+
+def _codec_problem(facts: MediaFacts, can_hevc: bool) -> str | None:
+    """Say why the pictures have to be encoded again, None if they need not be."""
+    name = NAMES.get(facts.codec, facts.codec)
+    if facts.codec == "hevc" and not can_hevc:
+        return "HEVC (H.265) plays only in browsers with a licensed or built-in decoder, and this one has none"
+    if facts.codec not in IN_MP4 | IN_WEBM | {"hevc"}:
+        return f"browsers have no decoder for {name}"
+    if facts.interlaced:
+        return "it is interlaced (every picture is two halves of lines), which browsers show with combs at moving edges"
+    if facts.codec == "h264" and facts.pix_fmt not in PLAIN:
+        kind = "ten bits a colour" if "10" in facts.pix_fmt else "more colour than usual"
+        return f"it is H.264 with {kind} ({facts.pix_fmt}), which some browsers do not decode"
+    return None if facts.has_times else "its packets do not say when they are shown"
+
+
+def _container_problem(facts: MediaFacts) -> str | None:
+    """Say why the file has to be repacked, None if it need not be."""
+    kind = container_of(facts.container)
+    if not facts.is_first_video:
+        return "it has several video tracks, and browsers play the first one, which is not the one that was indexed"
+    if kind is None:
+        return f"browsers do not open this kind of file ({facts.container.split(',')[0].upper()})"
+    codecs, sounds = (IN_MP4 | {"hevc"}, SOUND_IN_MP4) if kind == MP4_CONTAINER else (IN_WEBM, SOUND_IN_WEBM)
+    if facts.codec not in codecs:
+        return f"browsers do not expect {NAMES.get(facts.codec, facts.codec)} in this kind of file (Matroska)"
+    if facts.sound is not None and facts.sound not in sounds:
+        return f"browsers have no decoder for its sound there ({NAMES.get(facts.sound, facts.sound)})"
+    return None
+
+
+def _plain(facts: MediaFacts) -> str:
+    names = [NAMES.get(each, each) for each in (facts.codec, facts.sound) if each is not None]
+    hdr = ", in high dynamic range, which looks as this screen shows it" if facts.hdr else ""
+    return f"browsers play {' with '.join(names)} in this kind of file{hdr}"
+
+
+# A video as a stream of fragmented MP4 that begins at any time of it, for players that cannot play the file itself.
+#
+# It is written as fast as it is read, in fragments of a second or less, and holds no more than some packets in memory.
+
+StreamWay = Literal["remuxed", "transcoded"]
+FRAGMENTED = {
+    "movflags": "frag_keyframe+delay_moov+default_base_moof",
+    "frag_duration": "1000000",
+    "flush_packets": "1",
+}
+
+
+BROADCAST = frozenset({"mpegts", "mpeg", "aac"})
+"""Containers whose sound has a header in each packet (ADTS), which MP4 does not take: it is encoded again."""
+
+
+class Output(Protocol):
+    """Where the bytes of a stream go, one piece after another."""
+
+    def write(self, data: bytes) -> int: ...
+
+
+def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
+    """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
+
+    Raises:
+        SourceError, PlaylistRefused, NotAVideo, EmptyFile: as `kinodex.pipeline.media.source.open_source`.
+        NoVideoStream, NothingDecodes, VideoError: nothing is shown from there on, or a packet cannot be copied.
+    """
+    import av
+
+    with ExitStack() as opened:
+        target = opened.enter_context(av.open(out, "w", format="mp4", options=FRAGMENTED))
+        pictures = _copied if way == "remuxed" else _encoded
+        try:
+            parts = [pictures(uri, opened, target, from_s), *_sound(uri, opened, target, from_s)]
+            for packet in heapq.merge(*parts, key=order_s):
+                target.mux(packet)
+        except av.FFmpegError as error:
+            raise VideoError(f"{uri}: it cannot be {way} ({error.strerror})") from error
+
+
+def _copied(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
+    source = opened.enter_context(open_source(uri))
+    video = choose_stream(source, uri)
+    first_pts = seek_key_frame(source, video, uri, from_s)
+    return copied_packets(source, video, copy_stream(target, video, uri), from_s, first_pts)
+
+
+def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> Iterator[Packet[Any]]:
+    """Encode from a time on. Of files whose packets have no times of their own it may be a little off it."""
+    video, pictures = frames_from(opened, lambda: open_source(uri), uri, from_s, all_timed=False)
+    first = next(pictures, None)
+    if first is None:
+        raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
+    return encoded_pictures(chain([first], pictures), video, target, from_s)
+
+
+def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
+    """Read the sound beside the pictures, from a file of its own: the two need not lie side by side."""
+    from av.stream import Discard
+
+    source = opened.enter_context(open_source(uri))
+    sound = choose_sound(source)
+    if sound is None:
+        return []
+    for other in source.streams:
+        if other.index != sound.index:
+            other.discard = Discard.all
+    base = sound.time_base or Fraction(1, 1_000_000)
+    source.seek(max(round(from_s / base), sound.start_time or 0), stream=sound, backward=True)
+    is_broadcast = source.format.name in BROADCAST
+    if sound.codec_context.codec.canonical_name in SOUND_IN_MP4 and not is_broadcast:
+        copy = target.add_stream_from_template(sound, opaque=True)
+        return [copied_packets(source, sound, copy, from_s)]
+    encoder = target.add_stream("aac", rate=SOUND_HZ, layout="stereo")
+    return [encoded_sound(encoder, trimmed_sound(source, sound, from_s))]
+
+
+# Packets of a stream that begins at any time of a video: copied, or encoded again; its clock begins there at 0.
+
+LONGEST_PX, SHORTEST_PX = 1280, 720
+"""Pictures that are encoded are made no larger than is needed for both: larger ones take longer than they are shown."""
+KEY_FRAMES_S = 2
+ENCODERS = {
+    "libx264": {"preset": "superfast", "tune": "zerolatency", "crf": "23", "threads": "2"},
+    "libopenh264": {"rc_mode": "quality"},
+    "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "32", "b": "0", "threads": "2"},
+}
+"""Encoders by preference. PyAV's wheels hold the first and the last; builds without GPL parts hold others."""
+
+
+def copied_packets(
+    source: InputContainer, stream: Any, copy: Any, from_s: float, first_pts: int | None = None
+) -> Iterator[Packet[Any]]:
+    """Yield the packets of a stream from its key frame `first_pts` on, without one those from `from_s` on.
+
+    `copy` is their stream in the output, where `from_s` is time 0. Pictures before it, which later ones are made from,
+    so have times below 0: MP4 says in an edit list that they are not shown. Yields nothing where `source` stands behind
+    the key frame.
+    """
+    base = stream.time_base or Fraction(1, 1_000_000)
+    zero = round(Fraction(from_s) / base)
+    first, has_begun = (zero, True) if first_pts is None else (first_pts, False)
+    for packet in source.demux(stream):
+        has_begun = has_begun or packet.pts == first_pts
+        if packet.pts is None or packet.pts < first or not has_begun:
+            continue
+        packet.pts -= zero
+        if packet.dts is not None:
+            packet.dts -= zero
+        packet.stream = copy
+        yield packet
+
+
+def encoded_pictures(
+    pictures: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+) -> Iterator[Packet[Any]]:
+    """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
+    to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
+    zero = Fraction(from_s)
+    pictures = iter(pictures)
+    first = next(pictures, None)
+    if first is None:
+        return
+    height_px, width_px, _ = to_rgb(first[2]).shape
+    out = _encoder(target, width_px, height_px)
+    shown = chain([first], pictures)
+    yield from encoded_frames(
+        out, (player_frame(to_rgb(each), out, max(begin, zero) - zero, until - zero) for begin, until, each in shown)
+    )
+
+
+def encoder_name() -> str:
+    """Return the first of `ENCODERS` that this build of PyAV holds; raises VideoError if it holds none."""
+    from av import Codec
+    from av.codec.codec import UnknownCodecError
+
+    for name in ENCODERS:
+        try:
+            Codec(name, "w")
+        except UnknownCodecError:
+            continue
+        return name
+    raise VideoError(f"this build of PyAV encodes nothing that browsers play; it needs one of {', '.join(ENCODERS)}")
+
+
+def _encoder(target: OutputContainer, width_px: int, height_px: int) -> VideoStream:
+    name = encoder_name()
+    stream = add_pictures(target, name, ENCODERS[name], width_px, height_px)
+    stream.codec_context.gop_size, stream.codec_context.max_b_frames = 25 * KEY_FRAMES_S, 0
+    return stream

@@ -1,0 +1,509 @@
+"""Text in pictures: read from one picture, limited to the scripts of languages, and joined over the frames of a video.
+
+May import `pipeline.models.boxes` and `pipeline.errors`. `rapidocr` is imported here alone.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import regex
+
+from kinodex.pipeline.errors import ModelMissing, WrongModel
+from kinodex.pipeline.models.detector import Box, box_ious
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from PIL.Image import Image
+
+# Edit distance of texts (Levenshtein 1966): insertions, deletions and substitutions of characters.
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Count the fewest single-character edits that turn one text into the other."""
+    if len(one) < len(other):
+        one, other = other, one
+    before = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        now = [row]
+        for column, against in enumerate(other, start=1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != against)))
+        before = now
+    return before[-1]
+
+
+def similarity(one: str, other: str) -> float:
+    """Compare two texts: 1 for equal ones, 0 for those without a letter in its place."""
+    longest = max(len(one), len(other))
+    return 1 - edit_distance(one, other) / longest if longest else 1.0
+
+
+# Scripts of languages, and of letters: which of them a reader of text knows, and which of them are meant.
+
+_LANGUAGES_OF = (
+    (
+        ("LATIN",),
+        "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it lb lt lv ms mt nl no pl pt ro sk",
+    ),
+    (("LATIN",), "sl sq sv sw tl tr vi"),
+    (("CYRILLIC",), "be bg kk mk mn ru sr uk"),
+    (("ARABIC",), "ar fa ug ur"),
+    (("DEVANAGARI",), "hi mr ne sa"),
+    (("GREEK",), "el"),
+    (("HEBREW",), "he"),
+    (("CJK", "HIRAGANA", "KATAKANA"), "ja"),
+    (("HANGUL",), "ko"),
+    (("TAMIL",), "ta"),
+    (("TELUGU",), "te"),
+    (("THAI",), "th"),
+    (("CJK", "BOPOMOFO"), "zh"),
+)
+LANGUAGES = {language: scripts for scripts, languages in _LANGUAGES_OF for language in languages.split()}
+"""Languages by ISO 639-1, with the names that Unicode gives their letters. Latin letters are everywhere."""
+LEAST_LETTERS = 10
+"""Letters of a script from which on a model reads it: the dictionary of a Chinese one holds some Greek signs."""
+
+
+def scripts_of(languages: Sequence[str]) -> frozenset[str]:
+    """Scripts of some languages, Latin always among them; empty for no language, which means all."""
+    return frozenset({"LATIN"}.union(*(LANGUAGES[each] for each in languages))) if languages else frozenset()
+
+
+def check_languages(languages: Sequence[str], characters: str, model: str) -> None:
+    """Raise WrongModel for a language that is not known here, or whose script a model does not read."""
+    unknown = [each for each in languages if each not in LANGUAGES]
+    if unknown:
+        raise WrongModel(f"got language {unknown[0]!r}; give codes of two letters, of {', '.join(sorted(LANGUAGES))}")
+    counts: dict[str, int] = {}
+    for letter in set(characters):
+        script = script_of(letter)
+        counts[script] = counts.get(script, 0) + 1
+    for language in languages:
+        if counts.get(LANGUAGES[language][0], 0) < LEAST_LETTERS:
+            reads = sorted(each for each in LANGUAGES if counts.get(LANGUAGES[each][0], 0) >= LEAST_LETTERS)
+            raise WrongModel(
+                f"got language {language!r}, whose letters {model} does not read; it reads {', '.join(reads)}: give "
+                "--model FOLDER with a recogniser for it"
+            )
+
+
+def keep_scripts(text: str, scripts: Collection[str]) -> str:
+    """Leave out the letters of other scripts than these; none means all."""
+    if not scripts:
+        return text
+    return "".join(letter for letter in text if script_of(letter) in scripts or not letter.isalpha())
+
+
+@lru_cache(maxsize=32_768)
+def script_of(letter: str) -> str:
+    """Script of a letter, the first word of its name in Unicode; empty for what is no letter."""
+    return unicodedata.name(letter, "").split(" ", 1)[0].split("-")[0] if letter.isalpha() else ""
+
+
+# Read the text in a picture with RapidOCR, which runs the PP-OCR models of PaddleOCR on the CPU.
+#
+# Lines are found by DB (Liao et al. 2019, arXiv 1911.08947) and read by CTC, each by itself. The package carries the
+# weights of PP-OCRv6 small: Latin script, Chinese and Japanese. Others are a folder with a
+# recogniser, and a detector if there is one; the files are given by their paths, so nothing is fetched from a hub.
+
+CARRIED = "PP-OCRv6-small"
+"""Name of the weights that rapidocr carries."""
+CARRIED_FILES = ("PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx")
+MOST_SIDE_PX = 2000
+"""Longer sides are scaled down; nothing is enlarged: that took 3 to 7 times as long and read no more (measured)."""
+LEAST_SIDE_PX = 32
+WHOLE_PX, BAND_PX, OVERLAP_PX = 736, 420, 120
+"""A higher picture is read small as a whole, and in bands of its full width: in a large picture the detector overlooks
+small print that it finds in a part of it. What a band's edge cuts is whole in the next band or in the small picture."""
+EDGE = 0.005
+SAME_PLACE = 0.5
+"""Part of the smaller of two boxes that lies in the other one where both are of one line."""
+DETECTOR_INPUT, RECOGNISER_INPUT = (1, 3, 64, 64), (1, 3, 48, 64)
+SPECIAL_CLASSES = (1, 2)
+"""Classes of a recogniser beside its characters: no letter, and mostly a blank."""
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+
+
+class Reading(NamedTuple):
+    """One line of text in one picture; `confidence` is the mean of its letters', 0 to 1."""
+
+    text: str
+    confidence: float
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class TextModel:
+    """Files of a reader of text; `characters` is a file of them, a line each, where the recogniser holds none."""
+
+    name: str
+    detector: Path
+    recogniser: Path
+    characters: Path | None = None
+
+
+class TextReader:
+    """A loaded reader. With `languages`, letters of other scripts than theirs are left out of what is read."""
+
+    def __init__(self, engine: Any, languages: Sequence[str], min_confidence: float) -> None:
+        self._engine = engine
+        self._scripts = scripts_of(languages)
+        self._min_confidence = min_confidence
+
+    def read(self, picture: Image) -> list[Reading]:
+        """Read the lines of a picture, from top to bottom; of at least `min_confidence` and two letters or digits.
+
+        Most single letters that are read are none: a branch, a window, two stripes (measured).
+        """
+        if picture.height <= WHOLE_PX:
+            return self._read_part(picture)
+        small = picture.copy()
+        small.thumbnail((MOST_SIDE_PX, WHOLE_PX))
+        found = self._read_part(small)
+        for top, bottom in bands(picture.height):
+            cut = (top / picture.height, bottom / picture.height)
+            part = self._read_part(picture.crop((0, top, picture.width, bottom)))
+            found += [moved for each in part if (moved := _in_whole(each, *cut)) is not None]
+        return _best_of_each(found)
+
+    def _read_part(self, picture: Image) -> list[Reading]:
+        if min(picture.size) < LEAST_SIDE_PX:
+            return []
+        bgr = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
+        found = self._engine(bgr)
+        if found.txts is None or found.boxes is None:
+            return []
+        lines = zip(found.txts, found.scores, found.boxes, strict=True)
+        readings = [
+            Reading(self._clean(text), min(float(score), 1.0), _box(corners, picture.size))
+            for text, score, corners in lines
+            if score >= self._min_confidence
+        ]
+        return [each for each in readings if sum(map(str.isalnum, each.text)) > 1 and _has_area(each.box)]
+
+    def _clean(self, text: str) -> str:
+        """Full-width forms become plain ones and white space single blanks."""
+        plain = unicodedata.normalize("NFKC", text)
+        return " ".join(keep_scripts(plain, self._scripts).split())
+
+
+def find_text_model(name: str = CARRIED) -> TextModel:
+    """Find the files of the carried model, or of a folder of ONNX files of PaddleOCR's.
+
+    A folder holds one file with `rec` in its name, and may hold one with `det` and one `*.txt` of characters. Raises
+    ModelMissing.
+    """
+    package = Path(str(_rapidocr().__file__)).parent
+    carried = [package / "models" / each for each in CARRIED_FILES]
+    if name == CARRIED:
+        missing = [path.name for path in carried if not path.is_file()]
+        if missing:
+            raise ModelMissing(f"rapidocr carries no {missing[0]} here; install the version that constraints.txt names")
+        return TextModel(CARRIED, *carried)
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise ModelMissing(
+            f"got {name}, which is no folder; give {CARRIED}, whose weights rapidocr carries, or a folder with a "
+            "recogniser of PaddleOCR as ONNX (*rec*.onnx), and its detector (*det*.onnx) if it has one"
+        )
+    recogniser = _one_file(folder, "*rec*.onnx")
+    if recogniser is None:
+        raise ModelMissing(f"got {folder}, which holds no *rec*.onnx; put a recogniser of PaddleOCR as ONNX there")
+    return TextModel(name, _one_file(folder, "*det*.onnx") or carried[0], recogniser, _one_file(folder, "*.txt"))
+
+
+def load_text_reader(name: str = CARRIED, languages: Sequence[str] = (), min_confidence: float = 0.0) -> TextReader:
+    """Load the reader `name` (see `find_text_model`) for some languages, such as "en"; none: all that it reads.
+
+    Raises ModelMissing where the package or a file is missing, and WrongModel for a file that is no such model or a
+    language that it cannot read.
+    """
+    model = find_text_model(name)
+    characters = _characters(model)
+    check_languages(languages, characters, model.name)
+    return TextReader(_engine(model), languages, min_confidence)
+
+
+def _engine(model: TextModel) -> Any:
+    """Start RapidOCR: without a turning of lines that stand upside down, and silent."""
+    rapidocr = _rapidocr()
+    threads = int(os.environ.get("OMP_NUM_THREADS") or -1)  # as Ray sets it; ONNX Runtime does not look
+    settings = {
+        "Global.log_level": "critical",
+        "Global.use_cls": False,
+        "Global.text_score": 0.0,
+        "Global.max_side_len": MOST_SIDE_PX,
+        "Det.model_path": str(model.detector),
+        "Det.limit_type": "max",
+        "Det.limit_side_len": MOST_SIDE_PX,
+        "Rec.model_path": str(model.recogniser),
+        "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+    }
+    if model.characters is not None:
+        settings["Rec.rec_keys_path"] = str(model.characters)
+    return rapidocr.RapidOCR(params=settings)
+
+
+def _characters(model: TextModel) -> str:
+    """All characters that a recogniser knows, a line each: from its own metadata, else from the file beside it.
+
+    Raises WrongModel for files that are no detector and recogniser, and for characters that are another one's.
+    """
+    detector, recogniser = _session(model.detector), _session(model.recogniser)
+    held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
+    if held is None and model.characters is None:
+        raise WrongModel(
+            f"{model.recogniser} holds no list of its characters; put the dictionary that it was trained with beside "
+            "it, as a text file with a character a line"
+        )
+    characters = "\n".join(held.splitlines()) if held is not None else _read_characters(model.characters)
+    _output_shape(detector, model.detector, DETECTOR_INPUT, "a detector of text", 4)
+    classes = _output_shape(recogniser, model.recogniser, RECOGNISER_INPUT, "a recogniser of text", 3)[-1]
+    known = characters.count("\n") + 1
+    if classes - known not in SPECIAL_CLASSES:
+        raise WrongModel(
+            f"{model.recogniser} tells {classes} classes apart, and its list has {known} characters, which is another "
+            "one's; put the dictionary that it was trained with beside it"
+        )
+    return characters
+
+
+def _session(path: Path) -> InferenceSession:
+    from onnxruntime import InferenceSession
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
+
+    try:
+        return InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except (Fail, InvalidGraph, InvalidProtobuf) as error:
+        raise WrongModel(f"{path} is no ONNX model that ONNX Runtime can load ({error}); export it again") from error
+
+
+def _output_shape(
+    session: InferenceSession, path: Path, shape: tuple[int, ...], kind: str, dimensions: int
+) -> tuple[int, ...]:
+    """Run a model once on an empty picture and return the shape of its output, which has so many dimensions."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    found, errors = (), (state.Fail, state.InvalidArgument, state.RuntimeException, state.NotImplemented, ValueError)
+    with suppress(*errors):
+        found = session.run(None, {session.get_inputs()[0].name: np.zeros(shape, np.float32)})[0].shape
+    if len(found) != dimensions:
+        raise WrongModel(f"{path} is not {kind} of PaddleOCR's; give one that was exported to ONNX from there")
+    return found
+
+
+def _read_characters(path: Path | None) -> str:
+    """Read a file of characters, a line each."""
+    assert path is not None
+    try:
+        return path.read_text("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise WrongModel(f"{path} is no text in UTF-8 ({error}); give the dictionary as such") from error
+
+
+def _one_file(folder: Path, pattern: str) -> Path | None:
+    """Find the one file of a pattern; raises ModelMissing for several."""
+    found = sorted(folder.glob(pattern))
+    if len(found) > 1:
+        raise ModelMissing(f"got {folder}, which holds {len(found)} files {pattern}; leave one")
+    return found[0] if found else None
+
+
+def _rapidocr() -> ModuleType:
+    """Import the package; OpenCV, which it uses, would leave a path in the environment for every child process."""
+    before = os.environ.get(LIBRARY_PATH)
+    try:
+        rapidocr = import_module("rapidocr")
+        import_module("rapidocr.main")
+    except ModuleNotFoundError as error:
+        raise ModelMissing(
+            f"cannot read text: {error.name} is not installed; `pip install 'kinodex[text]'` brings it"
+        ) from error
+    finally:
+        if before is None:
+            os.environ.pop(LIBRARY_PATH, None)
+        else:
+            os.environ[LIBRARY_PATH] = before
+    return rapidocr
+
+
+def bands(height_px: int) -> list[tuple[int, int]]:
+    """Split a height into bands of about `BAND_PX` that overlap."""
+    count = max(1, -(-height_px // BAND_PX))
+    edges = [round(height_px * number / count) for number in range(count + 1)]
+    half = OVERLAP_PX // 2
+    return [(max(0, top - half), min(height_px, bottom + half)) for top, bottom in pairwise(edges)]
+
+
+def _in_whole(reading: Reading, top: float, bottom: float) -> Reading | None:
+    """Move a reading from a band to the whole picture; None if the band's edge within the picture cuts it."""
+    x0, y0, x1, y1 = reading.box
+    if (y0 < EDGE and top > 0) or (y1 > 1 - EDGE and bottom < 1):
+        return None
+    return reading._replace(box=(x0, top + y0 * (bottom - top), x1, top + y1 * (bottom - top)))
+
+
+def _best_of_each(found: Sequence[Reading]) -> list[Reading]:
+    """Keep the surest of readings in one place, from top to bottom."""
+    left: list[Reading] = []
+    for each in sorted(found, key=lambda reading: -reading.confidence):
+        if all(_shared(each.box, other.box) < SAME_PLACE for other in left):
+            left.append(each)
+    return sorted(left, key=lambda reading: (reading.box[1], reading.box[0]))
+
+
+def _shared(one: Box, other: Box) -> float:
+    """Part of the smaller box that both share."""
+    width, height = (max(0.0, min(one[axis + 2], other[axis + 2]) - max(one[axis], other[axis])) for axis in (0, 1))
+    return width * height / min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+
+
+def _box(corners: Any, size: tuple[int, int]) -> Box:
+    """Upright box around four corners in px `[4, 2]`, in fractions."""
+    parts = np.asarray(corners, np.float64) / size
+    (x0, y0), (x1, y1) = parts.min(0).clip(0, 1).tolist(), parts.max(0).clip(0, 1).tolist()
+    return x0, y0, x1, y1
+
+
+def _has_area(box: Box) -> bool:
+    return box[2] > box[0] and box[3] > box[1]
+
+
+# Join readings of successive frames to lines of text with the time that each is on screen.
+#
+# Two readings are of one line where their texts differ by a few letters and their boxes overlap, or where nearly equal
+# text has moved a little. A line ends at the first frame that does not show it; one frame in which a reader
+# overlooked it
+# does not end it. What stands where another text stood is another line: a number that changes makes one too.
+
+_LETTERS = regex.compile(r"[^\W_]+")
+MIN_OVERLAP = 0.3
+ALIKE, NEARLY_EQUAL = 0.6, 0.85
+"""Similarity of the texts of one line, in its place and where it has moved."""
+MOST_MOVED = 0.25
+"""Distance between the middles of two boxes, in parts of the picture's sides."""
+MISSED_FRAMES, MISSED_S = 1, 3.0
+"""Frames, one after the other, that may lack a line, and how long they may stand."""
+SURE = 0.9
+"""From this confidence on digits are taken as they were read."""
+
+
+class ScreenLine(NamedTuple):
+    """A line of text that is on screen in `[start_s, end_s)`: its best reading, read in so many `frames`."""
+
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float
+    box: Box
+    frames: int
+
+
+@dataclass(slots=True)
+class _Track:
+    """A line that may still be on screen, and its readings so far."""
+
+    start_s: float
+    readings: list[Reading] = field(default_factory=list)
+    gone_s: float | None = None
+    """Time of the first frame that did not show it, since it was last read."""
+    missed: int = 0
+
+    def is_over(self, time_s: float) -> bool:
+        return self.missed > MISSED_FRAMES or (self.gone_s is not None and time_s - self.gone_s > MISSED_S)
+
+    def line(self, end_s: float) -> ScreenLine:
+        """Choose the text with the highest sum of confidences: one frame that was read well may still be wrong."""
+        sums: dict[str, float] = defaultdict(float)
+        for each in self.readings:
+            sums[each.text] += each.confidence
+        best = max(self.readings, key=lambda each: (sums[each.text], each.confidence))
+        ended_s = end_s if self.gone_s is None else self.gone_s
+        return ScreenLine(self.start_s, ended_s, best.text, best.confidence, best.box, len(self.readings))
+
+
+def join_readings(frames: Sequence[Sequence[Reading]], times_s: Sequence[float], end_s: float) -> list[ScreenLine]:
+    """Join the readings of frames at `times_s`, in order, to lines; `end_s` is the end of the video.
+
+    A frame stays on screen until the next one, so a picture that stands still needs only one. The lines come by start,
+    then from top to bottom.
+    """
+    lines: list[ScreenLine] = []
+    tracks: list[_Track] = []
+    for readings, time_s in zip(frames, times_s, strict=True):
+        lines += [track.line(end_s) for track in tracks if track.is_over(time_s)]
+        tracks = [track for track in tracks if not track.is_over(time_s)]
+        _take_frame(tracks, readings, time_s)
+    lines += [track.line(end_s) for track in tracks]
+    return sorted(lines, key=lambda line: (line.start_s, line.box[1], line.box[0]))
+
+
+def _take_frame(tracks: list[_Track], readings: Sequence[Reading], time_s: float) -> None:
+    """Continue tracks with the readings of a frame, and append new ones."""
+    taken = _match(tracks, readings)
+    for place, track in enumerate(tracks):
+        if place not in taken.values():
+            track.missed += 1
+            track.gone_s = time_s if track.gone_s is None else track.gone_s
+    for number, reading in enumerate(readings):
+        if number in taken:
+            track = tracks[taken[number]]
+            track.readings.append(reading)
+            track.missed, track.gone_s = 0, None
+        else:
+            tracks.append(_Track(time_s, [reading]))
+
+
+def _match(tracks: Sequence[_Track], readings: Sequence[Reading]) -> dict[int, int]:
+    """Assign readings to tracks, by their places, each to one: the likest pairs first."""
+    if not tracks or not readings:
+        return {}
+    overlaps = box_ious([each.box for each in readings], [track.readings[-1].box for track in tracks])
+    pairs = sorted(
+        (-fit, number, place)
+        for number, reading in enumerate(readings)
+        for place, track in enumerate(tracks)
+        if (fit := _fit(track.readings[-1], reading, float(overlaps[number, place])))
+    )
+    taken: dict[int, int] = {}
+    for _, number, place in pairs:
+        if number not in taken and place not in taken.values():
+            taken[number] = place
+    return taken
+
+
+def _fit(last: Reading, reading: Reading, overlap: float) -> float:
+    """Score two readings as of one line; 0 for those of two."""
+    if overlap < MIN_OVERLAP and _moved(last.box, reading.box) > MOST_MOVED:
+        return 0.0
+    one, other = _letters(last.text), _letters(reading.text)
+    numbers = _digits(one), _digits(other)
+    if all(numbers) and numbers[0] != numbers[1] and min(last.confidence, reading.confidence) >= SURE:
+        return 0.0
+    alike = similarity(one, other)
+    return alike + overlap if alike >= (ALIKE if overlap >= MIN_OVERLAP else NEARLY_EQUAL) else 0.0
+
+
+def _letters(text: str) -> str:
+    """Letters with their marks, and digits, alone: readers differ most in blanks and points."""
+    return "".join(_LETTERS.findall(text.casefold()))
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
+
+
+def _moved(one: Box, other: Box) -> float:
+    return max(abs(one[axis] + one[axis + 2] - other[axis] - other[axis + 2]) / 2 for axis in (0, 1))

@@ -1,0 +1,336 @@
+"""Sample videos in a child process, so that a decoder that crashes, hangs or takes all memory costs one video."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from kinodex.pipeline.decoding.open import choose_decoder
+from kinodex.pipeline.decoding.stream import Span
+from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings
+
+Request = tuple[Literal["sample", "split"], Chunk, SamplingSettings] | tuple[Literal["subtitles"], Chunk, ChunkSummary]
+Message = list[SampledFrame] | ChunkSummary | tuple[Span, ...] | Exception
+"""A list of frames is followed by more messages; anything else ends the reply to a request."""
+
+REFERENCE = "pyav"
+LOST_OVER_SUBTITLES: dict[type[Exception], str] = {
+    DecoderHung: "took longer than it may",
+    DecoderDied: "ended the process that reads them",
+    DecoderOutOfMemory: "took more memory than it may",
+}
+SLOWEST_DISK_BYTES_S = 10_000_000
+STUCK_S = 30
+CLOSING_S = 2.0
+
+
+class ReaderBroken(RuntimeError):
+    """A failure of the child by a mistake in this program, not in a video: its traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """Limits of time and memory for sampling one chunk.
+
+    Time spent waiting for the child: `base_s` and `per_video_s` for each second of video; `silence_s` without a frame.
+    Both grow with the distance of the samples and the size of the file. Memory: `memory_bytes` resident.
+    """
+
+    base_s: float = 120.0
+    per_video_s: float = 2.0
+    silence_s: float = 120.0
+    memory_bytes: int = 1_500_000_000
+
+
+class SandboxSampler:
+    """A `Sampler` in a child process, which is started when needed and lives on until `close`."""
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        self._limits = limits
+        self._child: _Child | None = None
+
+    def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
+        """Split a video into spans; returns none where it is short or cannot be split.
+
+        A video that takes the child down here does so again when it is sampled. Raises as `sample` otherwise.
+        """
+        spans: tuple[Span, ...]
+        try:
+            (spans,) = self._reply(("split", chunk, settings), settings)
+        except (DecoderDied, DecoderOutOfMemory):
+            return ()
+        return spans
+
+    def sample(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """Yield the frames of a chunk in order, at most `settings.batch` at a time, then its summary.
+
+        After an error, and when the caller stops early, the next chunk is sampled as if nothing had happened. Where
+        another decoder than PyAV took the child down, or the child died (another process may have killed it, or earlier
+        videos damaged its memory), PyAV continues in a new child, once. Subtitles that take the child down are an error
+        in the summary.
+
+        Raises:
+            PipelineError, SpanDamaged: the same that sampling in this process raises.
+            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, with PyAV too.
+            ReaderBroken: a mistake in this program.
+        """
+        with closing(self._sample_frames(chunk, settings)) as messages:
+            for message in messages:
+                yield message if isinstance(message, list) else self._with_subtitles(message, chunk, settings)
+
+    def _sample_frames(
+        self, chunk: Chunk, settings: SamplingSettings
+    ) -> Generator[list[SampledFrame] | ChunkSummary, None, None]:
+        """Yield what `sample` does, but no subtitles in the summary."""
+        last_number = -1
+        decoder = choose_decoder(settings.decoder)
+        try:
+            with closing(self._reply(("sample", chunk, settings), settings)) as messages:
+                for message in messages:
+                    last_number = message[-1].number if isinstance(message, list) else last_number
+                    yield message
+            return
+        except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
+            if decoder == REFERENCE and not isinstance(error, DecoderDied):
+                raise
+            fell_back = None if decoder == REFERENCE else f"{settings.decoder}: {type(error).__name__}"
+        with closing(self._reply(("sample", chunk, replace(settings, decoder=REFERENCE)), settings)) as messages:
+            for message in messages:
+                if isinstance(message, ChunkSummary):
+                    yield replace(message, fell_back=fell_back)
+                elif rest := [frame for frame in message if frame.number > last_number]:
+                    yield rest
+
+    def _with_subtitles(self, summary: ChunkSummary, chunk: Chunk, settings: SamplingSettings) -> ChunkSummary:
+        """Read the subtitles as `with_subtitles` does, in the child; losing it over them is one of their errors.
+
+        A child that died is replaced once, as for frames: another process may have killed it.
+        """
+        if chunk.index:
+            return summary
+        request: Request = ("subtitles", chunk, summary)
+        try:
+            try:
+                (complete,) = self._reply(request, settings)
+            except DecoderDied:
+                (complete,) = self._reply(request, settings)
+        except (DecoderHung, DecoderDied, DecoderOutOfMemory) as error:
+            message = f"{chunk.video.source.uri}: reading its subtitles {LOST_OVER_SUBTITLES[type(error)]}"
+            return replace(summary, subtitle_errors=(f"{message}; repair them, or leave them out",))
+        assert isinstance(complete, ChunkSummary)
+        return complete
+
+    def close(self) -> None:
+        """End the child; a later call starts another."""
+        child, self._child = self._child, None
+        if child:
+            child.close()
+
+    def _reply(self, request: Request, settings: SamplingSettings) -> Generator[Any, None, None]:
+        """Yield the child's messages up to the one that ends its reply."""
+        chunk = request[1]
+        name, timer = chunk.video.source.uri, _Timer(self._limits, chunk, settings)
+        if self._child and not self._child.is_reusable():
+            self.close()
+        child = self._child = self._child or _Child(self._limits.memory_bytes)
+        complete = False
+        try:
+            child.send(request)
+            while not complete:
+                message = timer.wait_for(child.connection)
+                complete = not isinstance(message, list)
+                if isinstance(message, Exception):
+                    raise message
+                yield message
+        except (EOFError, ConnectionError) as error:
+            raise child.exit_error(name) from error
+        finally:
+            if not complete:
+                self._child = None
+                child.kill()
+
+
+class _Timer:
+    """Time left to wait for the child; time in which its parent does other things does not count."""
+
+    def __init__(self, limits: SandboxLimits, chunk: Chunk, settings: SamplingSettings) -> None:
+        self._name = chunk.video.source.uri
+        self._per_video_s = limits.per_video_s
+        extra_s = limits.per_video_s / settings.fps + chunk.video.size_bytes / SLOWEST_DISK_BYTES_S
+        self._silence_s = limits.silence_s + extra_s
+        self._left_s = limits.base_s + extra_s
+        self._spent_s = self._sampled_s = 0.0
+        self._until_s: float | None = None
+
+    def wait_for(self, connection: Connection) -> Message:
+        """Return the child's next message; raises DecoderHung if none comes in time, EOFError if the child ended."""
+        began = time.monotonic()
+        if not connection.poll(max(0.0, min(self._silence_s, self._left_s))):
+            raise DecoderHung(f"{self._name}: {self._exceeded_limit()}; make the file again, or allow more time")
+        try:
+            message: Message = connection.recv()
+        except BlockingIOError as error:
+            raise DecoderHung(f"{self._name}: its decoder stopped in the middle of a picture; try again") from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise EOFError("the child ended in the middle of a message") from error  # which has no number of its own
+        spent_s = time.monotonic() - began
+        self._spent_s += spent_s
+        self._left_s -= spent_s
+        if isinstance(message, list):
+            sampled_s = message[-1].time_s - (message[0].time_s if self._until_s is None else self._until_s)
+            self._left_s += sampled_s * self._per_video_s
+            self._sampled_s += sampled_s
+            self._until_s = message[-1].time_s
+        return message
+
+    def _exceeded_limit(self) -> str:
+        if self._silence_s <= self._left_s:
+            return f"its decoder returned nothing for {self._silence_s:.0f} s"
+        return f"{self._spent_s:.0f} s were not enough to decode more than {self._sampled_s:.0f} s of it"
+
+
+class _Child:
+    """A process that runs `kinodex.pipeline.sandbox_child`."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        ours, theirs = socket.socketpair()
+        # A child that stops in the middle of a message must not block its parent for ever.
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STUCK_S, 0))
+        self._output: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "kinodex.pipeline.sandbox_child",
+                    str(theirs.fileno()),
+                    str(memory_bytes),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=self._output,
+                stderr=self._output,
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+            )
+        self.connection = Connection(ours.detach())
+
+    def send(self, request: Request) -> None:
+        self._output.truncate(0)
+        self.connection.send(request)
+
+    def is_reusable(self) -> bool:
+        """Check that it lives, and that the memory still held after earlier videos leaves room for the next."""
+        if self._process.poll() is not None:
+            return False
+        statm = Path(f"/proc/{self._process.pid}/statm").read_text()
+        return int(statm.split()[1]) * resource.getpagesize() <= self._memory_bytes / 2
+
+    def close(self) -> None:
+        """End it as soon as it has nothing to do, which is at once between two chunks."""
+        self.connection.close()
+        try:
+            self._process.wait(CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._release()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._release()
+
+    def exit_error(self, name: str) -> Exception:
+        """Make the error that says how it ended; it has closed its end of the connection."""
+        try:
+            status = self._process.wait(CLOSING_S)
+        except subprocess.TimeoutExpired:
+            return DecoderDied(f"{name}: the process that reads it went silent; try again")
+        if status == OUT_OF_MEMORY:
+            return DecoderOutOfMemory(
+                f"{name}: decoding it takes more than {self._memory_bytes / 1e6:.0f} MB; allow more, or leave it out"
+            )
+        self._output.seek(0)
+        output = self._output.read().decode(errors="replace").strip()
+        if status >= 0:
+            return ReaderBroken(f"reading {name}: {output}")
+        last = f" ({output.splitlines()[-1][:200]})" if output else ""
+        return DecoderDied(
+            f"{name}: the process that reads it was ended by {signal.Signals(-status).name}{last}; "
+            "make the file again, or try again if something else ended it"
+        )
+
+    def _release(self) -> None:
+        self._process.wait()
+        self.connection.close()
+        self._output.close()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+
+def _environment() -> dict[str, str]:
+    """Copy this process's environment, with its import path, and one thread for each library that reads a number."""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+# Limits of a child process that decodes: it ends with its parent, and before it holds more memory than it may.
+
+OUT_OF_MEMORY = 77
+"""Exit status of a child that takes more memory than allowed."""
+MEMORY_CHECK_S = 0.05
+
+
+def end_with_parent() -> None:
+    """Leave Ctrl-C to the parent, and have the kernel end this process when the pipe at its standard input closes.
+
+    Even while native code hangs in it. Not PR_SET_PDEATHSIG, which goes by the parent's thread: the one that started
+    this process may end long before the parent does.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches the whole group; the parent decides what to do
+    with suppress(OSError):  # where memory runs out, this process is the one to lose
+        Path("/proc/self/oom_score_adj").write_text("500")
+    pipe = sys.stdin.fileno()
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    closed = select.poll()
+    closed.register(pipe)
+    if closed.poll(0):
+        raise SystemExit("the parent is gone")
+
+
+def watch_memory(limit_bytes: int) -> None:
+    """End this process, with status `OUT_OF_MEMORY`, once it holds more than `limit_bytes`; a thread looks.
+
+    A resource limit would not do: FFmpeg takes an allocation that fails for damage in the stream.
+    """
+    threading.Thread(target=_watch, args=(limit_bytes,), daemon=True).start()
+
+
+def _watch(limit_bytes: int) -> None:
+    statm, page_bytes = Path("/proc/self/statm"), resource.getpagesize()
+    while True:
+        if int(statm.read_text().split()[1]) * page_bytes > limit_bytes:
+            os._exit(OUT_OF_MEMORY)
+        time.sleep(MEMORY_CHECK_S)

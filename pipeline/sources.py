@@ -1,0 +1,343 @@
+"""Find videos in files, folders, globs and fsspec URIs, with the subtitle files beside them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, overload
+
+from kinodex.pipeline.errors import SourceMissing
+from kinodex.pipeline.fetch import Source, Stamp, attempt, filesystem_of, is_remote, stamp_from_info
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+# fmt: off
+VIDEO_SUFFIXES = frozenset([
+    ".3g2", ".3gp", ".asf", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m2v", ".m4v", ".mkv", ".mov",
+    ".mp4", ".mpeg", ".mpg", ".mts", ".mxf", ".ogm", ".ogv", ".qt", ".rm", ".rmvb", ".ts", ".vob", ".webm",
+    ".wmv", ".y4m",
+])
+# fmt: on
+SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
+SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "full"])
+"""Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
+_CODES = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
+en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
+ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na
+nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
+sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+afr alb amh ara arm asm aze baq bel ben bod bos bul bur cat ces chi cmn cym cze dan deu dut ell eng est eus
+fas fil fin fra fre geo ger gla gle glg gre guj hat hau heb hin hrv hun hye ibo ice ind isl ita jav jpn kan
+kat kaz khm kir kor kur lao lat lav lit ltz mac mal mao mar may mkd mlt mon mri msa mul mya nep nld nno nob
+nor ori pan per pol por pus ron rum rus sin slk slo slv smo snd som spa sqi srp sun swa swe tam tat tel tgk
+tgl tha tib tuk tur uig ukr und urd uzb vie wel xho yor yue zho zul
+"""
+LANGUAGE_CODES = frozenset(_CODES.split())
+"""Codes of ISO 639-1, and those of ISO 639-2 for the same languages."""
+
+
+def list_sources(arguments: Sequence[str]) -> list[Source]:
+    """List the videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
+
+    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count.
+    A web address is not looked up: the web has no listings, and a dead address shows when it is read.
+
+    Raises:
+        SourceMissing: an argument names or matches no video.
+        SourceForbidden, SourceUnreachable: a remote argument cannot be looked up.
+    """
+    found = {source.uri: source for argument in arguments for source in _look_up(argument)}
+    return [found[uri] for uri in sorted(found)]
+
+
+def named_sources(uris: Iterable[str]) -> list[Source]:
+    """Make sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
+
+    A video that is missing shows when it is read. One listing a folder.
+    """
+    sources: list[Source] = []
+    folders: dict[str, list[str]] = defaultdict(list)
+    for uri in uris:
+        folders[_folder(uri)].append(uri)
+    for of_folder in folders.values():
+        filesystem, _ = filesystem_of(of_folder[0])
+        if _on_the_web(filesystem):
+            sources += [Source(uri, _name(uri).stem) for uri in of_folder]
+            continue
+        paths = [filesystem_of(uri)[1] for uri in of_folder]
+        names = _names_in(filesystem, _folder(paths[0]))
+        filesystem.invalidate_cache()
+        sources += [_source(filesystem, path, names) for path in paths]
+    return sources
+
+
+def sidecar_tags(uri: str, video: str = "") -> tuple[str, str | None]:
+    """Split a sidecar's name into its video's and the language: `film.pt-BR.sdh.srt` is "film" and "pt-BR".
+
+    What follows the name of the `video`, its stem, are tags. Without one they are known by being codes at the end:
+    those of "Up.in.the.Air.srt" are none.
+    """
+    name = PurePosixPath(uri).stem
+    if video and name.startswith(f"{video}."):
+        title, tags = video, name[len(video) + 1 :].split(".")
+    elif name == video:
+        return name, None
+    else:
+        title, *rest = name.split(".")
+        at = len(rest)
+        while at and (rest[at - 1].lower() in SIDECAR_FLAGS or _is_language(rest[at - 1])):
+            at -= 1
+        languages = [number for number in range(at, len(rest)) if _is_language(rest[number])]
+        if not languages:
+            return name, None
+        sure = [number for number in languages if rest[number].lower() not in SIDECAR_FLAGS] or languages
+        at, tags = sure[-1], rest[sure[-1] :]
+        while at and rest[at - 1].lower() in SIDECAR_FLAGS:
+            at -= 1
+        title = ".".join([title, *rest[:at]])
+    return title, next((tag for tag in tags if _is_language(tag)), None)
+
+
+def _is_language(tag: str) -> bool:
+    code = tag.partition("-")[0]
+    is_plain = bool(re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", tag)) and code in (code.lower(), code.upper())
+    return is_plain and code.lower() in LANGUAGE_CODES
+
+
+def _look_up(argument: str) -> list[Source]:
+    """List the sources of one argument; a name that exists is taken literally, even if it looks like a glob."""
+    if not argument.strip():  # an unset variable in quotes; as a path it would be all of the current folder
+        raise SourceMissing("got an empty name; give a file, a folder, a glob or a URI")
+    filesystem, path = attempt(argument, lambda: filesystem_of(argument))
+    if _on_the_web(filesystem):
+        return [Source(argument, _name(argument).stem)]
+    try:
+        return _list_path(argument, filesystem, path)
+    finally:
+        filesystem.invalidate_cache()  # else the next listing is an old one, and a million objects take up a gigabyte
+
+
+def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list[Source]:
+    info = attempt(argument, lambda: _info(filesystem, path))
+    if info["type"] == "file":
+        found = {path: info}
+        return _sources(filesystem, found, _names_beside(filesystem, found))
+    if info["type"] == "directory":
+        everything = attempt(argument, lambda: _find(filesystem, path))
+        found = _videos(everything, below=path)
+        _require_some(found, f"{argument}: a folder without a video")
+        return _sources(filesystem, found, _by_folder(everything))
+    if re.search(r"[*?\[]", argument):
+        matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
+        files = {name: each for name, each in matches.items() if each["type"] == "file" or _is_link_to_file(each)}
+        found = _videos(files)
+        _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
+        return _sources(filesystem, found, _names_beside(filesystem, found))
+    raise SourceMissing(f"{argument}: no such file or folder; give a file, a folder, a glob or a URI")
+
+
+def _find(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """List all files below a folder with what the filesystem says of them; of local ones, which tell it later, none.
+
+    That of a million takes a gigabyte.
+    """
+    if "file" not in _protocols(filesystem):
+        found: Mapping[str, Mapping[str, Any]] = filesystem.find(path, detail=True)
+        return found
+    nothing: Mapping[str, Any] = {}
+    return {f"{folder}/{name}": nothing for folder, names in _walk(path) for name in names}
+
+
+def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
+    """Walk through a local folder and those that it links to, each once, however many links lead to it."""
+    seen = {os.path.realpath(path)}
+    for folder, below, names in os.walk(path, followlinks=True):
+        real = {name: os.path.realpath(f"{folder}/{name}") for name in sorted(below)}
+        new = {place: name for name, place in reversed(real.items()) if place not in seen}
+        below[:] = sorted(new.values())
+        seen.update(new)
+        yield folder, names
+
+
+def _is_link_to_file(info: Mapping[str, Any]) -> bool:
+    """True for a link to a file, also to one that is not there: that shows when it is read."""
+    return bool(info.get("islink")) and not Path(info["name"]).is_dir()
+
+
+def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
+    """Look up a path in the filesystem; type None where nothing is."""
+    try:
+        info: Mapping[str, Any] = filesystem.info(path)
+    except FileNotFoundError:
+        return {"type": None}
+    return info
+
+
+def _on_the_web(filesystem: AbstractFileSystem) -> bool:
+    return bool({"http", "https"} & set(_protocols(filesystem)))
+
+
+def _require_some(paths: Mapping[str, Any], otherwise: str) -> None:
+    if not paths:
+        raise SourceMissing(f"{otherwise}; these suffixes count: {' '.join(sorted(VIDEO_SUFFIXES))}")
+
+
+def _is_video(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES
+
+
+def _videos(infos: Mapping[str, Mapping[str, Any]], below: str = "") -> dict[str, Mapping[str, Any]]:
+    """Keep the paths with a video suffix, none of them hidden (such as the `._film.mp4` that macOS leaves)."""
+    return {
+        path: info for path, info in infos.items() if _is_video(path) and not re.search(r"(^|/)\.", path[len(below) :])
+    }
+
+
+def _sources(
+    filesystem: AbstractFileSystem, infos: Mapping[str, Mapping[str, Any]], names: Mapping[str, Sequence[str]]
+) -> list[Source]:
+    return [_source(filesystem, path, names[_folder(path)], info) for path, info in infos.items()]
+
+
+def _source(
+    filesystem: AbstractFileSystem, path: str, names: Sequence[str], info: Mapping[str, Any] | None = None
+) -> Source:
+    sidecars = [f"{_folder(path)}/{name}" for name in _sidecars(PurePosixPath(path).name, names)]
+    if "file" in _protocols(filesystem):  # a listing rounds times of change, and a stat costs nothing
+        path, *sidecars = (_as_text(name) for name in (path, *sidecars))
+        return Source(path, PurePosixPath(path).stem, tuple(sidecars))
+    path, *sidecars = (filesystem.unstrip_protocol(name) for name in (path, *sidecars))
+    return Source(path, PurePosixPath(path).stem, tuple(sidecars), stamp=stamp_from_info(info or {}))
+
+
+def _as_text(path: str) -> str:
+    """Write bytes of a path that are not UTF-8 as `\\xff`, because no table takes them as they are.
+
+    No file has that name, so the video becomes a failure that says so, and the others are read.
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _name(uri: str) -> PurePosixPath:
+    """Take the last part of a URI, without query (`?...`) and fragment (`#...`)."""
+    return PurePosixPath(re.sub(r"(?<=.)[?#].*" if is_remote(uri) else r"$^", "", uri).rpartition("/")[2])
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Group file names by folder, sorted."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(paths):
+        names[_folder(path)].append(PurePosixPath(path).name)
+    return names
+
+
+def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[str, list[str]]:
+    return {folder: _names_in(filesystem, folder) for folder in {_folder(path) for path in paths}}
+
+
+def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
+    """List the file names in a folder, sorted; none where the filesystem cannot list it."""
+    try:
+        return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
+    except (OSError, NotImplementedError):
+        return []
+
+
+def _sidecars(video: str, names: Sequence[str]) -> list[str]:
+    """Choose the subtitle files named after a video: its stem, perhaps tags such as `.en.forced`, a subtitle suffix.
+
+    A file that fits two videos (`film.mp4`, `film.trailer.mp4`) belongs to the longer name. `names` are sorted.
+    """
+    stem = PurePosixPath(video).stem + "."
+    after = stem[:-1] + "/"  # "/" follows "." in the alphabet, so these bounds hold all that begins with the stem
+    near = names[bisect_left(names, stem) : bisect_left(names, after)]
+    stems = {PurePosixPath(name).stem + "." for name in near if _is_video(name)} - {stem}
+    longer = tuple(other for other in stems if other.startswith(stem))
+    fitting = [name for name in near if not name.startswith(longer)]
+    return [name for name in fitting if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES]
+
+
+def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
+    """List the names of a filesystem's protocol: "file", "s3", "https", ..."""
+    return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
+
+
+# Lists of millions of sources, in a fifth of the memory that their objects take.
+
+_NO_STAMPS: Mapping[int, Stamp] = {}
+
+
+class SourceList(Sequence[Source]):
+    """Sources in the order in which they came, written one after another; one is made again when it is taken.
+
+    An object takes some 330 bytes, a source here its texts and some 30 bytes.
+    """
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._bytes = bytearray()
+        self._ends = array("q", [0])
+        for source in sources:
+            self._bytes += pickle.dumps(_values(source), pickle.HIGHEST_PROTOCOL)
+            self._ends.append(len(self._bytes))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Source: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Source]: ...
+    def __getitem__(self, index: int | slice) -> Source | Sequence[Source]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        return _unpack(pickle.loads(memoryview(self._bytes)[self._ends[place] : self._ends[place + 1]]))
+
+
+class ChosenSources(Sequence[Source]):
+    """Those of `sources` at `places`, in that order; `stamps` are newer ones, by place."""
+
+    def __init__(
+        self, sources: Sequence[Source], places: Sequence[int], stamps: Mapping[int, Stamp] = _NO_STAMPS
+    ) -> None:
+        self._sources, self._places, self._stamps = sources, places, stamps
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Source: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Source]: ...
+    def __getitem__(self, index: int | slice) -> Source | Sequence[Source]:
+        if isinstance(index, slice):
+            return ChosenSources(self._sources, self._places[index], self._stamps)
+        place = self._places[index]
+        source = self._sources[place]
+        return replace(source, stamp=self._stamps[place]) if place in self._stamps else source
+
+
+_Values = tuple[str, str, tuple[str, ...], str | None, tuple[int, str] | None, float]
+
+
+def _values(source: Source) -> _Values:
+    stamp = None if source.stamp is None else (source.stamp.size_bytes, source.stamp.mark)
+    return source.uri, source.title, source.sidecars, source.id, stamp, source.timeout_s
+
+
+def _unpack(values: _Values) -> Source:
+    uri, title, sidecars, id_, stamp, timeout_s = values
+    return Source(uri, title, sidecars, id_, None if stamp is None else Stamp(*stamp), timeout_s)

@@ -78,7 +78,7 @@ def plain_label(label: str) -> str:
 class Additions:
     """Rows of the optional stages: added by a model, complete video by video.
 
-    `stage` is one of `kinodex.index.store.schema.STAGES`; of vectors and sentences, `model` is the digest of the space. Vectors
+    `stage` is one of `STAGES` of the schema; of vectors and sentences, `model` is the digest of the space. Vectors
     in the library's own space are no addition: ingest writes them, and nothing here may delete them.
     """
 

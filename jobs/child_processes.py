@@ -46,5 +46,5 @@ def isolated_children() -> Iterator[None]:
 
 def child_environment() -> dict[str, str]:
     """Copy this process's environment, with its import path, for a child that starts with `-P`."""
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     return os.environ | {"PYTHONPATH": path}

@@ -17,14 +17,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from kinodex.jobs.errors import UsageError
-from kinodex.web.pages import SAFE, json_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
 SHORTEST_TOKEN = 16
 MIB = 2**20
 BODY_BYTES = MIB
@@ -235,3 +243,17 @@ def serve_in_thread(app: Any, listener: socket.socket) -> Iterator[str]:
         server.should_exit = True
         thread.join()
         listener.close()
+
+
+# Answers, which no other site may read or frame.
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    return response(to_json(value, inf_nan_mode="null"), "application/json", status=status)
+
+
+def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    headers = SAFE | {"content-security-policy": policy}
+    return Response(content, status, headers, media_type=kind)

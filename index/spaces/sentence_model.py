@@ -296,8 +296,8 @@ def read_facts(name: str, read: ReadJson, pad_token: str, longest: int) -> Model
         kind = str(module["type"]).rsplit(".", 1)[-1]
         if kind not in COVERED_PARTS:
             raise BadCheckpoint(
-                f"got the sentence model {name}, which has a {kind}; give one of {', '.join(COVERED_PARTS)} alone, such as "
-                "sentence-transformers/all-MiniLM-L6-v2"
+                f"got the sentence model {name}, which has a {kind}; give one of {', '.join(COVERED_PARTS)} alone, "
+                "such as sentence-transformers/all-MiniLM-L6-v2"
             )
         if kind == "Pooling":
             pooling_path = str(module["path"])

@@ -661,7 +661,7 @@ class MomentBenchmark:
 
 
 ParsedMoments = tuple[tuple[MomentSample, ...], tuple[Problem, ...]]
-MomentRow = TypeVar("Row", bound=BaseModel)
+MomentRow = TypeVar("MomentRow", bound=BaseModel)
 
 
 def parse_moments(

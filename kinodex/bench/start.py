@@ -61,7 +61,7 @@ class Checkout:
     @classmethod
     def at(cls, folder: Path) -> Checkout:
         """The checkout in a folder, with the interpreter of its `.venv`, else this one; raises UsageError if none."""
-        if not (folder / "jobs" / "cli" / "main.py").exists():
+        if not (folder / "kinodex" / "cli" / "main.py").exists():
             raise UsageError(f"got --beside {folder}, which is no checkout of kinodex; give a folder with its source")
         python = folder / ".venv" / "bin" / "python"
         return cls(folder.absolute(), python.absolute() if python.exists() else Path(sys.executable))

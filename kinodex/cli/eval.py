@@ -581,6 +581,8 @@ def eval_run(
     request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
     limits = parts.run_limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)
     parts.run(request, context, parts.Workers(workers, ray, ray_address), limits, out, page, dry_run)
+    if not dry_run:
+        report(out, page=page)
 
 
 # `kinodex eval`: compare agents on the questions of a benchmark.

@@ -21,8 +21,8 @@ __all__ = [
     "Workers",
     "choose_models",
     "choose_systems",
-    "limits",
     "run",
+    "run_limits",
     "subset",
 ]
 
@@ -65,15 +65,12 @@ def run_limits(
 def run(
     request: RunRequest, context: RunContext, workers: Workers, limits: RunOptions, out: Path, page: bool, dry_run: bool
 ) -> None:
-    """Run and report, or only say what that would take."""
+    """Run, or only say what that would take."""
     options.check_cost(context.choice, context.budget.cost, limits.stop_at_cost)
     if dry_run:
         from kinodex.jobs.forecast import forecast_run, table
 
         print(table(forecast_run(request, context, out), advice=BETTER))
         return
-    from kinodex.cli.eval import report
-
     options.announce(context.choice)
     run_plan(request, context, workers, out, console(), limits, page=page)
-    report(out, page=page)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.guards import LOOPBACK, Guard, guarded_app
+from kinodex.guards import LOOPBACK, Guard, guarded_app, json_response
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri
 from kinodex.jobs.models import describe_models
@@ -22,7 +22,7 @@ from kinodex.web.ask_routes import asking_routes, ground_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today
 from kinodex.web.openai_chat import library_names, openai_routes
-from kinodex.web.pages import guarded, json_response, viewer_routes
+from kinodex.web.pages import guarded, viewer_routes
 from kinodex.web.play import play_routes
 from kinodex.web.questions import FINISHED, KIND, AskRequest, Questions, metrics_text
 from kinodex.web.take_away import take_away_routes

@@ -13,13 +13,14 @@ from kinodex.agent.errors import TraceError
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Question
 from kinodex.agent.trace import Record
+from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, json_response
 from kinodex.index.errors import KinodexError, QueryError
 from kinodex.index.library import Library
 from kinodex.index.text import redact, redact_values
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
 from kinodex.web.page import as_json
-from kinodex.web.pages import FORBIDDEN_ELSEWHERE, SAFE, guarded, json_response, numbered_route, status_of
+from kinodex.web.pages import guarded, numbered_route, status_of
 from kinodex.web.questions import FINISHED, AskRequest, MoneySpent, Questions, Running, TooManyQuestions
 from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number
 from kinodex.web.sentences import latest_sentence

@@ -32,6 +32,7 @@ from kinodex.agent.errors import ModelError, TraceError
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Earlier, Question
 from kinodex.agent.variants.base import Variant
+from kinodex.guards import json_response
 from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
@@ -45,7 +46,7 @@ from kinodex.web.ask_routes import AskFields, first_fault, say_when
 from kinodex.web.inputs import NotGiven
 from kinodex.web.kept import KEY
 from kinodex.web.page import as_json
-from kinodex.web.pages import CLIENT_LEFT, disconnected, json_response
+from kinodex.web.pages import CLIENT_LEFT, disconnected
 from kinodex.web.questions import FINISHED, AskRequest, MoneySpent, QuestionFault, Questions, Running, TooManyQuestions
 from kinodex.web.sentences import end_sentence, round_sentences
 
@@ -318,9 +319,10 @@ def _streamed(asked: Asked, stream: AsyncGenerator[bytes]) -> Response:
     """Response of these pieces. Its question ends with it, also where the client left before the first of them."""
     from starlette.responses import StreamingResponse
     from starlette.types import Receive, Send
+    from starlette.types import Scope as Connection
 
     class Streamed(StreamingResponse):
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
             try:
                 await super().__call__(scope, receive, send)
             finally:

@@ -10,12 +10,13 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.errors import TraceError
+from kinodex.guards import SAFE, json_response, response
 from kinodex.index.errors import KinodexError, LibraryError, QueryError
 from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.web.inputs import NotGiven, ViewerApi
-from kinodex.web.page import Posters, as_json, modules, served_page, style
+from kinodex.web.page import Posters, modules, served_page, style
 from kinodex.web.search import read_ground_request, read_request, whole_number
 
 if TYPE_CHECKING:
@@ -24,19 +25,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-SAFE = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
 CLIENT_LEFT = 499
 """The status that logs know for a client who did not wait; nobody is sent it."""
 PICTURE_KEPT_S = 300
 """A browser keeps a picture so long before it asks whether it is still the same."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
-FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
 
 Handler = Callable[["Request"], Any]
 
@@ -175,17 +169,6 @@ def status_of(error: Exception) -> int:
     """HTTP status of an error about a request: 404 for what is not there, else 400."""
     unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
     return 404 if unknown else 400
-
-
-def json_response(value: Any, status: int = 200) -> Response:
-    return response(as_json(value), "application/json", status=status)
-
-
-def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
-    from starlette.responses import Response
-
-    headers = SAFE | {"content-security-policy": policy}
-    return Response(content, status, headers, media_type=kind)
 
 
 def _page() -> Response:

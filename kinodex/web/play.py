@@ -25,6 +25,7 @@ from pathlib import PurePosixPath
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, json_response
 from kinodex.index.errors import KinodexError, LibraryError
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
@@ -33,7 +34,7 @@ from kinodex.index.text import redact
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.web.inputs import NotGiven
-from kinodex.web.pages import FORBIDDEN_ELSEWHERE, SAFE, json_response, numbered_route, unless_left
+from kinodex.web.pages import numbered_route, unless_left
 from kinodex.web.search import numbers
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.child_processes import child_environment
@@ -36,7 +37,7 @@ from kinodex.jobs.export.texts import (
 )
 from kinodex.web.ask_routes import answering
 from kinodex.web.inputs import NotGiven
-from kinodex.web.pages import FORBIDDEN_ELSEWHERE, SAFE, numbered_route, unless_left
+from kinodex.web.pages import numbered_route, unless_left
 
 if TYPE_CHECKING:
     from starlette.requests import Request

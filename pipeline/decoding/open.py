@@ -30,7 +30,7 @@ def open_video(
 
     Args:
         decoder: one of `DECODERS`, or "auto".
-        playlist: allow a playlist; its members are to be checked before (`kinodex.pipeline.playlists.playlist_members`).
+        playlist: allow a playlist; its members are to be checked before (`playlist_members`).
 
     Raises:
         ValueError: no such decoder.

@@ -197,7 +197,7 @@ class Watched:
 def beneath(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of a call stack that are an agent's, or of who puts questions to it."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("agent.", "kinodex.jobs.eval.solve")):
+        if frame.f_globals.get("__name__", "").startswith(("kinodex.agent.", "kinodex.jobs.eval.solve")):
             yield frame
         frame = frame.f_back
 

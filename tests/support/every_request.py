@@ -15,7 +15,7 @@ from typing import Any, Literal, Union
 
 from PIL import Image
 
-import agent
+from kinodex import agent
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.variants.videoagent2_requests import Toolbox
 
@@ -29,13 +29,14 @@ SPOKEN = Video("c" * 32, "a talk", 0.0, 500.0, has_pictures=False)
 
 def kinds() -> list[type[Request[Any]]]:
     """Every class of request with a template in the modules of agent, by name."""
-    for module in pkgutil.walk_packages(agent.__path__, "agent."):
+    for module in pkgutil.walk_packages(agent.__path__, "kinodex.agent."):
         importlib.import_module(module.name)
     found: set[type[Request[Any]]] = set()
     left: list[type[Request[Any]]] = [Request]
     while left:
         left += (subclasses := left.pop().__subclasses__())
-        found |= {each for each in subclasses if each.__module__.startswith("agent.") and hasattr(each, "template")}
+        ours = {each for each in subclasses if each.__module__.startswith("kinodex.agent.")}
+        found |= {each for each in ours if hasattr(each, "template")}
     return sorted(found, key=lambda kind: (kind.__name__, kind.template))
 
 

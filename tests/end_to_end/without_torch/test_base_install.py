@@ -79,15 +79,15 @@ COMMANDS = {
     "version": Command(
         ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
     ),
-    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "agent", "kinodex.pipeline")),
+    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline")),
     "frames": Command(
         ("frames", "LIBRARY", "--video", "film-01", "--at", "3", "--out", "SCRATCH"),
-        (*NO_MODELS, "tokenizers", "agent"),
+        (*NO_MODELS, "tokenizers", "kinodex.agent"),
     ),
     "agents": Command(
         ("agents",), (*(set(NO_TABLES) - {"numpy"}), "openai", "jinja2", "kinodex.index.library", "starlette")
     ),
-    "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "agent")),
+    "search": Command(("search", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "kinodex.agent")),
     "ground": Command(("ground", "LIBRARY", "an orange anchor at sea", "--json"), (*NO_MODELS, "PIL")),
     "ask": Command(
         ("ask", "LIBRARY", "What colour is the ball?", "--video", "film-03", "--trace", "SCRATCH/trace.jsonl"),
@@ -99,7 +99,7 @@ COMMANDS = {
     ),
     "open": Command(
         ("-c", "import sys, kinodex; kinodex.open(sys.argv[2]).info()", "LIBRARY"),
-        (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "agent", "jobs"),
+        (*NO_MODELS, "pydantic", "typer", "rich", "tokenizers", "PIL", "kinodex.agent", "jobs"),
     ),
 }
 
@@ -159,7 +159,7 @@ PORTABLE_ANYWAY = {
 @pytest.mark.slow
 def test_nothing_on_the_query_side_is_linux_alone(imports: dict[str, Imports], root: Path) -> None:
     names = set.union(*(each.imported for each in imports.values()))
-    rooms = ("kinodex", "index", "agent", "jobs", "pipeline")
+    rooms = ("kinodex", "index", "kinodex.agent", "kinodex.jobs", "pipeline")
     files = {root / f"{name.replace('.', '/')}.py" for name in names if name.partition(".")[0] in rooms}
     sources = {file for file in files if file.exists()}
     assert len(sources) > 100

@@ -31,10 +31,10 @@ HERE = Checkout(ROOT, Path(sys.executable))
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout whose command line does nothing but burn a little time."""
     folder = tmp_path_factory.mktemp("other")
-    (folder / "jobs" / "cli").mkdir(parents=True)
-    (folder / "jobs" / "__init__.py").touch()
-    (folder / "jobs" / "cli" / "__init__.py").touch()
-    (folder / "jobs" / "cli" / "main.py").write_text("def main(): sum(range(3_000_000))\n")
+    (folder / "kinodex" / "cli").mkdir(parents=True)
+    (folder / "kinodex" / "__init__.py").touch()
+    (folder / "kinodex" / "cli" / "__init__.py").touch()
+    (folder / "kinodex" / "cli" / "main.py").write_text("def main(): sum(range(3_000_000))\n")
     return folder
 
 

@@ -20,7 +20,7 @@ SLACK = 0.03
 @pytest.fixture(scope="module")
 def builtin(root: Path) -> Path:
     """The folder with the weights of the package."""
-    return root / "index" / "embedding" / "builtin"
+    return root / "index" / "spaces" / "builtin"
 
 
 def test_weights_are_small_and_their_report_meets_the_targets(builtin: Path) -> None:

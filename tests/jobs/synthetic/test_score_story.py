@@ -38,6 +38,6 @@ def test_ranks_become_recall_and_area() -> None:
 
 
 def test_actors_and_places_are_found(root: Path) -> None:
-    scores = score_story(root / "index" / "embedding" / "builtin", films=1, duration_s=120.0, seed=3)
+    scores = score_story(root / "index" / "spaces" / "builtin", films=1, duration_s=120.0, seed=3)
     assert scores["place"]["auc"] > 0.9 and scores["actor"]["auc"] > 0.75
     assert all(0 <= each["recall_at_1"] <= each["recall_at_5"] <= 1 for each in scores.values())

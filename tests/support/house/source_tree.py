@@ -34,7 +34,9 @@ class Source:
 
     @property
     def module(self) -> str:
-        return ".".join(self.path.with_suffix("").parts).removesuffix(".__init__")
+        """The name that it is imported by: the rooms are in kinodex, by links."""
+        name = ".".join(self.path.with_suffix("").parts).removesuffix(".__init__")
+        return f"kinodex.{name}" if self.path.parts[0] in ROOMS[:-1] else name
 
     @property
     def is_init(self) -> bool:

@@ -32,7 +32,7 @@ class Recorder:
             self._codes.add(code)
         elif not _while_importing(frame):
             self._codes.add(code)
-            self.files.add(path.removeprefix(f"{ROOT}{os.sep}"))
+            self.files.add(_below_root(path))
 
     def stop(self) -> None:
         sys.setprofile(None)
@@ -54,9 +54,16 @@ def _while_importing(frame: FrameType) -> bool:
     return False
 
 
+def _below_root(path: str) -> str:
+    """A path as the checkout has it: the rooms are imported by their links in kinodex."""
+    name = path.removeprefix(f"{ROOT}{os.sep}")
+    inner = name.removeprefix(f"kinodex{os.sep}")
+    return inner if inner.partition(os.sep)[0] in ROOMS[1:] else name
+
+
 def _room(path: str) -> str:
     """The room of a source file, or nothing if it is in none."""
-    name = path.removeprefix(f"{ROOT}{os.sep}")
+    name = _below_root(path)
     room = name.partition(os.sep)[0]
     return room if name != path and room in ROOMS else ""
 

@@ -32,8 +32,6 @@ def make(folder: Path) -> None:
 
 
 def main(name: str, target: str) -> None:
-
-    sys.modules["index.spaces"] = index.embedding.space  # where the tool looks for it
     sys.argv = [str(TOOL), target, name]
     runpy.run_path(str(TOOL), run_name="__main__")
 

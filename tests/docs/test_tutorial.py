@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 OPTION = re.compile(r"--[a-z][a-z-]*")
-OURS = re.compile(r"(?:agent|docs|index|infra|jobs|pipeline|tests)/[\w./-]+")
+OURS = re.compile(r"(?:agent|docs|index|infra|jobs|kinodex|pipeline|tests)/[\w./-]+")
 FILE = re.compile(r"(?:\w[\w-]*/)*\w[\w.-]*\.[a-z]\w+")
 OTHERS = {"--build-arg", "--cli", "--extra-index-url", "--metrics-export-port", "--minutes", "--threads"}
 """Options of other programs (docker, pip, Ray, MCP Inspector, `kinodex.sketch.train`) that prose names alone."""

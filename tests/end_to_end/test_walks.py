@@ -10,16 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.house.walks import ROOMS, walk
+from tests.support.house.walks import walk
 
 pytestmark = pytest.mark.slow
 
 
+MOST_FILES = {"A frame from file to row": 35, "A question through eea": 34, "An item of a benchmark": 40}
+"""What a reader should have to open at most."""
+
+
 def files_of(root: Path, title: str) -> set[str]:
-    """The files that a section of the page names."""
+    """The files that a section of the page names, in rows of a folder and its modules."""
     page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.split(f"\n### {title}\n")[1].split("\n#")[0]
-    return set(re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w/]+\.py)`", section))
+    rows = re.findall(r"^\| `([\w/]+)` \| ([\w, ]+) \|", section, re.MULTILINE)
+    files = {f"{folder}/{name}.py" for folder, names in rows for name in names.split(", ")}
+    assert len(files) <= MOST_FILES[title]
+    return files
 
 
 def test_a_frame_from_file_to_row(root: Path, films: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ May import index, agent.trace, jobs.errors and jobs.open_library.
 from __future__ import annotations
 
 import csv
-import fcntl
 import hashlib
 import json
 import math
@@ -462,6 +461,8 @@ def _check_vacant(folder: Path) -> None:
 
 
 def _take(lock: TextIO, folder: Path) -> None:
+    import fcntl
+
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

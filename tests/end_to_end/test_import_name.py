@@ -46,7 +46,9 @@ def _hatchling(root: Path, *arguments: str) -> None:
 
 
 def test_wheels_hold_every_file_below_kinodex_and_nothing_beside_it(root: Path, built: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", *ROOMS, "kinodex"], cwd=root, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", *ROOMS, "kinodex"], cwd=root, capture_output=True, text=True, check=True
+    )
     names = [PurePosixPath(name) for name in listed.stdout.splitlines() if name not in {f"kinodex/{r}" for r in ROOMS}]
     expected = {str(PurePosixPath("kinodex", *name.parts[name.parts[0] == "kinodex" :])) for name in names}
     for place in (built, built / "from_sdist"):

@@ -34,7 +34,7 @@ class Trap:
     """A folder of hostile names, and a script outside of it, as `pip` installs one, that is started there."""
 
     def __init__(self, place: Path, root: Path) -> None:
-        self.folder, self.log, self._script = place / "downloads", place / "imported", place / "bin" / "kinodex.py"
+        self.folder, self.log, self._script = place / "downloads", place / "imported", place / "bin" / "kinodex"
         self.folder.mkdir()
         self._script.parent.mkdir()
         self._script.write_text(LAUNCHER)

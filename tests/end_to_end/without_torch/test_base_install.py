@@ -148,6 +148,7 @@ LINUX_CALLS = {
 }
 LINUX_FOLDERS = ("/proc", "/sys", "/dev")
 PORTABLE_ANYWAY = {
+    ("index/spaces/cpu.py", "/proc"): "the child that exports a tower runs in an ingest alone",
     ("index/store/leases.py", "/proc"): "without it no process is taken for dead: a lease runs out by its time",
     ("index/store/database.py", "/proc"): "without it half of all memory counts as free",
     ("index/store/database.py", "/sys"): "without it there is no container with a limit",

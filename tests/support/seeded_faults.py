@@ -26,7 +26,8 @@ LIST = ROOT / "tests" / "data" / "seeded_faults.jsonl"
 ROOMS = ("pipeline", "index", "agent", "jobs", "kinodex")
 ALL_PASSED, SOME_FAILED = 0, 1
 """Exit codes of pytest; any other is no verdict."""
-FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+?::\S+)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[^\s:]+::[^\s\[]+)", re.MULTILINE)
+"""The failed test in what pytest prints, without its parameters."""
 
 
 class NotOnce(Exception):

@@ -16,6 +16,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,15 +103,18 @@ def verdict(fault: Fault, tests: Sequence[str]) -> tuple[str, str]:
 
 
 def run(faults: Sequence[Fault], tests: Sequence[str]) -> int:
-    """Say of each fault if these tests, else the file of the test that caught it, catch it; 1 if any is not caught."""
-    uncaught = 0
+    """Say of each fault if these tests, else the file of the test that caught it, catch it; 1 if any is not caught.
+
+    A fault that no test is known to catch is passed over where no tests are given.
+    """
+    words: Counter[str] = Counter()
     for fault in faults:
         chosen = tests or ([fault.caught_by.partition("::")[0]] if fault.caught_by else [])
-        word, what = verdict(fault, chosen) if chosen else ("unknown", "no test is named for it")
-        uncaught += word != "caught"
+        word, what = verdict(fault, chosen) if chosen else ("passed over", "")
+        words[word] += 1
         print(f"{fault.id} {word} {what}".rstrip(), flush=True)
-    print(f"{len(faults) - uncaught} of {len(faults)} caught")
-    return 1 if uncaught else 0
+    print(", ".join(f"{count} {word}" for word, count in words.items()))
+    return 1 if words.keys() - {"caught", "passed over"} else 0
 
 
 def check(faults: Sequence[Fault]) -> int:

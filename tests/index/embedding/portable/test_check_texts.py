@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.export_text import CHECK_TEXTS
 
 SCRIPTS = {"LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
 

@@ -12,8 +12,7 @@ import torch
 
 from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.array_file import ArrayFile
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
-from kinodex.index.spaces.export_text import MIN_COSINE, export_text_tower
+from kinodex.index.spaces.export_text import CHECK_TEXTS, MIN_COSINE, export_text_tower
 from kinodex.index.spaces.space import Space, import_open_clip, load_space
 from kinodex.index.spaces.text_tower import TextSettings, TextTower
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, SpaceTowers, TowerFacts, read_towers, write_towers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinodex.index.errors import ExportRefused
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
-from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
 from kinodex.index.spaces.space import import_open_clip
 from kinodex.index.spaces.tokenizer import Tokenizer
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from kinodex.index.errors import BadCheckpoint
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
-from kinodex.index.spaces.export_text import export_tokenizer
+from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
 from kinodex.index.spaces.space import import_open_clip
 from kinodex.index.spaces.tokenizer import Tokenizer, TokenizerSettings, Word, clean, settings_from_json, small_model
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinodex.index.errors import ExportRefused
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
+from kinodex.index.spaces.export_text import CHECK_TEXTS
 from kinodex.index.spaces.sentence_model import SentenceModel, SentenceTower, export_sentence_model, load_sentence_model
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
 from tests.support.models.sentence_models import small_bert, small_roberta

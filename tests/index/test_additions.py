@@ -1,0 +1,207 @@
+"""Optional stages: seen when complete, begun again without a gap or a double, gone with their video."""
+
+from __future__ import annotations
+
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from kinodex.index.errors import LibraryError
+from kinodex.index.library import Library
+from kinodex.index.store.indexes import Thresholds, refresh
+from tests.support.libraries.random_library import (
+    SETTINGS,
+    caption,
+    detection,
+    fingerprint,
+    made,
+    other_space,
+    run_together,
+    spoken,
+    vectors_of,
+    write,
+)
+from tests.support.screen_text.lines import Line
+
+OTHER = other_space()
+
+
+OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
+        write(library, made(video_id, 6, seed=number))
+    library.additions.add_space(OTHER)
+    library.additions.discard_leftovers("text", "m1")  # which makes the table
+    return library
+
+
+def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
+    """Three rows a video; six vectors. Returns how many."""
+    if stage == "captions":
+        library.additions.add_captions(
+            {id_: [caption(n, f"{model} says {n}") for n in range(3)] for id_ in video_ids}, model
+        )
+    elif stage == "detections":
+        library.additions.add_detections(
+            {id_: [detection(n, "Red Kite", 0.5) for n in range(3)] for id_ in video_ids}, model
+        )
+    elif stage == "speech":
+        library.additions.add_speech(
+            {id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model
+        )
+    elif stage == "text":
+        library.screen_text.add(
+            {id_: [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)] for id_ in video_ids}, model
+        )
+    else:
+        library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
+    return dict.fromkeys(video_ids, 6 if stage == "vectors" else 3)
+
+
+STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("text", "m1"), ("vectors", OTHER.digest)]
+
+
+TWO = STAGES[0], STAGES[-1]
+
+
+def pending(library: Library, stage: str, model: str) -> list[str]:
+    return [row.video_id for row in library.additions.pending(stage, model)]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_a_stage_is_pending_until_it_is_complete(library, stage, model):
+    counts = add(library, stage, model, "aaaa", "cccc")
+    assert pending(library, stage, model) == ["aaaa", "bbbb", "cccc"]
+    assert library.additions.complete(stage, model, counts, {"batch": 4}) == ()
+    assert pending(library, stage, model) == ["bbbb"]
+    if stage != "vectors":
+        assert pending(library, stage, "m2") == ["aaaa", "bbbb", "cccc"]
+    library.additions.discard(stage, model, "aaaa")
+    assert pending(library, stage, model) == ["aaaa", "bbbb"]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_leftovers_are_deleted_and_what_is_complete_stays(library, stage, model):
+    done = add(library, stage, model, "aaaa")
+    library.additions.complete(stage, model, done, {})
+    add(library, stage, model, "bbbb", "cccc")
+    assert library.additions.discard_leftovers(stage, model) == 2
+    assert library.additions.discard_leftovers(stage, model) == 0
+    again = add(library, stage, model, "bbbb")
+    assert library.additions.complete(stage, model, again, {}) == ()
+    assert pending(library, stage, model) == ["cccc"]
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_two_runs_on_one_video_are_noticed(library, stage, model):
+    add(library, stage, model, "aaaa")
+    counts = add(library, stage, model, "aaaa", "bbbb")
+    assert library.additions.complete(stage, model, counts, {}) == ("aaaa",)
+    assert pending(library, stage, model) == ["aaaa", "cccc"]
+    assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+
+
+@pytest.mark.parametrize(("stage", "model"), STAGES)
+def test_additions_go_with_their_video(library, stage, model):
+    counts = add(library, stage, model, "aaaa", "bbbb")
+    library.additions.complete(stage, model, counts, {})
+    library.writer.discard("aaaa")
+    late = add(library, stage, model, "aaaa")
+    assert library.additions.complete(stage, model, late, {}) == ("aaaa",)
+    write(library, made("aaaa", 6, seed=0))
+    assert pending(library, stage, model) == ["aaaa", "cccc"]
+    assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
+
+
+def test_nothing_found_is_complete_too(library):
+    library.additions.add_detections({"aaaa": []}, "m1")
+    assert library.additions.complete("detections", "m1", {"aaaa": 0}, {}) == ()
+    assert pending(library, "detections", "m1") == ["bbbb", "cccc"]
+
+
+def test_what_cannot_be_added(library):
+    with pytest.raises(LibraryError, match=r"'pictures'; it is one of captions, .*, sentences"):
+        library.additions.pending("pictures", "m1")
+    with pytest.raises(LibraryError, match=f"{OTHER.digest}.*; add it first"):
+        library.additions.discard_leftovers("vectors", "nowhere")
+    with pytest.raises(ValueError, match=r"not \[6, 24\]"):
+        library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=5)}, OTHER)
+    with pytest.raises(ValueError, match=r"shape \(5,\)"):
+        library.additions.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
+
+
+def test_the_librarys_own_vectors_are_no_addition(library):
+    own = fingerprint()
+    for refused in (
+        lambda: library.additions.add_space(own),
+        lambda: library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=own.dim)}, own),
+        lambda: library.additions.complete("vectors", own.digest, {"aaaa": 6}, {}),
+        lambda: library.additions.discard("vectors", own.digest, "aaaa"),
+        lambda: library.additions.discard_leftovers("vectors", own.digest),
+    ):
+        with pytest.raises(LibraryError, match=f"{own.digest}.* own: every frame has its vector"):
+            refused()
+    assert len(library.vectors("aaaa").frame_no) == 6
+
+
+def _ingest(uri: str) -> None:
+    library = Library.open(uri)
+    for number in range(5):
+        write(library, made(f"new{number:02d}", 6, seed=number))
+        refresh(library.tables, OFTEN)
+
+
+def _add_to_all(uri: str, stage: str, model: str, videos: int) -> None:
+    """Add as `kinodex add` does, until so many videos have the stage."""
+    library = Library.open(uri)
+    done = 0
+    library.additions.discard_leftovers(stage, model)
+    while done < videos:
+        for row in library.additions.pending(stage, model)[:2]:
+            counts = add(library, stage, model, row.video_id)
+            assert library.additions.complete(stage, model, counts, {}) == ()
+            done += 1
+        refresh(library.tables, OFTEN)
+
+
+def rows_of(library: Library, stage: str, video_id: str) -> int:
+    if stage == "captions":
+        return len(library.captions(video_id))
+    if stage == "detections":
+        return len(library.detections(video_id))
+    return len(library.transcript(video_id) if stage == "speech" else library.vectors(video_id, OTHER.digest).vectors)
+
+
+@pytest.mark.slow
+def test_stages_are_added_at_once_beside_an_ingest(library):
+    context = get_context("spawn")
+    runs = [context.Process(target=_ingest, args=(library.uri,))]
+    runs += [context.Process(target=_add_to_all, args=(library.uri, *stage, 8)) for stage in TWO]
+    run_together(runs)
+    assert len(library.videos()) == 8
+    for stage, model in TWO:
+        assert pending(library, stage, model) == []
+        counts = {row.video_id: rows_of(library, stage, row.video_id) for row in library.videos()}
+        assert set(counts.values()) == {6 if stage == "vectors" else 3}, (stage, counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stage", "model"), TWO)
+def test_a_killed_run_leaves_no_gap_and_no_double(library, stage, model):
+    run = get_context("spawn").Process(target=_add_to_all, args=(library.uri, stage, model, 10**6))
+    for number in range(20):
+        write(library, made(f"more{number:02d}", 6, seed=number))
+    run.start()
+    while len(pending(library, stage, model)) > 18:
+        assert run.is_alive()
+    run.kill()
+    run.join()
+    add(library, stage, model, pending(library, stage, model)[0])  # surely half done
+    _add_to_all(library.uri, stage, model, len(pending(library, stage, model)))
+    assert pending(library, stage, model) == []
+    assert {rows_of(library, stage, row.video_id) for row in library.videos()} == {6 if stage == "vectors" else 3}

@@ -25,8 +25,6 @@ from tests.support.libraries.random_library import (
 from tests.support.screen_text.lines import Line
 
 OTHER = other_space()
-
-
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
 
 
@@ -64,8 +62,6 @@ def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, 
 
 
 STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("text", "m1"), ("vectors", OTHER.digest)]
-
-
 TWO = STAGES[0], STAGES[-1]
 
 

@@ -117,8 +117,6 @@ def test_a_library_without_videos_is_an_empty_plan(patchy: Library) -> None:
 # Frames video by video: in order, each once, with what belongs to it, in tables of a bounded size.
 
 COLUMNS = ["video_id", "frame_no", "title", "jpeg", "vector"]
-
-
 ORDER = ["dddd", "bbbb", "aaaa"]
 
 

@@ -12,8 +12,6 @@ import pytest
 from kinodex.index.digests import as_text, digests_by_video, row_hashes
 
 WORD = pa.struct([("text", pa.string()), ("start_s", pa.float64())])
-
-
 SCHEMA = pa.schema(
     [
         ("video_id", pa.string()),
@@ -27,8 +25,6 @@ SCHEMA = pa.schema(
         ("when", pa.timestamp("us", tz="UTC")),
     ]
 )
-
-
 ROW: dict[str, Any] = {
     "video_id": "aaaa",
     "frame_no": 7,

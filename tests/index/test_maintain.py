@@ -66,14 +66,8 @@ def test_only_one_at_a_time_and_alone_without_older_versions(library: Library) -
 # `kinodex maintain --purge`: what was removed is in no file any more, and all else is as it was.
 
 FRAMES = 4
-
-
 VIDEOS = 30
-
-
 GONE = 12
-
-
 EAGER = Thresholds(scalar_rows=10, vector_rows=20)
 
 

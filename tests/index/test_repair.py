@@ -23,11 +23,7 @@ from kinodex.pipeline.shots import Segment
 from tests.support.libraries.random_library import SETTINGS, WHEN, caption, fingerprint, made, other_space, vectors_of
 
 FACTS = FileFacts(25.0, 640, 360, "h264")
-
-
 SEEN = datetime(2026, 1, 3, tzinfo=UTC)
-
-
 VIDEOS = ("aaaa", "bbbb", "cccc")
 
 

@@ -217,14 +217,8 @@ def test_leftovers_and_lost_rows(library: Library) -> None:
 # Values that changed on the disk are found, with their video and table, whatever changed and wherever it lies.
 
 COUNT = 6
-
-
 SENTENCES = ConceptModel().space
-
-
 OWN, OTHER = vectors_table(fingerprint()), vectors_table(other_space())
-
-
 EMBEDDED = vectors_table(SENTENCES, SENTENCES_PREFIX)
 
 
@@ -311,8 +305,6 @@ PLAIN = [
     ("scenes", "title", str.upper, "summaries by m other than was added"),
     ("additions", "settings", lambda text: text.replace("4", "8"), "captions by m other than was added"),
 ]
-
-
 DEEP = [
     ("frames", "time_s", lambda value: 0.5, "other values in frames than were written"),
     (OWN, "vector", flipped, f"other values in {OWN} than were written"),

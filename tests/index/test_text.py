@@ -11,11 +11,7 @@ from kinodex.index.spaces.tokenizer import clean
 from kinodex.index.text import redact, redact_uri, redact_values
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"
-
-
 SAS = "sv=2020&se=2024&sr=b&sp=r&spr=https&skoid=1&sig=abc%3D"
-
-
 ADDRESSES = {
     "https://u:p@h/a.mp4?token=X&id=3": "https://h/a.mp4?id=3",
     "https://ghp_x@h:8080/a.mp4": "https://h:8080/a.mp4",
@@ -30,8 +26,6 @@ ADDRESSES = {
     "https://h/a.mp4#access_token=X": "https://h/a.mp4",
     "https://h/a.mp4?X-API-KEY=X&session=2#part": "https://h/a.mp4#part",
 }
-
-
 KEPT = [
     "/films/a?token=1.mp4",
     "https://h/watch?v=dQw4w9WgXcQ&t=30",
@@ -88,8 +82,6 @@ def test_headers_and_common_forms_of_keys_are_masked() -> None:
 # Texts that are no UTF-8 are refused wherever a query comes in.
 
 HALVES = ["\ud800", "caf\udcc3\udca9"]
-
-
 """As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""
 
 

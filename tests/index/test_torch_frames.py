@@ -20,8 +20,6 @@ from tests.index.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import made
 
 torch = pytest.importorskip("torch")
-
-
 KEY = ("video_id", "frame_no")
 
 

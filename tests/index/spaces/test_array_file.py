@@ -13,8 +13,6 @@ from kinodex.index.errors import BadCheckpoint
 from kinodex.index.spaces.array_file import PART_NUMBERS, ArrayFile, write_arrays
 
 NUMBERS = np.random.default_rng(0)
-
-
 ARRAYS: dict[str, Any] = {
     "odd": np.frombuffer(b"abc", np.uint8),
     "matrix": NUMBERS.standard_normal((700, 600)).astype(np.float32),

@@ -47,11 +47,7 @@ from kinodex.index.spaces.towers import (
 from tests.support.models.tiny_models import TINY, write_model
 
 TAKEN = TrialRule(min_parameters=0, min_speedup=0.0)
-
-
 """Takes a graph however quick it is: which one is quicker is no matter of these tests."""
-
-
 TORCH, RUNTIME = f"float32, torch {torch.__version__}", f"float32, ONNX Runtime {version('onnxruntime')}"
 
 
@@ -291,8 +287,6 @@ def test_one_process_exports_at_a_time(exported_name):
 # The exported image tower of the built-in space, and pictures prepared as open_clip prepares them.
 
 SHAPES = ((90, 160), (160, 90), (30, 31), (64, 64), (3, 200))
-
-
 WIDE = TINY | {"vision_cfg": TINY["vision_cfg"] | {"image_size": [64, 96]}}
 
 

@@ -29,14 +29,8 @@ from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer
 
 open_clip = import_open_clip()
-
-
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 32, "head_width": 32}
-
-
 TEXT = {"context_length": 24, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
-
-
 SIGLIP_TEXT = {"vocab_size": 420, "no_causal_mask": True, "pool_type": "last", "proj_bias": True}
 
 
@@ -210,14 +204,8 @@ def test_tokenizers_that_are_refused(tmp_path):
 # Export of text transformers with every option of open_clip: the vectors of torch, or a refusal by name.
 
 SHORT_TEXT = {"context_length": 12, "vocab_size": 90, "width": 32, "heads": 4, "layers": 2}
-
-
 ALL_NORMS = {"qk_norm": True, "scale_heads": True, "scale_attn_inner": True, "scale_attn": True, "scale_fc": True}
-
-
 TWO_WAYS = {"no_causal_mask": True, "pool_type": "last", "proj_bias": True}
-
-
 OPTIONS: dict[str, dict[str, Any]] = {
     "as CLIP": {},
     "quick gelu": {"quick_gelu": True},

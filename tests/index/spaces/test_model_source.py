@@ -17,8 +17,6 @@ from kinodex.index.spaces.space import import_open_clip, load_space
 from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
-
-
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
 
 

@@ -28,8 +28,6 @@ from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, SpaceTowers,
 from tests.support.models.tiny_models import TINY, write_model
 
 SIZES = [((1, 1, 1, 1), 8, 64, 16), ((2, 1, 3, 2), 4, 96, 24)]
-
-
 MEAN, STD = (0.48, 0.45, 0.4), (0.27, 0.26, 0.28)
 
 
@@ -123,11 +121,7 @@ def test_damaged_towers_are_named(tmp_path):
 # Exporting a ResNet of CLIP's to arrays for numpy: an open_clip model with random weights.
 
 RESNET = TINY | {"vision_cfg": {"image_size": 64, "layers": [1, 2, 1, 1], "width": 16}}
-
-
 GRAPH = TowerFacts({"weights": "float16"}, {}, PICTURES, 0.99999)
-
-
 """The facts of the same tower as an ONNX graph, of which this export needs no file."""
 
 

@@ -27,14 +27,8 @@ from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()
-
-
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
-
-
 NOBODY_THERE = "http://127.0.0.1:9"
-
-
 CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
 
 

@@ -261,8 +261,6 @@ def test_only_a_conflict_is_retried() -> None:
 
 
 SOON = Thresholds(scalar_rows=50, vector_rows=100, stale_rows=5, stale_lines=1)
-
-
 WORDS = tuple((float(number), number + 1.0, f"line {number} of the red boat") for number in range(9))
 
 
@@ -319,8 +317,6 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
 
 
 OTHER = other_space()
-
-
 STORED = {"aaaa": vectors_of(40, seed=10), "bbbb": vectors_of(40, seed=11), "cccc": vectors_of(40, seed=12)}
 
 

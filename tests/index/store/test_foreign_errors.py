@@ -115,21 +115,13 @@ LOCAL: dict[str, Callable[[Path], None]] = {
     "object store": use_an_unknown_scheme,
     "Could not parse bucket": name_no_bucket,
 }
-
-
 NOT_PROVOKED = {
     *("concurrent writers", "failed to fill whole buffer"),
     *("Task was aborted", "Data file '", "LanceError(Schema)", "Schema error: "),
 }
-
-
 """Lance's own retries run out, a file shrinks while it is read, or one bit among thousands of a file is another: the
 words are looked for in the library instead."""
-
-
 SYSTEM_ERRORS = {"os error 28": errno.ENOSPC, "os error 122": errno.EDQUOT}
-
-
 """Rust's form of an error number of the system, which needs a full disk (see tests/index/store/test_connection.py)."""
 
 
@@ -187,19 +179,13 @@ def silent_store() -> Iterator[str]:
 
 
 KEYS = {"aws_access_key_id": "someone", "aws_secret_access_key": "secret"}
-
-
 CODES = [sign.text.removeprefix("<Code>").removesuffix("</Code>") for sign in SIGNS if sign.library == "S3"]
-
-
 STORES: dict[str, tuple[AbstractContextManager[str], dict[str, str]]] = {
     **{f"<Code>{code}</Code>": (store_that_refuses(code, 400), KEYS | {"allow_http": "true"}) for code in CODES},
     **{f"status code: {n}": (store_that_refuses("", n), KEYS | {"allow_http": "true"}) for n in (401, 403)},
     "HTTP error: error sending request": (nullcontext("http://127.0.0.1:9"), KEYS | {"allow_http": "true"}),
     "HTTP error: builder error": (nullcontext("http://127.0.0.1:9"), KEYS),
 }
-
-
 """A store and the options to use it, for the text that the error must have."""
 
 

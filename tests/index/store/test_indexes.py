@@ -34,11 +34,7 @@ from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, numpy_search, unit_vectors, write
 
 ROUNDS = 12
-
-
 VIDEOS = 4
-
-
 EAGER = Thresholds(
     scalar_rows=10, vector_rows=300, stale_rows=50, stale_lines=50, fragments=2, vector_fragments=2,
     picture_fragments=2, keep_s=2.0,
@@ -168,8 +164,6 @@ def test_indexes_change_no_result(library):
 
 
 MANY_LINES = 1_200_000
-
-
 """A word that stands in more than 2^20 lines: Lance's own merging of their index ends the process."""
 
 
@@ -214,11 +208,7 @@ def test_an_index_of_words_that_is_missing_is_made_again(library):
 # The index of vectors in parts: which are built, what memory allows, and that searches find the same.
 
 QUERIES = unit_vectors(8, seed=99).astype(np.float32)
-
-
 ROWS = 60
-
-
 SOON = Thresholds(
     scalar_rows=10**6, vector_rows=100, stale_rows=10, fragments=10**6, vector_fragments=10**6, part_rows=200
 )

@@ -24,14 +24,8 @@ from tests.support.libraries.random_library import SETTINGS, fingerprint, run_to
 from tests.support.servers.s3_server import environment, s3_server, send
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
-
-
 PATIENT = Pace(beat_s=0.1, patience_s=60.0)
-
-
 ROUNDS = 8
-
-
 HOLD = """
 import sys
 from kinodex.index.errors import LeaseLost

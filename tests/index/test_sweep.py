@@ -20,7 +20,7 @@ import pytest
 from kinodex.index.errors import StorageError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health, maintain
-from kinodex.index.rows import SceneRow, SegmentRow, SourceRow
+from kinodex.index.rows import SceneRow, SegmentRow
 from kinodex.index.store.database import FILE_FORMAT, table_place
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import (
@@ -49,7 +49,6 @@ from kinodex.index.sweep import (
 )
 from tests.support.libraries.random_library import (
     SETTINGS,
-    WHEN,
     caption,
     detection,
     empty_library,
@@ -67,17 +66,11 @@ from tests.support.screen_text.lines import Line
 VECTORS = vectors_table(fingerprint())
 
 
-def test_nothing_to_sweep(library):
-    assert sweep(library) == 0
-    assert audit(library).problems == ()
-    write(library, made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),)))
-    assert sweep(library) == 0
-    assert audit(library).videos == 1
-
-
 def test_leftovers_of_every_table_go(library):
+    assert (sweep(library), audit(library).problems) == (0, ())
     kept = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
     write(library, kept)
+    assert (sweep(library), audit(library).videos) == (0, 1)
     library.writer.add_frames({"frames only": kept.frame_rows()})
     library.writer.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
     library.writer.add_transcript({"lines only": kept.transcript()})
@@ -90,13 +83,6 @@ def test_leftovers_of_every_table_go(library):
     assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
     assert [hit.video_id for hit in library.search.transcript("hello")] == ["aaaa"]
     assert sweep(library) == 0
-
-
-def test_a_discarded_source_is_looked_into_again(library):
-    write(library, made("aaaa", 5, seed=1))
-    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "", WHEN)])
-    library.writer.discard("aaaa")
-    assert library.ingest_log.sources() == {}
 
 
 def test_rows_that_a_zombie_wrote_again_go(library, tables):
@@ -290,14 +276,16 @@ def other_word(text: str) -> str:
     return text.replace("i", "o").replace("E", "F").replace("oo", "oa")
 
 
+ALTERED = "other values in {} than were written"
 PLAIN = [
-    ("videos", "duration_s", lambda value: value * 2, "other values in videos than were written"),
-    ("videos", "title", str.upper, "other values in videos than were written"),
-    ("videos", "fps", lambda value: None, "other values in videos than were written"),
-    ("videos", VIDEO_DIGESTS, lambda value: value[:-3] + value[-2:], "other values in videos than were written"),
-    ("segments", "end_s", lambda value: 5.0, "other values in segments than were written"),
-    ("transcript", "text", other_word, "other values in transcript than were written"),
-    ("transcript", "start_s", lambda value: -0.0, "other values in transcript than were written"),
+    ("videos", "duration_s", lambda value: value * 2, ALTERED.format("videos")),
+    ("videos", "title", str.upper, ALTERED.format("videos")),
+    ("videos", "fps", lambda value: None, ALTERED.format("videos")),
+    ("videos", VIDEO_DIGESTS, lambda value: value[:-3] + value[-2:], ALTERED.format("videos")),
+    ("segments", "end_s", lambda value: 5.0, ALTERED.format("segments")),
+    ("transcript", "text", other_word, ALTERED.format("transcript")),
+    ("transcript", "start_s", lambda value: -0.0, ALTERED.format("transcript")),
+    ("transcript", "text", other_word, "speech by m other than was added"),
     ("captions", "text", other_word, "captions by m other than was added"),
     ("captions", "vector", flipped, "captions by m other than was added"),
     ("detections", "box", lambda box: [*box[:3], 0.5], "detections by m other than was added"),
@@ -306,39 +294,26 @@ PLAIN = [
     ("additions", "settings", lambda text: text.replace("4", "8"), "captions by m other than was added"),
 ]
 DEEP = [
-    ("frames", "time_s", lambda value: 0.5, "other values in frames than were written"),
-    (OWN, "vector", flipped, f"other values in {OWN} than were written"),
-    (OWN, "vector", with_number(6e4), f"other values in {OWN} than were written"),
-    (OWN, "vector", with_number(float("nan")), f"other values in {OWN} than were written"),
-    (OWN, "vector", least_bit, f"other values in {OWN} than were written"),
+    ("frames", "time_s", lambda value: 0.5, ALTERED.format("frames")),
+    (OWN, "vector", flipped, ALTERED.format(OWN)),
+    (OWN, "vector", with_number(6e4), ALTERED.format(OWN)),
+    (OWN, "vector", with_number(float("nan")), ALTERED.format(OWN)),
+    (OWN, "vector", least_bit, ALTERED.format(OWN)),
     (OTHER, "vector", flipped, f"vectors by {other_space().digest} other than was added"),
     (EMBEDDED, "vector", flipped, f"sentences by {SENTENCES.digest} other than was added"),
     (EMBEDDED, "text", other_word, f"sentences by {SENTENCES.digest} other than was added"),
 ]
 
 
-@pytest.mark.parametrize(("table", "column", "change", "problem"), PLAIN)
-def test_altered_words_and_facts_are_found(filled, table, column, change, problem) -> None:
-    assert audit(filled).problems == ()
-    alter(filled, table, column, change)
-    (found,) = audit(Library.open(filled.uri)).problems
-    assert found.startswith("video aaaa has ") and found.endswith(problem)
-
-
-@pytest.mark.parametrize(("table", "column", "change", "problem"), DEEP)
-def test_altered_vectors_and_frames_are_found_by_a_deep_check(filled, table, column, change, problem) -> None:
+@pytest.mark.parametrize(("table", "column", "change", "problem"), [*PLAIN, *DEEP])
+def test_altered_values_are_found_vectors_and_frames_by_a_deep_check(filled, table, column, change, problem) -> None:
     assert audit(filled, deep=True).problems == ()
-    alter(filled, table, column, change)
-    opened = Library.open(filled.uri)
-    assert audit(opened).problems == ()
-    (found,) = audit(opened, deep=True).problems
+    row = filled.tables.rows(table).sort_by("video_id")["text"].to_pylist().index("look") if "speech" in problem else 0
+    alter(filled, table, column, change, row)
+    opened, is_deep = Library.open(filled.uri), (table, column, change, problem) in DEEP
+    assert not (is_deep and audit(opened).problems)
+    (found,) = audit(opened, deep=is_deep).problems
     assert found.startswith("video aaaa has ") and found.endswith(problem)
-
-
-def test_a_line_of_another_kind_with_other_letters_is_that_of_its_addition(filled: Library) -> None:
-    rows = filled.tables.rows("transcript").sort_by("video_id")["text"].to_pylist()
-    alter(filled, "transcript", "text", other_word, rows.index("look"))
-    assert audit(Library.open(filled.uri)).problems == ("video aaaa has speech by m other than was added",)
 
 
 def test_joined_files_have_the_same_digests(filled: Library) -> None:
@@ -425,44 +400,28 @@ def overwrite(library: Library, picture: bytes, first: int, put: bytes) -> None:
     raise AssertionError("no file holds the picture as it is")
 
 
-@pytest.fixture
-def without_checksums(library: Library) -> Library:
-    """A library as it was made before there were checksums."""
-    library.tables.drop("frames")
-    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
-    return library
-
-
-def test_sound_pictures_are_no_problem(library: Library) -> None:
-    write_pictures(library)
-    assert damaged_pictures(library) == ()
-
-
-def test_zeros_within_a_picture_are_found_by_a_deep_audit_alone(library: Library) -> None:
+def test_damaged_pictures_are_found_by_a_deep_audit_and_their_videos_go_on_request(library: Library) -> None:
     pictures = write_pictures(library)
+    assert damaged_pictures(library) == ()
     overwrite(library, pictures["bbbb"][1], 700, bytes(16))
     found = Library.open(library.uri)
     assert damaged_pictures(found) == ("bbbb",)
     assert audit(found).problems == ()
     assert health(found, deep=True).problems == ("video bbbb has pictures that are not as they were written",)
-
-
-def test_videos_with_damaged_pictures_go_on_request(library: Library) -> None:
-    pictures = write_pictures(library)
-    overwrite(library, pictures["aaaa"][2], 0, b"\0")
-    found = Library.open(library.uri)
     kept = maintain(found, deep=True)
     assert (kept.removed.damaged, len(kept.after.problems)) == ((), 1)
     gone = maintain(found, discard_broken=True, deep=True)
-    assert (gone.removed.damaged, gone.after.problems) == (("aaaa",), ())
-    assert found.video_ids() == {"bbbb"}
+    assert (gone.removed.damaged, gone.after.problems) == (("bbbb",), ())
+    assert found.video_ids() == {"aaaa"}
 
 
-def test_an_older_library_has_its_pictures_begin_and_end_as_such(without_checksums: Library) -> None:
-    pictures = write_pictures(without_checksums)
-    assert damaged_pictures(without_checksums) == ()
-    overwrite(without_checksums, pictures["bbbb"][0], PICTURE_BYTES + 2, bytes(2))
-    assert damaged_pictures(Library.open(without_checksums.uri)) == ("bbbb",)
+def test_an_older_library_has_its_pictures_begin_and_end_as_such(library: Library) -> None:
+    library.tables.drop("frames")
+    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
+    pictures = write_pictures(library)
+    assert damaged_pictures(library) == ()
+    overwrite(library, pictures["bbbb"][0], PICTURE_BYTES + 2, bytes(2))
+    assert damaged_pictures(Library.open(library.uri)) == ("bbbb",)
 
 
 # Holders of leases are listed, and known to be dead where their process was on this machine.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -115,12 +116,6 @@ def test_an_exported_tower_that_is_quicker_is_taken_at_the_first_batch(name, cac
     np.testing.assert_array_equal(tower.prepare(rgb), before)
 
 
-def test_one_that_is_not_quicker_is_left(name, cache):
-    tower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=1e9))
-    np.testing.assert_array_equal(tower.embed(pictures(5)), loaded(name).embed(pictures(5)))
-    assert tower.arithmetic == TORCH
-
-
 def test_towers_that_are_small_or_in_bf16_are_not_tried(name, cache):
     """The built-in space and all small ones so have the same vectors on every machine with torch."""
     looks: list[str] = []
@@ -135,14 +130,6 @@ def test_towers_that_are_small_or_in_bf16_are_not_tried(name, cache):
     half.embed(pictures(2))
     assert (small.arithmetic, half.arithmetic) == (TORCH, f"bfloat16, torch {torch.__version__}")
     assert looks == []
-
-
-def test_a_library_may_have_it(name, cache, no_cache, tmp_path):
-    shutil.copytree(cache, tmp_path / "carried")
-    tower = CpuTower(loaded(name), TAKEN)
-    tower.offer(lambda: tmp_path / "carried")
-    tower.embed(pictures(3))
-    assert tower.arithmetic == RUNTIME
 
 
 def test_what_cannot_be_read_is_said_and_torch_stays(name, cache):
@@ -172,19 +159,25 @@ def test_a_graph_of_other_vectors_is_refused(name, cache):
     assert tower.arithmetic.startswith(f"{TORCH}; ONNX Runtime was left out: a cosine of ")
 
 
-def test_a_graph_of_another_space_is_none_of_this_one(name, cache):
+def test_graphs_that_are_anothers_or_cannot_run_are_left_and_a_librarys_is_taken(name, cache, tmp_path, monkeypatch):
+    whole = shutil.copytree(cache, tmp_path / "carried")
+    slower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=1e9))
+    np.testing.assert_array_equal(slower.embed(pictures(5)), loaded(name).embed(pictures(5)))
+    assert slower.arithmetic == TORCH
     describe(cache, load_space("builtin", device="cpu", towers="image").fingerprint)
     tower = CpuTower(loaded(name), TAKEN)
     tower.embed(pictures(4))
-    assert tower.arithmetic == TORCH
-
-
-def test_a_graph_that_cannot_run_is_said(name, cache):
+    assert tower.arithmetic == TORCH, "of another space"
     (cache / IMAGE_ONNX).write_bytes(b"no graph")
-    describe(cache)
+    describe(cache, tower.fingerprint)
     tower = CpuTower(loaded(name), TAKEN)
     tower.embed(pictures(4))
     assert tower.arithmetic.startswith(f"{TORCH}; ONNX Runtime was left out: cannot read {cache / IMAGE_ONNX}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    tower = CpuTower(loaded(name), TAKEN)
+    tower.offer(lambda: whole)
+    tower.embed(pictures(3))
+    assert tower.arithmetic == RUNTIME
 
 
 @pytest.mark.slow
@@ -326,19 +319,15 @@ def test_a_batch_of_any_size_gives_the_same_vectors_in_any_number_of_threads(tow
     np.testing.assert_allclose(np.concatenate(alone).astype(np.float32), together.astype(np.float32), atol=3e-4)
 
 
-@pytest.mark.parametrize("config", [TINY, WIDE], ids=["square", "wide"])
-@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
-@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
-def test_pictures_are_prepared_as_open_clip_does_it(tmp_path, config, mode, interpolation):
-    settings = {"resize_mode": mode, "interpolation": interpolation, "fill_color": 9}
-    space = load_space(write_model(tmp_path / "model", config, settings), towers="image")
-    fit = PictureFit.of(space.fingerprint.preprocess)
-    for shape in SHAPES:
-        (rgb,) = rgb_pictures(1, *shape)
-        np.testing.assert_array_equal(fit.prepare(rgb), space.prepare(rgb), err_msg=str(shape))
-
-
-def test_settings_that_are_missing_are_open_clips():
+def test_pictures_are_prepared_as_open_clip_does_it(tmp_path):
+    ways = product((TINY, WIDE), ("shortest", "longest", "squash"), ("bicubic", "bilinear"))
+    for number, (config, mode, interpolation) in enumerate(ways):
+        settings = {"resize_mode": mode, "interpolation": interpolation, "fill_color": 9}
+        space = load_space(write_model(tmp_path / f"{number}", config, settings), towers="image")
+        fit = PictureFit.of(space.fingerprint.preprocess)
+        for shape in SHAPES:
+            (rgb,) = rgb_pictures(1, *shape)
+            np.testing.assert_array_equal(fit.prepare(rgb), space.prepare(rgb), err_msg=f"{mode} {shape}")
     assert PictureFit.of(json.dumps({})) == PictureFit(224, 224, "shortest", False, 0)
 
 

@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from kinodex.index.digests import as_text, digests_by_video, read_batches, row_hashes
 from kinodex.index.errors import LibraryError
-from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, SpokenText, TimedText, VideoRow, moved, moved_s
+from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, space_tables
-from kinodex.index.store.indexes import LATE_TABLES, ensure_table, present
+from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     ADDED_DIGEST,
+    LATE_TABLES,
     SENTENCES_PREFIX,
     STAGE_TABLES,
     VECTORS_PREFIX,
@@ -42,37 +43,30 @@ from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, checked_stage
 
 
-class CaptionLike(TimedText, Protocol):
-    """A caption as a model returns it; `vector` is its text as a unit vector `[dim]` in the library's own space."""
-
-    @property
-    def segment_no(self) -> int: ...
-    @property
-    def confidence(self) -> float | None: ...
-    @property
-    def vector(self) -> NDArray[Any] | None: ...
-
-
-class DetectionLike(Protocol):
-    """A detection as a model returns it; `box` is x0, y0, x1, y1, each 0 to 1."""
-
-    @property
-    def frame_no(self) -> int: ...
-    @property
-    def time_s(self) -> float: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def box(self) -> Sequence[float]: ...
-    @property
-    def track_id(self) -> int | None: ...
-
-
 def plain_label(label: str) -> str:
     """Normalise a label as it is stored and searched: small letters, single spaces."""
     return " ".join(label.lower().split())
+
+
+def append_rows(
+    tables: Tables,
+    visible: VisibilityCache,
+    table: str,
+    videos: Mapping[str, Sequence[Any]],
+    **made: Callable[[Any], Any],
+) -> None:
+    """Append rows by video id, whose times are those that a player shows.
+
+    A column is what `made` makes of an object, or its attribute of that name; what older tables lack is left out.
+    """
+    zeros_s = visible.zeros_s(videos)
+    names = [name for name in tables.schema(table).names if name != "video_id"]
+    rows = [
+        {"video_id": video_id} | {name: made[name](each) if name in made else getattr(each, name) for name in names}
+        for video_id, found in videos.items()
+        for each in found
+    ]
+    tables.append(table, [moved(row, zeros_s[row["video_id"]]) for row in rows])
 
 
 class Additions:
@@ -87,66 +81,30 @@ class Additions:
         self._visible = visible
         self._own_space = own_space
 
-    def add_captions(self, videos: Mapping[str, Sequence[CaptionLike]], model: str) -> None:
-        """Append captions by video id; raises ValueError for vectors of another dimension than the library's space."""
+    def add_captions(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
+        """Append captions by video id: `segment_no`, `start_s`, `end_s`, `text`, `confidence` and `vector` of each.
+
+        `vector` is the text as a unit vector `[dim]` in the library's own space, or None. Raises ValueError for one of
+        another dimension.
+        """
         dim = self._tables["captions"].schema.field("vector").type.list_size
-        rows = [
-            {
-                "video_id": video_id,
-                "segment_no": caption.segment_no,
-                "start_s": caption.start_s,
-                "end_s": caption.end_s,
-                "text": caption.text,
-                "confidence": caption.confidence,
-                "model": model,
-                "vector": _checked_vector(caption.vector, dim),
-            }
-            for video_id, captions in videos.items()
-            for caption in captions
-        ]
-        self._append("captions", rows)
+        self._append("captions", videos, model, vector=lambda each: _checked_vector(each.vector, dim))
 
-    def add_detections(self, videos: Mapping[str, Sequence[DetectionLike]], model: str) -> None:
-        """Append detections by video id."""
-        rows = [
-            {
-                "video_id": video_id,
-                "frame_no": each.frame_no,
-                "time_s": each.time_s,
-                "label": plain_label(each.label),
-                "score": each.score,
-                "box": list(each.box),
-                "track_id": each.track_id,
-                "model": model,
-            }
-            for video_id, detections in videos.items()
-            for each in detections
-        ]
-        self._append("detections", rows)
+    def add_detections(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
+        """Append detections by video id: `frame_no`, `time_s`, `label`, `score`, `box` and `track_id` of each."""
+        self._append("detections", videos, model, label=lambda each: plain_label(each.label))
 
-    def add_speech(self, videos: Mapping[str, Sequence[SpokenText]], model: str, source: AddedSource = "asr") -> None:
-        """Append transcript lines by video id, recognised by a model or imported."""
-        rows = [
-            {
-                "video_id": video_id,
-                "start_s": line.start_s,
-                "end_s": line.end_s,
-                "text": line.text,
-                "source": source,
-                "language": line.language,
-                "speaker": line.speaker,
-                "model": model,
-                "words": _words(line),  # left out where the table has no such column
-            }
-            for video_id, lines in videos.items()
-            for line in lines
-        ]
-        self._append("transcript", rows)
+    def add_speech(self, videos: Mapping[str, Sequence[Any]], model: str, source: AddedSource = "asr") -> None:
+        """Append transcript lines by video id, recognised by a model or imported.
 
-    def _append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Append rows whose times are those that a player shows."""
-        zeros_s = self._visible.zeros_s({row["video_id"] for row in rows})
-        self._tables.append(table, [moved(row, zeros_s[row["video_id"]]) for row in rows])
+        A line has `start_s`, `end_s`, `text`, `language`, `speaker`, a voice's number or a name, and may have `words`.
+        """
+        self._append("transcript", videos, model, source=lambda _: source, words=_words)
+
+    def _append(
+        self, table: str, videos: Mapping[str, Sequence[Any]], model: str, **made: Callable[[Any], Any]
+    ) -> None:
+        append_rows(self._tables, self._visible, table, videos, model=lambda _: model, **made)
 
     def add_space(self, fingerprint: Fingerprint) -> None:
         """Create the table of another space, if it is missing; raises LibraryError for the library's own space."""
@@ -291,16 +249,6 @@ class Additions:
             raise LibraryError(f"got space {self._own_space}, which is {uri}'s own: every frame has its vector")
 
 
-def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> Counter[str]:
-    """Count the rows of a stage and model that each video has, complete or not."""
-    table, of_model = stage_rows(tables, stage, model)
-    held: Counter[str] = Counter()
-    for ids in chunked(sorted(video_ids) if present(tables, [table]) else ()):
-        rows = tables.rows(table, all_of([one_of("video_id", ids), *of_model]), ["video_id"])
-        held.update(rows["video_id"].to_pylist())
-    return held
-
-
 def _read_back(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
     """Count the rows of a stage and model that each video has, and compute their digests, by video."""
     table, of_model = stage_rows(tables, stage, model)
@@ -325,7 +273,7 @@ def stage_rows(tables: Tables, stage: str, model: str) -> tuple[str, list[Filter
     return spaces[model], []
 
 
-def _words(line: SpokenText) -> list[dict[str, str | float]] | None:
+def _words(line: Any) -> list[dict[str, str | float]] | None:
     """The words of a line with their times; None where nobody knows them."""
     words = getattr(line, "words", ())  # imported lines have none
     return [{"text": each.text, "start_s": each.start_s, "end_s": each.end_s} for each in words] or None

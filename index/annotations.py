@@ -13,60 +13,42 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from kinodex.index.additions import plain_label
+from kinodex.index.additions import append_rows
 from kinodex.index.errors import LibraryBusy, QueryError
 from kinodex.index.rows import (
     AddedFacts,
-    CaptionRow,
     ClipRow,
-    DetectionRow,
-    FrameVectors,
     SceneRow,
     ScreenTextRow,
     SpeakerRow,
     SpokenWord,
     TextLine,
-    TimedText,
     TranscriptRow,
     VideoRow,
     moved,
-    moved_s,
     stored_range,
 )
 from kinodex.index.store.database import Tables, storage_errors
 from kinodex.index.store.indexes import AFTER_RUN, ensure_table, join_fragments, present, small_fragments
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import Filter, all_of, at_least, equal, one_of, overlapping, within
-from kinodex.index.videos.visibility import VisibilityCache, check_vectors
+from kinodex.index.store.leases import DEFAULT_LEASE, Lease, awaited_lease
+from kinodex.index.store.schema import Filter, all_of, equal, one_of, overlapping
+from kinodex.index.videos.visibility import VisibilityCache
 
 SPEAKERS = "speakers"
 VOICES_LEASE, VOICES_OWNER = "voices", "a run that knows voices"
-WAIT_S = 60.0
-"""Longest wait for another process that writes voices, which takes it some milliseconds."""
 NUMBERED = re.compile(r"(?:speaker[- ])?([1-9][0-9]*)", re.IGNORECASE)
 STORED = re.compile(r"speaker-[1-9][0-9]*")
 LONGEST_NAME = 100
 JOINERS = re.compile("(?<=\\S)[\u200c\u200d]+(?=\\S)")
 """Between letters of Persian and Indian names, and in emoji; nothing of them is printed."""
-
-
-class VoiceLike(Protocol):
-    """A voice as a video has it: its vector `[dim]` of unit length, and the seconds of speech in it."""
-
-    @property
-    def vector(self) -> NDArray[np.float32]: ...
-    @property
-    def seconds(self) -> float: ...
 
 
 class Speakers:
@@ -101,10 +83,11 @@ class Speakers:
         named = [(each["values"], each["counts"]) for each in counts if each["values"]]
         return dict(sorted(named, key=lambda each: (-each[1], each[0])))
 
-    def match(self, voices: Sequence[VoiceLike], model: str, same: float) -> list[str]:
+    def match(self, voices: Sequence[Any], model: str, same: float) -> list[str]:
         """Find the speaker of each voice of one video, and store those that are new; `model` made the vectors.
 
-        Two voices are one person from a cosine of `same` on.
+        A voice has a `vector` `[dim]` of unit length, and the `seconds` of speech in it.
+        Two are one person from a cosine of `same` on.
         """
         if not voices:
             return []
@@ -151,19 +134,8 @@ class Speakers:
         rows = self._tables.rows(SPEAKERS, None, columns).to_pylist() if self._tables.has(SPEAKERS) else []
         return {row["speaker"]: row for row in sorted(rows, key=lambda row: _number(row["speaker"]))}
 
-    @contextmanager
-    def _alone(self) -> Iterator[Lease]:
-        retry = Retrying(
-            retry=retry_if_exception_type(LibraryBusy),
-            wait=wait_random(0.05, 0.2),
-            stop=stop_after_delay(WAIT_S),
-            reraise=True,
-        )
-        with ExitStack() as stack:
-            for attempt in retry:
-                with attempt:
-                    lease = stack.enter_context(Lease(self._tables, VOICES_LEASE, VOICES_OWNER, DEFAULT_LEASE))
-            yield lease
+    def _alone(self) -> AbstractContextManager[Lease]:
+        return awaited_lease(self._tables, VOICES_LEASE, VOICES_OWNER)
 
 
 def shown_speaker(speaker: str | None, names: Mapping[str, str]) -> str | None:
@@ -178,7 +150,7 @@ def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> TranscriptRow:
     return TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": words})
 
 
-def _match(voice: VoiceLike, known: dict[str, dict[str, Any]], model: str, same: float) -> str:
+def _match(voice: Any, known: dict[str, dict[str, Any]], model: str, same: float) -> str:
     """Find the speaker of a voice, or add one; rows of `known` that have to be written are marked."""
     vector = np.asarray(voice.vector, np.float32)
     of_model = [row for row in known.values() if row["model"] == model]
@@ -215,34 +187,6 @@ def _number(speaker: str) -> int:
     return int(speaker.removeprefix("speaker-"))
 
 
-# Captions of the segments of one video, and their vectors, as a model wrote them.
-
-CAPTIONS = "captions"
-CAPTION_COLUMNS = [*CaptionRow.__slots__]
-
-
-def read_captions(tables: Tables, video: VideoRow, model: str) -> list[CaptionRow]:
-    """Read the captions by a model, in order."""
-    of_model = equal("video_id", video.video_id) & equal("model", model)
-    rows = tables.rows(CAPTIONS, of_model, CAPTION_COLUMNS).sort_by("segment_no")
-    return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
-
-
-def caption_vectors(tables: Tables, video: VideoRow, models: Sequence[str]) -> FrameVectors:
-    """Read the vectors of the captions by these models; `frame_no` is a caption's `segment_no`, `time_s` its start.
-
-    Captions without a vector are left out. Raises DamagedRows.
-    """
-    dim = tables[CAPTIONS].schema.field("vector").type.list_size
-    of_models = equal("video_id", video.video_id) & one_of("model", models)
-    rows = tables.rows(CAPTIONS, of_models, ["video_id", "segment_no", "start_s", "vector"]).sort_by("segment_no")
-    rows = rows.filter(rows["vector"].is_valid())
-    check_vectors(rows, tables.uri)
-    vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(rows.num_rows, dim)
-    starts_s = moved_s(rows["start_s"].to_numpy(), -video.zero_s)
-    return FrameVectors(rows["segment_no"].to_numpy(), starts_s, vectors)
-
-
 # Rows of a stage's table as readers see them: those of the newest model that completed the stage of a video.
 
 
@@ -272,73 +216,12 @@ def newest_rows(
     return [moved(row, -video.zero_s) for row in rows]
 
 
-# Detections in the frames of one video, by all models that completed the stage of it.
-
-DETECTIONS = "detections"
-
-
-def read_detections(
-    tables: Tables,
-    video: VideoRow,
-    models: Sequence[str],
-    start_s: float | None,
-    end_s: float | None,
-    label: str | None,
-    min_score: float,
-) -> list[DetectionRow]:
-    """Read the detections at times in `[start_s, end_s)`, in order of time, then the surest first."""
-    if not models:
-        return []
-    of_label = [] if label is None else [equal("label", plain_label(label))]
-    limits = within(*stored_range(video.zero_s, start_s, end_s))
-    where = [_of_video(video, models), at_least("score", min_score), *of_label, *limits]
-    rows = tables.rows(DETECTIONS, all_of(where))
-    rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
-    return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
-
-
-def detection_labels(tables: Tables, video: VideoRow, models: Sequence[str]) -> list[str]:
-    """List the labels, those found most often first; without reading the detections."""
-    if not models:
-        return []
-    counts = tables.rows(DETECTIONS, _of_video(video, models), ["label"])["label"].value_counts().to_pylist()
-    return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
-
-
-def detected_frames(tables: Tables, video: VideoRow, models: Sequence[str]) -> dict[str, NDArray[np.int32]]:
-    """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
-    if not models:
-        return {}
-    rows = tables.rows(DETECTIONS, _of_video(video, models), ["label", "frame_no"])
-    labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
-    numbers = rows["frame_no"].to_numpy()
-    frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
-    return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
-
-
-def _of_video(video: VideoRow, models: Sequence[str]) -> Filter:
-    return equal("video_id", video.video_id) & one_of("model", models)
-
-
 # Text that the pictures of videos show: a row for each line, from its first frame to its last.
 #
 # `kinodex add text` writes the rows. Libraries that were made before have no such table, which is one without rows.
 
 SCREEN_TEXT = "screen_text"
 SCREEN_TEXT_COLUMNS = [*ScreenTextRow.__slots__]
-
-
-class ScreenLineLike(TimedText, Protocol):
-    """A line that is on screen in `[start_s, end_s)`; `box` is x0, y0, x1, y1, each 0 to 1."""
-
-    @property
-    def confidence(self) -> float: ...
-    @property
-    def box(self) -> Sequence[float]: ...
-    @property
-    def frames(self) -> int: ...
-    @property
-    def language(self) -> str | None: ...
 
 
 class ScreenText:
@@ -359,25 +242,12 @@ class ScreenText:
         rows = [ScreenTextRow(**row | {"box": tuple(row["box"])}) for row in found]
         return sorted(rows, key=lambda row: (row.start_s, row.box[1], row.box[0]))
 
-    def add(self, videos: Mapping[str, Sequence[ScreenLineLike]], model: str) -> None:
-        """Append lines by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
-        zeros_s = self._visible.zeros_s(videos)
-        rows: list[dict[str, Any]] = [
-            {
-                "video_id": video_id,
-                "start_s": line.start_s,
-                "end_s": line.end_s,
-                "text": line.text,
-                "confidence": line.confidence,
-                "box": list(line.box),
-                "frames": line.frames,
-                "language": line.language,
-                "model": model,
-            }
-            for video_id, lines in videos.items()
-            for line in lines
-        ]
-        self._tables.append(SCREEN_TEXT, [moved(row, zeros_s[row["video_id"]]) for row in rows])
+    def add(self, videos: Mapping[str, Sequence[Any]], model: str) -> None:
+        """Append lines by video id; `Additions.complete` makes them visible. `Additions` makes the table before.
+
+        A line has `start_s`, `end_s`, `text`, `confidence`, `box`, `frames` and `language`, as a `ScreenTextRow` has.
+        """
+        append_rows(self._tables, self._visible, SCREEN_TEXT, videos, model=lambda _: model)
 
 
 # Scenes and chapters of videos, each with a title and a summary.
@@ -409,10 +279,7 @@ class Scenes:
 
     def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
         """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
-        zeros_s = self._visible.zeros_s(videos)
-        self._tables.append(
-            SCENES, [moved(asdict(row), zeros_s[video_id]) for video_id, rows in videos.items() for row in rows]
-        )
+        append_rows(self._tables, self._visible, SCENES, videos)
 
     def outdated(self, model: str) -> list[str]:
         """List the ids of videos that got captions, speech or text on screen after this model's summaries."""

@@ -23,17 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kinodex.index.additions import Additions
+from kinodex.index.additions import Additions, plain_label
 from kinodex.index.annotations import (
     ClipCaptions,
     Scenes,
     ScreenText,
     Speakers,
-    caption_vectors,
-    detected_frames,
-    detection_labels,
-    read_captions,
-    read_detections,
 )
 from kinodex.index.errors import (
     LeaseLost,
@@ -78,13 +73,17 @@ from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits
 from kinodex.index.store.schema import (
     SENTENCES_PREFIX,
     VECTORS_PREFIX,
+    Filter,
     all_of,
+    at_least,
     equal,
+    one_of,
     other_than,
     overlapping,
     read_heading,
     table_schemas,
     vectors_table,
+    within,
 )
 from kinodex.index.videos.visibility import (
     VisibilityCache,
@@ -240,10 +239,9 @@ class LibraryReader:
         of_video = equal("video_id", video.video_id)
         rows = self.tables.rows(in_space.table, of_video, ["video_id", "frame_no", "time_s", "vector"])
         check_vectors(rows, self.uri)
-        column = rows["vector"].combine_chunks()
-        vectors = column.flatten().to_numpy().reshape(rows.num_rows, column.type.list_size)
         frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
-        return FrameVectors(frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s), vectors[first])
+        times_s = moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
+        return FrameVectors(frame_no, times_s, _matrix(rows["vector"])[first])
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
@@ -288,16 +286,22 @@ class LibraryReader:
         """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
         video = self.video(video_id)
         models = [name for name in self._models("captions", video) if model in (None, name)]
-        return read_captions(self.tables, video, models[-1]) if models else []
+        rows = self._by_models("captions", video, models[-1:], columns=[*CaptionRow.__slots__]).sort_by("segment_no")
+        return [CaptionRow(**moved(row, -video.zero_s)) for row in rows.to_pylist()]
 
     def caption_vectors(self, video_id: str) -> FrameVectors:
         """Read the vectors of the captions that `captions` returns, for a video that is known by its words alone.
 
         `frame_no` is a caption's `segment_no` and `time_s` its start; captions without a vector are left out. The
-        vectors are in the library's own space.
+        vectors are in the library's own space. Raises DamagedRows.
         """
         video = self.video(video_id)
-        return caption_vectors(self.tables, video, self._models("captions", video)[-1:])
+        columns = ["video_id", "segment_no", "start_s", "vector"]
+        rows = self._by_models("captions", video, self._models("captions", video)[-1:], columns=columns)
+        rows = rows.filter(rows["vector"].is_valid()).sort_by("segment_no")
+        check_vectors(rows, self.uri)
+        starts_s = moved_s(rows["start_s"].to_numpy(), -video.zero_s)
+        return FrameVectors(rows["segment_no"].to_numpy(), starts_s, _matrix(rows["vector"]))
 
     def detections(
         self,
@@ -307,20 +311,33 @@ class LibraryReader:
         label: str | None = None,
         min_score: float = 0.0,
     ) -> list[DetectionRow]:
-        """Read the detections at times in `[start_s, end_s)`, in order, by all models that completed the stage."""
+        """Read the detections at times in `[start_s, end_s)` by all models that completed the stage.
+
+        By time, then the surest first.
+        """
         video = self.video(video_id)
-        models = self._models("detections", video)
-        return read_detections(self.tables, video, models, start_s, end_s, label, min_score)
+        of_label = [] if label is None else [equal("label", plain_label(label))]
+        limits = within(*stored_range(video.zero_s, start_s, end_s))
+        where = [at_least("score", min_score), *of_label, *limits]
+        rows = self._by_models("detections", video, self._models("detections", video), where)
+        rows = rows.sort_by([("time_s", "ascending"), ("score", "descending"), ("label", "ascending")])
+        return [DetectionRow(**moved(row, -video.zero_s) | {"box": tuple(row["box"])}) for row in rows.to_pylist()]
 
     def detection_labels(self, video_id: str) -> list[str]:
         """List the labels of a video's detections, those found most often first; without reading the detections."""
         video = self.video(video_id)
-        return detection_labels(self.tables, video, self._models("detections", video))
+        rows = self._by_models("detections", video, self._models("detections", video), columns=["label"])
+        counts = rows["label"].value_counts().to_pylist()
+        return [each["values"] for each in sorted(counts, key=lambda each: (-each["counts"], each["values"]))]
 
     def detected_frames(self, video_id: str) -> dict[str, NDArray[np.int32]]:
         """Read the numbers of the frames that each label was detected in, without boxes; most often found first."""
         video = self.video(video_id)
-        return detected_frames(self.tables, video, self._models("detections", video))
+        rows = self._by_models("detections", video, self._models("detections", video), columns=["label", "frame_no"])
+        labels, inverse = np.unique(np.array(rows["label"].to_pylist(), object), return_inverse=True)
+        numbers = rows["frame_no"].to_numpy()
+        frames = {str(label): np.unique(numbers[inverse == at]) for at, label in enumerate(labels)}
+        return dict(sorted(frames.items(), key=lambda each: (-len(each[1]), each[0])))
 
     def transcript(
         self, video_id: str, start_s: float | None = None, end_s: float | None = None
@@ -356,6 +373,23 @@ class LibraryReader:
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
         return self.visible.models(stage, [video.video_id]).get(video.video_id, ())
+
+    def _by_models(
+        self,
+        table: str,
+        video: VideoRow,
+        models: Sequence[str],
+        where: Sequence[Filter] = (),
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        of_video = [equal("video_id", video.video_id), one_of("model", models), *where]
+        return self.tables.rows(table, all_of(of_video), columns)
+
+
+def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
+    vectors = column.combine_chunks()
+    matrix: NDArray[np.float16] = vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size)
+    return matrix
 
 
 OUR_TABLES = (

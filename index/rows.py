@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -327,15 +327,13 @@ class LibraryFacts:
 # The two clocks of a video: the time that a player shows, and presentation time, the timestamps of the file.
 #
 # People, models, subtitle files and benchmarks speak of the time that a player shows, which is 0:00 at the beginning,
-# and
-# so does every row that this room gives out or takes in. Tables hold presentation times: rows are turned from one into
-# the other here, where they are read and written. Above this room only what opens a video's file needs
-# `presentation_s` and `player_s`.
+# and so does every row that this room gives out or takes in. Tables hold presentation times: rows are turned from one
+# into the other where they are read and written. Above this room only what opens a video's file needs `presentation_s`
+# and `player_s`.
 #
 # A transport or program stream counts from an arbitrary time, and players take its first picture for 0:00. Other
 # containers count from 0, and a picture that begins at 1.1 s is shown at 1.1 s; but one that begins minutes late was
-# cut
-# out of a longer file with its timestamps kept, and is counted from its first picture too.
+# cut out of a longer file with its timestamps kept, and is counted from its first picture too.
 
 ARBITRARY_SUFFIXES = frozenset({".ts", ".m2ts", ".mts", ".m2t", ".mpg", ".mpeg", ".vob", ".m2p", ".tod", ".mod"})
 """Endings of files whose timestamps begin anywhere."""
@@ -349,13 +347,6 @@ TIMES = ("time_s", "start_s", "end_s")
 Times = TypeVar("Times", float, NDArray[np.float64])
 
 
-class Zeroed(Protocol):
-    """A video that carries its zero, such as an `kinodex.index.rows.VideoRow`."""
-
-    @property
-    def zero_s(self) -> float: ...
-
-
 def first_zero_s(uri: str, start_s: float) -> float:
     """Presentation time in seconds of what a player shows as 0:00, for a video whose first picture has `start_s`."""
     path = urlsplit(uri).path if "://" in uri else uri  # in the name of a local file # and ? are letters
@@ -363,12 +354,12 @@ def first_zero_s(uri: str, start_s: float) -> float:
     return start_s if suffix in ARBITRARY_SUFFIXES or start_s >= LATE_START_S else 0.0
 
 
-def presentation_s(video: Zeroed, player_s: float) -> float:
+def presentation_s(video: VideoRow, player_s: float) -> float:
     """Presentation time in seconds, as the file has it, of a time that a player shows."""
     return moved_s(player_s, video.zero_s)
 
 
-def player_s(video: Zeroed, presentation_s: float) -> float:
+def player_s(video: VideoRow, presentation_s: float) -> float:
     """Time in seconds that a player shows at a presentation time of the file."""
     return moved_s(presentation_s, -video.zero_s)
 
@@ -398,31 +389,3 @@ def stored_range(zero_s: float, start_s: float | None, end_s: float | None) -> t
     """
     by_s = zero_s - 0.5 * 10.0**-DECIMALS if zero_s else 0.0
     return None if start_s is None else start_s + by_s, None if end_s is None else end_s + by_s
-
-
-# Protocols of what the pipeline and models return with times, in seconds: what is written of it is common to all.
-
-
-class Timed(Protocol):
-    """Something that is there in `[start_s, end_s)`."""
-
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-
-
-class TimedText(Timed, Protocol):
-    """Words that are said, shown or true of that range."""
-
-    @property
-    def text(self) -> str: ...
-
-
-class SpokenText(TimedText, Protocol):
-    """A line that is said; `speaker` is a voice's number or a name."""
-
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def speaker(self) -> str | None: ...

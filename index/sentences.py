@@ -23,8 +23,8 @@ from kinodex.index.spaces.sentence_model import Likeness, SentenceEmbedder, load
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.carried_towers import open_sentence_tower
 from kinodex.index.store.database import State, Tables, space_tables
-from kinodex.index.store.indexes import LIKENESS_KEY, ensure_table, sentences_schema
-from kinodex.index.store.schema import SENTENCES_PREFIX, equal, vectors_table
+from kinodex.index.store.indexes import ensure_table
+from kinodex.index.store.schema import LIKENESS_KEY, SENTENCES_PREFIX, equal, sentences_schema, vectors_table
 from kinodex.index.videos.visibility import VisibilityCache, check_vectors
 
 STAGE = "sentences"

@@ -8,7 +8,7 @@ video.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from numpy.typing import NDArray
@@ -38,13 +38,11 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import present
 from kinodex.index.store.quiet_lance import ColumnOrdering, MultiMatchQuery
-from kinodex.index.store.schema import all_of, at_least, equal, overlapping, within
+from kinodex.index.store.schema import Filter, all_of, at_least, equal, overlapping, within
 from kinodex.index.videos.visibility import VisibilityCache, space_scope
 
 EVERYWHERE = Scope()
 LINE_COLUMNS = ["video_id", "start_s", "end_s", "text", "model"]
-SPOKEN_COLUMNS = [*LINE_COLUMNS, "speaker", "language"]
-CAPTION_COLUMNS = ["video_id", "segment_no", "start_s", "end_s", "text", "model"]
 DETECTION_COLUMNS = ["video_id", "frame_no", "time_s", "label", "score", "model"]
 
 
@@ -93,19 +91,8 @@ class Search:
 
         Any text is a valid query; characters that form no word match nothing. Lines of a video begin `min_gap_s` apart.
         """
-        check_scope(self._visible, scope, k, min_gap_s)
-        check_words(text)
-        where = all_of(in_scope(self._visible, scope, overlapping))
-
-        def by_words(limit: int) -> Rows:
-            return _best_first(matching_rows(self._tables, "transcript", text, SPOKEN_COLUMNS, where, limit))
-
-        def to_hits(rows: Rows) -> list[Hit]:
-            names = Speakers(self._tables).names_of(row["speaker"] for row in rows)
-            hits = [_spoken_hit(row, names) for row in self._shown(rows, "speech")]
-            return suppress_neighbours(distinct(hits), min_gap_s)
-
-        return search_until_k(by_words, to_hits, k, first=4 * k if min_gap_s else k)
+        lines = self._lines("transcript", text, scope, k, min_gap_s)
+        return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
 
     def screen_text(
         self,
@@ -122,27 +109,14 @@ class Search:
         With `typos`, where fewer than `k` match, those follow that hold all its words with a letter or two wrong.
         Without `small_words`, lines are left out that match by small words alone (see `shares_words`).
         """
-        check_scope(self._visible, scope, k, min_gap_s)
-        check_words(text)
+        lines = self._lines("text", text, scope, k, min_gap_s)
         if not present(self._tables, ["screen_text"]):
             return []
-        where = all_of(in_scope(self._visible, scope, overlapping))
-        first = 4 * k if min_gap_s else k
-
-        def by_words(limit: int) -> Rows:
-            return _best_first(matching_rows(self._tables, "screen_text", text, LINE_COLUMNS, where, limit))
-
-        def with_typos(limit: int) -> Rows:
-            return _best_first(forgiving_rows(self._tables, "screen_text", text, LINE_COLUMNS, where, limit))
-
-        def to_hits(rows: Rows) -> list[Hit]:
-            hits = [_text_hit(row, "text") for row in self._shown(rows, "text")]
-            return suppress_neighbours(distinct(hits), min_gap_s)
-
-        hits = search_until_k(by_words, to_hits, k, first)
+        hits = search_until_k(lines.by_words, lines.to_hits, k, lines.first)
         hits = hits if small_words else _with_shared_words(text, hits)
         if typos and len(hits) < k:
-            hits = suppress_neighbours(followed(hits, search_until_k(with_typos, to_hits, k, first)), min_gap_s)[:k]
+            forgiven = search_until_k(lines.with_typos, lines.to_hits, k, lines.first)
+            hits = suppress_neighbours(followed(hits, forgiven), min_gap_s)[:k]
         return hits
 
     def captions(
@@ -158,28 +132,23 @@ class Search:
         Each of the two searches returns twice `k` captions, which are then fused by rank. Captions of a video begin
         `min_gap_s` apart.
         """
-        check_scope(self._visible, scope, k, min_gap_s)
-        check_words(text)
-        where = all_of(in_scope(self._visible, scope, overlapping))
-
-        def by_words(limit: int) -> Rows:
-            return _best_first(matching_rows(self._tables, "captions", text, CAPTION_COLUMNS, where, limit))
-
-        def to_hits(rows: Rows) -> list[Hit]:
-            hits = [_text_hit(row, "caption") for row in self._shown(rows, "captions")]
-            return suppress_neighbours(distinct(hits), min_gap_s)
-
-        wider = 4 if min_gap_s else 1
+        lines = self._lines("caption", text, scope, k, min_gap_s)
         if vector is None:
-            return search_until_k(by_words, to_hits, k, first=wider * k)
+            return search_until_k(lines.by_words, lines.to_hits, k, lines.first)
         query = unit_query(vector, self._tables["captions"].schema.field("vector").type.list_size)
 
         def by_meaning(limit: int) -> Rows:
-            rows = nearest_rows(self._tables, "captions", query, CAPTION_COLUMNS, where, is_few(scope), limit)
+            rows = nearest_rows(self._tables, "captions", query, LINE_COLUMNS, lines.where, is_few(scope), limit)
             return sorted(rows, key=lambda row: (row["_distance"], row["video_id"], row["start_s"]))
 
-        found = [search_until_k(by, to_hits, 2 * k, first=2 * wider * k) for by in (by_words, by_meaning)]
+        found = [search_until_k(by, lines.to_hits, 2 * k, 2 * lines.first) for by in (lines.by_words, by_meaning)]
         return suppress_neighbours(fuse_same(*found), min_gap_s)[:k]
+
+    def _lines(self, source: Source, text: str, scope: Scope, k: int, min_gap_s: float) -> _Lines:
+        check_scope(self._visible, scope, k, min_gap_s)
+        check_words(text)
+        where = all_of(in_scope(self._visible, scope, overlapping))
+        return _Lines(self._tables, self._visible, source, text, where, 4 * k if min_gap_s else k, min_gap_s)
 
     def words(
         self,
@@ -205,9 +174,29 @@ class Search:
         found = [searches[each]() for each in sources]
         return by_words_and_meaning(found, self._like(meaning, scope, 2 * k, min_gap_s, sources), k, min_gap_s)
 
-    def chapters(self, text: str, scope: Scope = EVERYWHERE, k: int = 10) -> list[Hit]:
-        """Find the `k` chapters whose title and summary match a text best by BM25; see `search_scenes`."""
-        return search_scenes(self._tables, self._visible, text, scope, k)
+    def chapters(
+        self, text: str, scope: Scope = EVERYWHERE, k: int = 10, level: Literal["chapter", "scene"] = "chapter"
+    ) -> list[Hit]:
+        """Find the `k` chapters, or scenes, whose title and summary match a text best by BM25, best first.
+
+        The text of a hit is the title, and the summary in a line of its own.
+        """
+        check_scope(self._visible, scope, k)
+        check_words(text)
+        if not present(self._tables, [SCENES]):
+            return []
+        where = all_of([equal("level", level), *in_scope(self._visible, scope, overlapping)])
+        query = MultiMatchQuery(text, ["title", "text"])
+
+        def fetch(limit: int) -> Rows:
+            columns = [*LINE_COLUMNS, "title", "_score"]
+            options = {"full_text_query": query, "prefilter": True, "limit": limit}
+            return _best_first(self._tables.rows(SCENES, where, columns, **options).to_pylist())
+
+        def to_hits(rows: Rows) -> list[Hit]:
+            return [_chapter_hit(row) for row in shown_rows(self._visible, rows, SCENES_STAGE)]
+
+        return search_until_k(fetch, to_hits, k, first=k)
 
     def detections(
         self, label: str, min_score: float = 0.0, scope: Scope = EVERYWHERE, k: int = 10, min_gap_s: float = 0.0
@@ -220,12 +209,12 @@ class Search:
         best_first = [ColumnOrdering("score", ascending=False), ColumnOrdering("video_id"), ColumnOrdering("time_s")]
 
         def fetch(limit: int) -> Rows:
-            found = self._tables.rows("detections", where, DETECTION_COLUMNS, order_by=best_first, limit=limit)
-            rows: Rows = found.to_pylist()
+            options = {"order_by": best_first, "limit": limit}
+            rows: Rows = self._tables.rows("detections", where, DETECTION_COLUMNS, **options).to_pylist()
             return rows
 
         def to_hits(rows: Rows) -> list[Hit]:
-            shown = self._shown(rows, "detections")
+            shown = shown_rows(self._visible, rows, "detections")
             videos = self._visible.videos({row["video_id"] for row in shown})
             best: dict[tuple[str, int], dict[str, Any]] = {}
             for row in shown:
@@ -285,16 +274,49 @@ class Search:
             return []
         return lines_like(self._tables, self._visible, meaning, scope, k, min_gap_s, sources)
 
-    def _shown(self, rows: Rows, stage: str) -> Rows:
-        """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
 
-        Detections are of all such models: each may look for other things.
-        """
-        ids = {row["video_id"] for row in rows}
-        videos, models = self._visible.videos(ids), self._visible.models(stage, ids)
-        shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
-        seen = [row for row in rows if row["model"] in (None, *shown.get(row["video_id"], ()))]
-        return on_player_clock(seen, videos)
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """A search of one kind of lines: how rows are fetched by words, and which of them are hits."""
+
+    tables: Tables
+    visible: VisibilityCache
+    source: Source
+    text: str
+    where: Filter | None
+    first: int
+    """Rows that are fetched first."""
+    min_gap_s: float
+
+    def by_words(self, limit: int) -> Rows:
+        return _best_first(matching_rows(self.tables, self._table, self.text, self._columns, self.where, limit))
+
+    def with_typos(self, limit: int) -> Rows:
+        return _best_first(forgiving_rows(self.tables, self._table, self.text, self._columns, self.where, limit))
+
+    def to_hits(self, rows: Rows) -> list[Hit]:
+        shown = shown_rows(self.visible, rows, LINE_SOURCES[self.source][1])
+        names = Speakers(self.tables).names_of(row.get("speaker") for row in shown)
+        return suppress_neighbours(distinct([_line_hit(row, self.source, names) for row in shown]), self.min_gap_s)
+
+    @property
+    def _table(self) -> str:
+        return LINE_SOURCES[self.source][0]
+
+    @property
+    def _columns(self) -> list[str]:
+        return [*LINE_COLUMNS, *(("speaker", "language") if self.source == "transcript" else ())]
+
+
+def shown_rows(visible: VisibilityCache, rows: Rows, stage: str) -> Rows:
+    """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
+
+    Detections are of all such models: each may look for other things. Times are then those that a player shows.
+    """
+    ids = {row["video_id"] for row in rows}
+    videos, models = visible.videos(ids), visible.models(stage, ids)
+    shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}
+    return on_player_clock([row for row in rows if row["model"] in (None, *shown.get(row["video_id"], ()))], videos)
 
 
 def _with_shared_words(text: str, hits: list[Hit]) -> list[Hit]:
@@ -324,55 +346,14 @@ def _shown_until(row: Mapping[str, Any], videos: Mapping[str, VideoRow]) -> floa
     return max(min(time_s + 1 / video.sample_fps, video.end_s), time_s)
 
 
-def _spoken_hit(row: Mapping[str, Any], names: Mapping[str, str]) -> Hit:
-    speaker = shown_speaker(row["speaker"], names)
-    return replace(_text_hit(row, "transcript"), speaker=speaker, language=row["language"])
-
-
-def _text_hit(row: Mapping[str, Any], source: Literal["transcript", "text", "caption"]) -> Hit:
+def _line_hit(row: Mapping[str, Any], source: Source, names: Mapping[str, str]) -> Hit:
     bm25 = row.get("_score")
     cosine = 1.0 - row["_distance"] if "_distance" in row else None
-    score = bm25 or 0.0
-    return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, row["text"], source, cosine, bm25)
+    hit = Hit(row["video_id"], row["start_s"], row["end_s"], None, bm25 or 0.0, row["text"], source, cosine, bm25)
+    return replace(hit, speaker=shown_speaker(row.get("speaker"), names), language=row.get("language"))
 
 
-# Search of chapters and scenes by the words of their titles and summaries.
-
-COLUMNS = ["video_id", "start_s", "end_s", "title", "text", "model"]
-
-
-def search_scenes(
-    tables: Tables, visible: VisibilityCache, text: str, scope: Scope, k: int, level: str = "chapter"
-) -> list[Hit]:
-    """Find the `k` chapters, or scenes, whose title and summary match a text best by BM25, best first.
-
-    The text of a hit is the title, and the summary in a line of its own. Where several models summarised a video, the
-    newest is searched. Raises QueryError or UnknownVideo.
-    """
-    check_scope(visible, scope, k)
-    check_words(text)
-    if not present(tables, [SCENES]):
-        return []
-    where = all_of([equal("level", level), *in_scope(visible, scope, overlapping)])
-    words = MultiMatchQuery(text, ["title", "text"])
-
-    def fetch(limit: int) -> Rows:
-        found = tables.rows(
-            SCENES, where, [*COLUMNS, "_score"], full_text_query=words, prefilter=True, limit=limit
-        ).to_pylist()
-        return sorted(found, key=lambda row: (-row["_score"], row["video_id"], row["start_s"]))
-
-    def to_hits(rows: Rows) -> list[Hit]:
-        ids = {row["video_id"] for row in rows}
-        videos, models = visible.videos(ids), visible.models(SCENES_STAGE, ids)
-        newest = {video_id: models[video_id][-1] for video_id in videos if video_id in models}
-        shown = on_player_clock(rows, videos)
-        return [_hit(row) for row in shown if newest.get(row["video_id"]) == row["model"]]
-
-    return search_until_k(fetch, to_hits, k, first=k)
-
-
-def _hit(row: dict[str, Any]) -> Hit:
+def _chapter_hit(row: Mapping[str, Any]) -> Hit:
     text = "\n".join(filter(None, [row["title"], row["text"]]))
     score = row["_score"]
     return Hit(row["video_id"], row["start_s"], row["end_s"], None, score, text, "chapter", None, score)

@@ -34,7 +34,6 @@ from kinodex.index.store.schema import (
     any_of,
     chunked,
     none_of,
-    of_videos,
     one_of,
     overlapping,
     vectors_table,
@@ -312,7 +311,7 @@ def in_scope(
 
     The scope's times are those that a player shows, and the stored ones of some videos count from elsewhere.
     """
-    chosen = of_videos(scope)
+    chosen = [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
     limits = limit(scope.start_s, scope.end_s)
     if not limits:
         return chosen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.array_file import write_arrays
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
 from kinodex.index.spaces.text_tower import (
     WEIGHTS,
     Activation,
@@ -34,22 +33,18 @@ from kinodex.index.spaces.tokenizer import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import TowerFacts, tower_facts
+from kinodex.index.spaces.towers import Fingerprint, TextEmbedder, TowerFacts, tower_facts
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.space import Space
 
+Arrays = dict[str, NDArray[np.float32]]
 MIN_COSINE = 0.9999
 LARGEST_HALF = 65504.0
 CHECK_BATCH = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The nearness of an exported tower to the original."""
-
-    least_cosine: float
-    worst_text: str
+CHECKS = json.loads((Path(__file__).parent / "check_texts.json").read_text(encoding="utf-8"))
+CHECK_TEXTS: tuple[str, ...] = tuple(CHECKS["towers"])
+"""Texts on which an exported tower must agree with the original: many scripts, lengths, and what goes wrong."""
 
 
 def export_text_tower(space: Space, folder: Path) -> TowerFacts:
@@ -62,34 +57,35 @@ def export_text_tower(space: Space, folder: Path) -> TowerFacts:
     arrays, transformer = export_transformer(model)
     settings = TextSettings(transformer, export_tokenizer(tokenizer, folder))
     _check_ids(space.name, Tokenizer(folder, settings.tokenizer), tokenizer)
-    expected = torch_vectors(space)
-    found = Agreement(-1.0, "")
-    for floats in _precisions(arrays):
+    what = f"the text tower of {space.name}"
+    return write_tower(folder, what, space.fingerprint, arrays, settings, _in_batches(space), _in_batches)
+
+
+def write_tower(
+    folder: Path,
+    what: str,
+    space: Fingerprint,
+    arrays: Arrays,
+    settings: TextSettings,
+    expected: NDArray[np.float32],
+    embed: Callable[[TextTower], NDArray[np.float32]],
+) -> TowerFacts:
+    """Write weights in the least precision in which the tower gives the `expected` vectors of the check's texts.
+
+    Raises ExportRefused where none does; a vector that is no number counts as one with a cosine of -1.
+    """
+    fits_half = all(np.abs(each).max(initial=0) <= LARGEST_HALF for each in arrays.values())
+    least, worst = -1.0, ""
+    for floats in ("F16", "F32") if fits_half else ("F32",):
         write_arrays(folder / WEIGHTS, arrays, floats)
-        found = agreement(TextTower(folder, space.fingerprint, settings), expected)
-        if found.least_cosine >= MIN_COSINE:
+        vectors = embed(TextTower(folder, space, settings))
+        cosines = np.nan_to_num((vectors.astype(np.float64) * expected).sum(1), nan=-1.0)
+        least, worst = float(cosines.min()), CHECK_TEXTS[int(cosines.argmin())]
+        if least >= MIN_COSINE:
             names = (WEIGHTS, TOKENIZER_JSON, VOCABULARY)
-            return tower_facts(folder, names, asdict(settings), len(CHECK_TEXTS), round(found.least_cosine, 7))
-    what = f"its vector of {found.worst_text[:60]!r} has a cosine of {found.least_cosine:.5f} to torch's"
-    raise ExportRefused(f"the text tower of {space.name} cannot be exported: {what}, and {MIN_COSINE} is needed")
-
-
-def torch_vectors(space: Space) -> NDArray[np.float32]:
-    """Embed the check's texts by torch, each in the batch that the numpy tower's check has it in."""
-    return np.concatenate([space.embed_text(batch) for batch in _batches()])
-
-
-def agreement(tower: TextTower, expected: NDArray[np.float32]) -> Agreement:
-    """Compare a tower's vectors of the check's texts with those expected; a vector that is no number counts as -1."""
-    vectors = np.concatenate([tower.embed_text(batch) for batch in _batches()])
-    cosines = np.nan_to_num((vectors.astype(np.float64) * expected).sum(1), nan=-1.0)
-    worst = int(cosines.argmin())
-    return Agreement(float(cosines[worst]), CHECK_TEXTS[worst])
-
-
-def _precisions(arrays: dict[str, NDArray[np.float32]]) -> tuple[str, ...]:
-    fits = all(np.abs(each).max(initial=0) <= LARGEST_HALF for each in arrays.values())
-    return ("F16", "F32") if fits else ("F32",)
+            return tower_facts(folder, names, asdict(settings), len(CHECK_TEXTS), round(least, 7))
+    why = f"its vector of {worst[:60]!r} has a cosine of {least:.5f} to torch's, and {MIN_COSINE} is needed"
+    raise ExportRefused(f"{what} cannot be exported: {why}")
 
 
 def _check_ids(space_name: str, exported: Tokenizer, tokenizer: Any) -> None:
@@ -99,6 +95,10 @@ def _check_ids(space_name: str, exported: Tokenizer, tokenizer: Any) -> None:
                 place = int((ours != theirs).argmax())
                 what = f"token {place} of {text[:60]!r} is {ours[place]}, and {theirs[place]} for open_clip"
                 raise ExportRefused(f"the tokenizer of {space_name} cannot be exported: {what}")
+
+
+def _in_batches(tower: TextEmbedder) -> NDArray[np.float32]:
+    return np.concatenate([tower.embed_text(batch) for batch in _batches()])
 
 
 def _batches() -> Iterator[list[str]]:
@@ -218,19 +218,14 @@ def _write(
         write_vocabulary(folder / VOCABULARY, words)
     except ValueError as error:
         raise ExportRefused(f"its tokenizer cannot be written: {error}") from error
-    unknown = _unknown(model)
-    empty: dict[str, Any] = {"vocab": [], "unk_id": None} if model["type"] == "Unigram" else {"vocab": {}}
+    is_unigram, unknown = model["type"] == "Unigram", str(model.get("unk_token") or "")
+    if is_unigram:
+        unknown = "" if model["unk_id"] is None else str(model["vocab"][model["unk_id"]][0])
+    empty: dict[str, Any] = {"vocab": [], "unk_id": None} if is_unigram else {"vocab": {}}
     empty |= {"merges": []} if model["type"] == "BPE" else {}
     text = json.dumps(file | {"model": model | empty}, ensure_ascii=False)
     (folder / TOKENIZER_JSON).write_text(text, encoding="utf-8")
-    always = _always(file, words, unknown)
-    return TokenizerSettings(context_length, cleaning, always, unknown, dropped_id)
-
-
-def _unknown(model: Mapping[str, Any]) -> str:
-    if model["type"] == "Unigram":
-        return "" if model["unk_id"] is None else str(model["vocab"][model["unk_id"]][0])
-    return str(model.get("unk_token") or "")
+    return TokenizerSettings(context_length, cleaning, _always(file, words, unknown), unknown, dropped_id)
 
 
 def _always(file: Mapping[str, Any], words: list[Word], unknown: str) -> tuple[str, ...]:
@@ -248,8 +243,6 @@ def _always(file: Mapping[str, Any], words: list[Word], unknown: str) -> tuple[s
 
 
 # Export of open_clip's text transformers: settings and weights, as read from the modules themselves.
-
-Arrays = dict[str, NDArray[np.float32]]
 
 COVERED = {
     "open_clip.transformer": (
@@ -299,7 +292,7 @@ def export_transformer(model: Any) -> tuple[Arrays, TransformerSettings]:
     Raises ExportRefused if it has anything that the numpy transformer does not compute.
     """
     text, pool, eos_id = _text_module(model)
-    modules = _text_modules(text)
+    modules = {name: getattr(text, name) for name in ("token_embedding", "transformer", "ln_final")}
     for module in modules.values():
         _check_class(module)
     arrays = dict(_projection(text.text_projection))
@@ -324,10 +317,6 @@ def _text_module(model: Any) -> tuple[Any, str, int]:
     return text, text.pool_type, int(text.eos_id)
 
 
-def _text_modules(text: Any) -> dict[str, Any]:
-    return {name: getattr(text, name) for name in ("token_embedding", "transformer", "ln_final")}
-
-
 def _check_class(module: Any) -> None:
     """Raise ExportRefused if a module, or one of its own, is of a class or has a setting that is not covered."""
     for each in module.modules():
@@ -350,15 +339,12 @@ def _settings(text: Any, modules: Mapping[str, Any], pool: str, eos_id: int) -> 
     if pooled is None:
         raise ExportRefused(f"this text tower pools by {pool!r}, which is not covered")
     norms = [each for module in modules.values() for each in module.modules() if hasattr(each, "normalized_shape")]
-    (heads,) = _one("heads", {block.attn.num_heads for block in blocks})
-    (norm_eps,) = _one("eps of its norms", {norm.eps for norm in norms})
-    (activation,) = _one("activations", {_activation(block.mlp.gelu) for block in blocks})
     class_key: ClassKey = "none" if not has_class else "last" if text.correct_cls_mask else "first"
     return TransformerSettings(
         layers=len(blocks),
-        heads=heads,
-        norm_eps=norm_eps,
-        activation=activation,
+        heads=_one("heads", {block.attn.num_heads for block in blocks}),
+        norm_eps=_one("eps of its norms", {norm.eps for norm in norms}),
+        activation=_one("activations", {_activation(block.mlp.gelu) for block in blocks}),
         causal=_is_causal(text.attn_mask),
         pool=pooled,
         eos_id=eos_id,
@@ -368,10 +354,10 @@ def _settings(text: Any, modules: Mapping[str, Any], pool: str, eos_id: int) -> 
     )
 
 
-def _one(what: str, values: set[Any]) -> set[Any]:
+def _one(what: str, values: set[Any]) -> Any:
     if len(values) != 1:
         raise ExportRefused(f"this text tower has blocks that differ in {what}: {sorted(map(str, values))}")
-    return values
+    return values.pop()
 
 
 def _activation(module: Any) -> Activation:

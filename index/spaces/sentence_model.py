@@ -18,21 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.array_file import write_arrays
-from kinodex.index.spaces.check_texts import CHECK_TEXTS
-from kinodex.index.spaces.export_text import LARGEST_HALF, MIN_COSINE, export_plain_tokenizer
+from kinodex.index.spaces.export_text import CHECK_TEXTS, CHECKS, Arrays, export_plain_tokenizer, write_tower
 from kinodex.index.spaces.model_source import quick_hub
 from kinodex.index.spaces.space import chosen_device, import_torchvision
-from kinodex.index.spaces.text_tower import WEIGHTS, Activation, Pool, TextSettings, TextTower, TransformerSettings
-from kinodex.index.spaces.tokenizer import TOKENIZER_JSON, VOCABULARY
-from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json, tower_facts
+from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
+from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 
 if TYPE_CHECKING:
     import torch
 
 # Export of a sentence model to a folder that is searched with without torch, and its check against the original.
-
-Arrays = dict[str, NDArray[np.float32]]
 
 SHIFTED = ("roberta", "xlm-roberta", "camembert")
 EXPORTED_MODELS = ("bert", *SHIFTED)
@@ -63,19 +58,12 @@ def export_sentence_model(model: SentenceModel, folder: Path) -> TowerFacts:
     """
     arrays, transformer = _transformer(model)
     settings = TextSettings(transformer, export_plain_tokenizer(model.tokenizer, model.facts.max_length, folder))
-    expected = model.embed_lines(CHECK_TEXTS)
-    least, worst = -1.0, ""
-    fits_half = all(np.abs(each).max(initial=0) <= LARGEST_HALF for each in arrays.values())
-    for floats in ("F16", "F32") if fits_half else ("F32",):
-        write_arrays(folder / WEIGHTS, arrays, floats)
-        vectors = SentenceTower(TextTower(folder, model.space, settings)).embed_lines(CHECK_TEXTS)
-        cosines = np.nan_to_num((vectors.astype(np.float64) * expected).sum(1), nan=-1.0)
-        least, worst = float(cosines.min()), CHECK_TEXTS[int(cosines.argmin())]
-        if least >= MIN_COSINE:
-            names = (WEIGHTS, TOKENIZER_JSON, VOCABULARY)
-            return tower_facts(folder, names, asdict(settings), len(CHECK_TEXTS), round(least, 7))
-    what = f"its vector of {worst[:60]!r} has a cosine of {least:.5f} to torch's"
-    raise ExportRefused(f"the sentence model {model.space.name} cannot be exported: {what}, {MIN_COSINE} is needed")
+    what, expected = f"the sentence model {model.space.name}", model.embed_lines(CHECK_TEXTS)
+
+    def embed(tower: TextTower) -> NDArray[np.float32]:
+        return SentenceTower(tower).embed_lines(CHECK_TEXTS)
+
+    return write_tower(folder, what, model.space, arrays, settings, expected, embed)
 
 
 def _transformer(model: SentenceModel) -> tuple[Arrays, TransformerSettings]:
@@ -138,66 +126,8 @@ def _blocks(weights: Mapping[str, NDArray[np.float32]]) -> Arrays:
 # chance. A line is found from `DEVIATIONS` standard deviations above their mean on.
 
 DEVIATIONS = 4.0
-QUERIES = (
-    "a dog catches a frisbee",
-    "car",
-    "snow",
-    "who won the match",
-    "the price of bread",
-    "somebody opens the door",
-    "how to change a tyre",
-    "a woman playing the violin",
-    "the doctor explains the diagnosis",
-    "children at the beach",
-    "a red umbrella",
-    "they talk about money",
-    "the rocket is launched",
-    "why is he angry",
-    "a train arrives at the station",
-    "wedding",
-    "the recipe for tomato soup",
-    "an elephant in the river",
-    "what time does the meeting start",
-    "a man climbs a wall of rock",
-    "the election result",
-    "she is afraid of spiders",
-    "a map of Europe",
-    "how photosynthesis works",
-)
-LINES = (
-    "The museum is closed on Mondays.",
-    "Put the battery in with the plus sign up.",
-    "I never liked that painting.",
-    "PLATFORM 9",
-    "He folds the paper twice and cuts along the line.",
-    "Thank you.",
-    "So what do we do now?",
-    "A potter shapes a bowl on a spinning wheel.",
-    "Episode 3: The Lighthouse",
-    "You have to multiply both sides by x.",
-    "My grandmother kept bees behind the house.",
-    "A barber trims the beard of a customer.",
-    "The keyboard has a loose key.",
-    "NO ENTRY",
-    "Two people carry a mattress up the stairs.",
-    "We recorded the album in eleven days.",
-    "The medieval town was fortified in 1340.",
-    "Okay, let me try again.",
-    "A tailor measures a sleeve with a yellow tape.",
-    "In the third chapter the author changes her mind.",
-    "Turn left after the pharmacy.",
-    "An empty corridor with fluorescent lamps.",
-    "The goats are milked before sunrise.",
-    "Subscribe for more videos!",
-    "It was not my fault, your honour.",
-    "Welders in masks join two beams.",
-    "The glacier has lost a third of its length.",
-    "I will call you back tomorrow.",
-    "A chess player stops the clock.",
-    "Serves four, ready in thirty minutes",
-    "The patch fixes a bug in the parser.",
-    "Feathers of this kind keep out the water.",
-)
+QUERIES: tuple[str, ...] = tuple(CHECKS["queries"])
+LINES: tuple[str, ...] = tuple(CHECKS["lines"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,17 @@ videos it gives 98 of 100 true nearest frames (measured on a million). It is bui
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
-from kinodex.index.errors import LibraryBusy
-from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, free_memory_bytes, retry_on_conflict, space_tables, storage_errors
-from kinodex.index.store.leases import DEFAULT_LEASE, Lease
-from kinodex.index.store.schema import SENTENCES_PREFIX, SPACE_KEY, key, required
+from kinodex.index.store.leases import awaited_lease
+from kinodex.index.store.schema import LATE_TABLES, SENTENCES_PREFIX
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -406,114 +402,18 @@ def _segments(table: LanceDataset) -> list[Any]:
 
 # Make one of the late tables, or one for a model of sentences, when something first needs it.
 
-CREATION_TIMEOUT_S = 60.0
-"""Longest wait for another process that creates the table."""
 OWNER = "a run that makes a table"
 
 
 def ensure_table(tables: Tables, name: str, schema: pa.Schema | None = None) -> None:
     """Create a table unless it is there, in one process at a time; `schema` of None is that of `LATE_TABLES`."""
-    retry = Retrying(
-        retry=retry_if_exception_type(LibraryBusy),
-        wait=wait_random(0.05, 0.2),
-        stop=stop_after_delay(CREATION_TIMEOUT_S),
-        reraise=True,
-    )
-    for attempt in retry:
-        with attempt:
-            if not tables.has(name):
-                with Lease(tables, name, OWNER, DEFAULT_LEASE):
-                    if not tables.has(name):
-                        _create(tables, name, LATE_TABLES[name] if schema is None else schema)
-
-
-def _create(tables: Tables, name: str, schema: pa.Schema) -> None:
-    tables.create(name, schema)
-    if name in WORDED:
-        index_text(tables, name)  # without an index a search for words finds nothing
-
-
-# Tables that a library gets once something needs them: libraries that were made without them stay as they are.
-#
-# Readers take a table that is not there for one without rows. `sentences_*` tables, one for each model of sentences,
-# come
-# late as well (`index.annotations.sentences`).
-
-LIKENESS_KEY = b"kinodex.likeness"
-"""Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentences.likeness`)."""
-
-CLIPS = pa.schema(
-    [
-        key("video_id", 1),
-        key("model", 2),
-        key("part", 3),  # start_s and end_s as a text, since a key of floats never matches
-        required("start_s", pa.float64()),
-        required("end_s", pa.float64()),
-        required("text", pa.string()),
-        pa.field("confidence", pa.float64()),
-        required("frames", pa.int32()),  # that the model was shown
-    ]
-)
-
-SCREEN_TEXT = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("start_s", pa.float64()),
-        required("end_s", pa.float64()),
-        required("text", pa.string()),  # the best of its readings
-        required("confidence", pa.float32()),
-        required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
-        required("frames", pa.int32()),  # in which it was read
-        pa.field("language", pa.string()),
-        required("model", pa.string()),
-    ]
-)
-
-SCENES = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("level", pa.string()),  # scene, chapter
-        required("number", pa.int32()),
-        required("start_s", pa.float64()),
-        required("end_s", pa.float64()),
-        required("first_segment", pa.int32()),
-        required("segments", pa.int32()),
-        required("title", pa.string()),
-        required("text", pa.string()),  # its summary
-        required("model", pa.string()),
-    ]
-)
-
-SPEAKERS = pa.schema(
-    [
-        key("speaker", 1),  # speaker-3
-        pa.field("name", pa.string()),  # that a person gave it
-        required("vector", pa.list_(pa.float32(), 256)),  # the mean voice, unit length
-        required("seconds", pa.float64()),  # of speech in the mean
-        required("model", pa.string()),
-    ]
-)
-
-LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}
-
-
-def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
-    """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
-    return pa.schema(
-        [
-            required("video_id", pa.string()),
-            required("source", pa.string()),  # transcript, text, caption
-            required("start_s", pa.float64()),
-            required("end_s", pa.float64()),
-            required("text", pa.string()),
-            pa.field("model", pa.string()),  # that wrote the text
-            required("vector", pa.list_(pa.float16(), fingerprint.dim)),
-        ],
-        metadata={
-            SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True),
-            LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True),
-        },
-    )
+    if tables.has(name):
+        return
+    with awaited_lease(tables, name, OWNER):
+        if not tables.has(name):
+            tables.create(name, LATE_TABLES[name] if schema is None else schema)
+            if name in WORDED:
+                index_text(tables, name)  # without an index a search for words finds nothing
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:

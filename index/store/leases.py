@@ -18,8 +18,9 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from kinodex.index.errors import LeaseLost, LibraryBusy, LibraryError, UnsafeStore
 from kinodex.index.store.database import Tables
@@ -84,6 +86,15 @@ class Lease:
                 beat += 1
             except LibraryError:
                 continue  # the store may answer the next time; if not, the next use of the library reports it
+
+
+@contextmanager
+def awaited_lease(tables: Tables, name: str, owner: str, timeout_s: float = 60.0) -> Iterator[Lease]:
+    """Hold a lease that others hold for moments only, after them; raises LibraryBusy if one does for longer."""
+    busy = retry_if_exception_type(LibraryBusy)
+    retry = Retrying(retry=busy, wait=wait_random(0.05, 0.2), stop=stop_after_delay(timeout_s), reraise=True)
+    with ExitStack() as held:
+        yield retry(lambda: held.enter_context(Lease(tables, name, owner, DEFAULT_LEASE)))
 
 
 def check_lease(tables: Tables, name: str, token: str) -> None:

@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
-from kinodex.index.rows import Scope
 from kinodex.index.spaces.towers import Fingerprint
 
 MAX_VALUES_PER_FILTER = 500
@@ -108,11 +107,6 @@ def within(start_s: float | None, end_s: float | None) -> list[Filter]:
     return after + ([] if end_s is None else [below("time_s", end_s)])
 
 
-def of_videos(scope: Scope) -> list[Filter]:
-    """Match rows of the videos of a scope."""
-    return [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
-
-
 def all_of(filters: Sequence[Filter]) -> Filter | None:
     """Combine filters; None, which matches everything, if there are none."""
     return reduce(and_, filters) if filters else None
@@ -137,13 +131,13 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 
 # Tables of a library: their columns and metadata.
 #
-# Further tables are there once something needs them (see `index.store.late_tables`).
-#
 # Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
 # copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"
+LIKENESS_KEY = b"kinodex.likeness"
+"""Metadata of a table of sentences: the cosines of texts that have nothing in common (`sentence_model.Likeness`)."""
 VECTORS_PREFIX = "vectors_"
 SENTENCES_PREFIX = "sentences_"
 KEY_BITS = 24
@@ -208,6 +202,7 @@ def vectors_table(fingerprint: Fingerprint, prefix: str = VECTORS_PREFIX) -> str
 
 def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict[str, pa.Schema]:
     """Make the schema of every table, by name, `videos` last."""
+    facts = {FORMAT_KEY: str(FORMAT_VERSION), SETTINGS_KEY: json.dumps(settings, sort_keys=True)}
     return {
         "frames": FRAMES,
         vectors_table(fingerprint): vectors_schema(fingerprint),
@@ -220,13 +215,7 @@ def table_schemas(settings: Mapping[str, Any], fingerprint: Fingerprint) -> dict
         "sources": SOURCES,
         "runs": RUNS,
         "leases": LEASES,
-        "videos": VIDEOS.with_metadata(
-            {
-                FORMAT_KEY: str(FORMAT_VERSION),
-                SETTINGS_KEY: json.dumps(settings, sort_keys=True),
-                SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True),
-            }
-        ),
+        "videos": VIDEOS.with_metadata(facts | _identity(fingerprint)),
     }
 
 
@@ -273,177 +262,191 @@ def _altered(what: str, why: str) -> LibraryDamaged:
 
 def vectors_schema(fingerprint: Fingerprint) -> pa.Schema:
     """Make the schema of a space's vectors; its metadata holds the whole fingerprint."""
-    return pa.schema(
-        [
-            required("video_id", pa.string()),
-            required("frame_no", pa.int32()),
-            required("time_s", pa.float64()),
-            required("vector", pa.list_(pa.float16(), fingerprint.dim)),
-        ],
-        metadata={SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)},
+    vector = pa.list_(pa.float16(), fingerprint.dim)
+    return _table(video_id=TEXT, frame_no=INT32, time_s=FLOAT64, vector=vector).with_metadata(_identity(fingerprint))
+
+
+def sentences_schema(fingerprint: Fingerprint, likeness: Mapping[str, float]) -> pa.Schema:
+    """Make the schema of lines as vectors of a sentence model; its metadata holds the model's identity."""
+    columns = _table(
+        video_id=TEXT,
+        source=TEXT,  # transcript, text, caption
+        start_s=FLOAT64,
+        end_s=FLOAT64,
+        text=TEXT,
+        model=nullable(TEXT),  # that wrote the text
+        vector=pa.list_(pa.float16(), fingerprint.dim),
     )
+    return columns.with_metadata(_identity(fingerprint) | {LIKENESS_KEY: json.dumps(dict(likeness), sort_keys=True)})
+
+
+def _identity(fingerprint: Fingerprint) -> dict[bytes, str]:
+    return {SPACE_KEY: json.dumps(asdict(fingerprint), sort_keys=True)}
 
 
 def _captions(dim: int) -> pa.Schema:
     """Make the schema of captions, which are searched by word and, in the library's own space, by meaning."""
-    return pa.schema(
-        [
-            required("video_id", pa.string()),
-            required("segment_no", pa.int32()),
-            required("start_s", pa.float64()),
-            required("end_s", pa.float64()),
-            required("text", pa.string()),
-            pa.field("confidence", pa.float32()),
-            required("model", pa.string()),
-            pa.field("vector", pa.list_(pa.float16(), dim)),
-        ]
+    return _table(
+        video_id=TEXT,
+        segment_no=INT32,
+        start_s=FLOAT64,
+        end_s=FLOAT64,
+        text=TEXT,
+        confidence=nullable(pa.float32()),
+        model=TEXT,
+        vector=nullable(pa.list_(pa.float16(), dim)),
     )
 
 
-def required(name: str, kind: pa.DataType) -> pa.Field:
-    """Make a column without nulls."""
-    return pa.field(name, kind, nullable=False)
+TEXT, INT32, INT64, FLOAT64 = pa.string(), pa.int32(), pa.int64(), pa.float64()
+TIME = pa.timestamp("us", tz="UTC")
+BOX = pa.list_(pa.float32(), 4)
+"""x0, y0, x1, y1, each 0 to 1."""
 
 
-def key(name: str, position: int) -> pa.Field:
+def nullable(kind: pa.DataType) -> pa.Field:
+    """Make a column that may hold nulls."""
+    return pa.field("", kind)
+
+
+def key(position: int) -> pa.Field:
     """Make a column of the primary key, without which concurrent upserts of one row leave it there twice."""
     marks = {
         "lance-schema:unenforced-primary-key": "true",
         "lance-schema:unenforced-primary-key:position": str(position),
     }
-    return pa.field(name, pa.string(), nullable=False, metadata=marks)
+    return pa.field("", TEXT, nullable=False, metadata=marks)
 
 
-VIDEOS = pa.schema(
-    [
-        key("video_id", 1),
-        required("uri", pa.string()),
-        required("title", pa.string()),
-        required("start_s", pa.float64()),
-        required("duration_s", pa.float64()),
-        pa.field("fps", pa.float64()),
-        required("width_px", pa.int32()),
-        required("height_px", pa.int32()),
-        required("codec", pa.string()),
-        required("frames", pa.int32()),
-        required("segments", pa.int32()),
-        required("transcript_lines", pa.int32()),
-        required("decode_errors", pa.int32()),
-        required("sample_fps", pa.float64()),
-        required("space", pa.string()),
-        required("state", pa.string()),
-        required("ingested_at", pa.timestamp("us", tz="UTC")),
-        pa.field(VIDEO_DIGESTS, pa.string()),  # JSON; missing in libraries that were made before there was one
-    ]
+def _table(**columns: pa.DataType | pa.Field) -> pa.Schema:
+    """Make the schema of a table; its columns hold no nulls unless they are `nullable`."""
+    return pa.schema(
+        [
+            kind.with_name(name) if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False)
+            for name, kind in columns.items()
+        ]
+    )
+
+
+VIDEOS = _table(
+    video_id=key(1),
+    uri=TEXT,
+    title=TEXT,
+    start_s=FLOAT64,
+    duration_s=FLOAT64,
+    fps=nullable(FLOAT64),
+    width_px=INT32,
+    height_px=INT32,
+    codec=TEXT,
+    frames=INT32,
+    segments=INT32,
+    transcript_lines=INT32,
+    decode_errors=INT32,
+    sample_fps=FLOAT64,
+    space=TEXT,
+    state=TEXT,
+    ingested_at=TIME,
+    digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
+)
+FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
+SOURCES = _table(uri=key(1), video_id=TEXT, size_bytes=nullable(INT64), stamp=TEXT, seen_at=TIME)
+RUNS = _table(run_id=key(1), kind=TEXT, state=TEXT, started_at=TIME, ended_at=nullable(TIME), report=TEXT)
+LEASES = _table(
+    name=key(1),
+    token=TEXT,  # empty: nobody holds it
+    owner=TEXT,
+    host=TEXT,
+    boot=TEXT,  # empty: the holder's process cannot be looked up
+    pid=INT64,
+    process_start=INT64,
+    since=TIME,
+    beat=INT64,
+    beat_at=TIME,
+)
+FRAMES = _table(
+    video_id=TEXT,
+    frame_no=INT32,
+    frame_key=INT64,
+    time_s=FLOAT64,
+    width_px=INT32,
+    height_px=INT32,
+    jpeg=pa.binary(),
+    jpeg_crc32=nullable(pa.uint32()),  # null in libraries that were made before there was one
+)
+SEGMENTS = _table(video_id=TEXT, segment_no=INT32, start_s=FLOAT64, end_s=FLOAT64, kind=TEXT)
+DETECTIONS = _table(
+    video_id=TEXT,
+    frame_no=INT32,
+    time_s=FLOAT64,
+    label=TEXT,
+    score=pa.float32(),
+    box=BOX,
+    track_id=nullable(INT64),
+    model=TEXT,
+)
+TRANSCRIPT = _table(
+    video_id=TEXT,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    text=TEXT,
+    source=TEXT,
+    language=nullable(TEXT),
+    speaker=nullable(TEXT),
+    model=nullable(TEXT),  # of lines that a speech model wrote
+    # Missing in libraries that were made before there was one:
+    words=nullable(pa.list_(pa.struct(list(_table(text=TEXT, start_s=FLOAT64, end_s=FLOAT64))))),
+)
+ADDITIONS = _table(
+    video_id=key(1),
+    stage=key(2),
+    model=key(3),
+    rows=INT32,
+    settings=TEXT,
+    added_at=TIME,
+    digest=nullable(TEXT),  # missing in libraries that were made before there was one
 )
 
-FAILURES = pa.schema(
-    [
-        key("uri", 1),
-        key("stage", 2),
-        required("error_class", pa.string()),
-        required("message", pa.string()),
-        required("attempts", pa.int32()),
-        required("failed_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
+# Tables that a library gets once something needs them, those of sentences too: libraries that were made without them
+# stay as they are, and readers take a table that is not there for one without rows.
 
-SOURCES = pa.schema(
-    [
-        key("uri", 1),
-        required("video_id", pa.string()),
-        pa.field("size_bytes", pa.int64()),
-        required("stamp", pa.string()),
-        required("seen_at", pa.timestamp("us", tz="UTC")),
-    ]
+CLIPS = _table(
+    video_id=key(1),
+    model=key(2),
+    part=key(3),  # start_s and end_s as a text, since a key of floats never matches
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    text=TEXT,
+    confidence=nullable(FLOAT64),
+    frames=INT32,  # that the model was shown
 )
-
-RUNS = pa.schema(
-    [
-        key("run_id", 1),
-        required("kind", pa.string()),
-        required("state", pa.string()),
-        required("started_at", pa.timestamp("us", tz="UTC")),
-        pa.field("ended_at", pa.timestamp("us", tz="UTC")),
-        required("report", pa.string()),  # JSON
-    ]
+SCREEN_TEXT = _table(
+    video_id=TEXT,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    text=TEXT,  # the best of its readings
+    confidence=pa.float32(),
+    box=BOX,
+    frames=INT32,  # in which it was read
+    language=nullable(TEXT),
+    model=TEXT,
 )
-
-LEASES = pa.schema(
-    [
-        key("name", 1),
-        required("token", pa.string()),  # empty: nobody holds it
-        required("owner", pa.string()),
-        required("host", pa.string()),
-        required("boot", pa.string()),  # empty: the holder's process cannot be looked up
-        required("pid", pa.int64()),
-        required("process_start", pa.int64()),
-        required("since", pa.timestamp("us", tz="UTC")),
-        required("beat", pa.int64()),
-        required("beat_at", pa.timestamp("us", tz="UTC")),
-    ]
+SCENES = _table(
+    video_id=TEXT,
+    level=TEXT,  # scene, chapter
+    number=INT32,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    first_segment=INT32,
+    segments=INT32,
+    title=TEXT,
+    text=TEXT,  # its summary
+    model=TEXT,
 )
-
-FRAMES = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("frame_no", pa.int32()),
-        required("frame_key", pa.int64()),
-        required("time_s", pa.float64()),
-        required("width_px", pa.int32()),
-        required("height_px", pa.int32()),
-        required("jpeg", pa.binary()),
-        pa.field(CHECKSUM, pa.uint32()),  # null in libraries that were made before there was one
-    ]
+SPEAKERS = _table(
+    speaker=key(1),  # speaker-3
+    name=nullable(TEXT),  # that a person gave it
+    vector=pa.list_(pa.float32(), 256),  # the mean voice, unit length
+    seconds=FLOAT64,  # of speech in the mean
+    model=TEXT,
 )
-
-SEGMENTS = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("segment_no", pa.int32()),
-        required("start_s", pa.float64()),
-        required("end_s", pa.float64()),
-        required("kind", pa.string()),
-    ]
-)
-
-DETECTIONS = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("frame_no", pa.int32()),
-        required("time_s", pa.float64()),
-        required("label", pa.string()),
-        required("score", pa.float32()),
-        required("box", pa.list_(pa.float32(), 4)),  # x0, y0, x1, y1, each 0 to 1
-        pa.field("track_id", pa.int64()),
-        required("model", pa.string()),
-    ]
-)
-
-WORD = [required("text", pa.string()), required("start_s", pa.float64()), required("end_s", pa.float64())]
-
-TRANSCRIPT = pa.schema(
-    [
-        required("video_id", pa.string()),
-        required("start_s", pa.float64()),
-        required("end_s", pa.float64()),
-        required("text", pa.string()),
-        required("source", pa.string()),
-        pa.field("language", pa.string()),
-        pa.field("speaker", pa.string()),
-        pa.field("model", pa.string()),  # of lines that a speech model wrote
-        pa.field("words", pa.list_(pa.struct(WORD))),  # missing in libraries that were made before there was one
-    ]
-)
-
-ADDITIONS = pa.schema(
-    [
-        key("video_id", 1),
-        key("stage", 2),
-        key("model", 3),
-        required("rows", pa.int32()),
-        required("settings", pa.string()),
-        required("added_at", pa.timestamp("us", tz="UTC")),
-        pa.field(ADDED_DIGEST, pa.string()),  # missing in libraries that were made before there was one
-    ]
-)
+LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +23,6 @@ from kinodex.index.rows import (
     FailureRow,
     RunRow,
     SourceRow,
-    SpokenText,
-    Timed,
-    TranscriptRow,
     VideoRow,
     moved,
 )
@@ -128,41 +125,16 @@ class IngestLog:
 # Write the rows of videos, and make them visible to readers last, once all are there.
 
 
-class FrameLike(Protocol):
-    """A frame as the pipeline delivers it; `vector` is a unit vector float16 `[dim]`, sizes are those of the JPEG."""
-
-    @property
-    def frame_no(self) -> int: ...
-    @property
-    def time_s(self) -> float: ...
-    @property
-    def width_px(self) -> int: ...
-    @property
-    def height_px(self) -> int: ...
-    @property
-    def jpeg(self) -> bytes: ...
-    @property
-    def vector(self) -> NDArray[np.float16]: ...
-
-
-class SegmentLike(Timed, Protocol):
-    """A segment as the pipeline finds it."""
-
-    @property
-    def kind(self) -> str: ...
-
-
-class LineLike(SpokenText, Protocol):
-    """A transcript line as the pipeline reads it."""
-
-    @property
-    def source(self) -> str: ...
+FRAME_COLUMNS = ("frame_no", "time_s", "width_px", "height_px", "jpeg")
+LINE_COLUMNS = ("start_s", "end_s", "text", "source", "language", "speaker")
 
 
 class VideoWriter:
     """Everything that an ingest writes of videos. Rows come first, `complete` last; until then nobody sees them.
 
-    Times of frames, segments and lines are presentation times, as an ingest reads them from the file.
+    Times of frames, segments and lines are presentation times, as an ingest reads them from the file. A frame has
+    `frame_no`, `time_s`, `width_px`, `height_px`, `jpeg` and its `vector`, a unit vector float16 `[dim]`; a segment
+    `start_s`, `end_s` and `kind`; a line `start_s`, `end_s`, `text`, `source`, `language` and `speaker`.
     """
 
     def __init__(self, tables: Tables, vectors_table: str) -> None:
@@ -181,9 +153,7 @@ class VideoWriter:
         names = expected_rows(self._vectors_table)
         self._new_rows = {name: NewRows(self._tables, name, self._known.hold) for name in names}
 
-    def why_not_kept(
-        self, row: VideoRow | None, lines: Sequence[LineLike] = (), frames: Sequence[FrameLike] = ()
-    ) -> str | None:
+    def why_not_kept(self, row: VideoRow | None, lines: Sequence[Any] = (), frames: Sequence[Any] = ()) -> str | None:
         """Say which of these values no table can hold, before any is written; None where all can be kept.
 
         One video with such a value would else end the whole run.
@@ -201,7 +171,7 @@ class VideoWriter:
             return f"a value of it cannot be written: {error}"
         return None
 
-    def add_frames(self, videos: Mapping[str, Sequence[FrameLike]]) -> dict[str, Counter[str]]:
+    def add_frames(self, videos: Mapping[str, Sequence[Any]]) -> dict[str, Counter[str]]:
         """Append frames and their vectors by video id, in one commit a table. Few large ones are faster than many.
 
         Returns the digests of these rows by table and video, for `complete`. Raises ValueError for vectors of another
@@ -212,55 +182,44 @@ class VideoWriter:
             return {}
         schema = self._tables.schema(self._vectors_table)
         vectors = _matrix(rows, schema.field("vector").type.list_size)
-        video_ids = [video_id for video_id, frames in videos.items() for _ in frames]
-        ids = pa.array(video_ids, pa.string())
-        numbers = pa.array([row.frame_no for row in rows], pa.int32())
-        times = pa.array([row.time_s for row in rows], pa.float64())
         keys = [frame_keys(video_id, [row.frame_no for row in frames]) for video_id, frames in videos.items()]
-        pictures = [
-            ids,
-            numbers,
-            pa.array(np.concatenate(keys), pa.int64()),
-            times,
-            pa.array([row.width_px for row in rows], pa.int32()),
-            pa.array([row.height_px for row in rows], pa.int32()),
-            pa.array([row.jpeg for row in rows], pa.binary()),
-        ]
-        frames_schema = self._tables.schema("frames")
-        if CHECKSUM in frames_schema.names:  # libraries that were made before there was one stay without
-            pictures.append(pa.array([zlib.crc32(row.jpeg) for row in rows], pa.uint32()))
-        written = {
-            "frames": pa.Table.from_arrays(pictures, schema=frames_schema),
-            self._vectors_table: pa.Table.from_arrays([ids, numbers, times, vectors], schema=schema),
+        columns = {
+            "video_id": [video_id for video_id, frames in videos.items() for _ in frames],
+            **{name: [getattr(row, name) for row in rows] for name in FRAME_COLUMNS},
+            "frame_key": np.concatenate(keys),
+            CHECKSUM: [zlib.crc32(row.jpeg) for row in rows],  # older libraries have no column for it
+            "vector": vectors,
         }
+        written = {name: _table(columns, self._tables.schema(name)) for name in ("frames", self._vectors_table)}
         for name, table in written.items():
             self._tables.append(name, table)
         return {name: digests_by_video(table) for name, table in written.items()}
 
-    def add_segments(self, videos: Mapping[str, Iterable[SegmentLike]]) -> Counter[str]:
+    def add_segments(self, videos: Mapping[str, Iterable[Any]]) -> Counter[str]:
         """Append the segments of videos, all of each in order, by video id; returns their digests."""
         rows = [(video_id, number, s) for video_id, segments in videos.items() for number, s in enumerate(segments)]
-        columns = [
-            pa.array([video_id for video_id, _, _ in rows], pa.string()),
-            pa.array([number for _, number, _ in rows], pa.int32()),
-            pa.array([segment.start_s for _, _, segment in rows], pa.float64()),
-            pa.array([segment.end_s for _, _, segment in rows], pa.float64()),
-            pa.array([segment.kind for _, _, segment in rows], pa.string()),
-        ]
-        table = pa.Table.from_arrays(columns, schema=self._tables.schema("segments"))
-        self._tables.append("segments", table)
-        return digests_by_video(table)
+        columns = {
+            "video_id": [video_id for video_id, _, _ in rows],
+            "segment_no": [number for _, number, _ in rows],
+            **{name: [getattr(segment, name) for _, _, segment in rows] for name in ("start_s", "end_s", "kind")},
+        }
+        return self._append("segments", columns)
 
-    def add_transcript(self, videos: Mapping[str, Iterable[LineLike]]) -> Counter[str]:
+    def add_transcript(self, videos: Mapping[str, Iterable[Any]]) -> Counter[str]:
         """Append the transcript lines of videos by video id; returns their digests."""
-        rows = [
-            TranscriptRow(video_id, line.start_s, line.end_s, line.text, line.source, line.language, line.speaker)
-            for video_id, lines in videos.items()
-            for line in lines
-        ]
-        schema = self._tables.schema("transcript")
-        table = pa.Table.from_pylist([asdict(row) | {"words": None} for row in rows], schema=schema)
-        self._tables.append("transcript", table)
+        rows = [(video_id, line) for video_id, lines in videos.items() for line in lines]
+        nothing = [None] * len(rows)
+        columns = {
+            "video_id": [video_id for video_id, _ in rows],
+            **{name: [getattr(line, name) for _, line in rows] for name in LINE_COLUMNS},
+            "model": nothing,
+            "words": nothing,
+        }
+        return self._append("transcript", columns)
+
+    def _append(self, name: str, columns: Mapping[str, Any]) -> Counter[str]:
+        table = _table(columns, self._tables.schema(name))
+        self._tables.append(name, table)
         return digests_by_video(table)
 
     def complete(
@@ -355,7 +314,12 @@ def _stored(row: VideoRow) -> dict[str, Any]:
     return values
 
 
-def _matrix(rows: Sequence[FrameLike], dim: int) -> pa.FixedSizeListArray:
+def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    """Make a table of those columns that the schema has."""
+    return pa.Table.from_pydict({name: columns[name] for name in schema.names}, schema)
+
+
+def _matrix(rows: Sequence[Any], dim: int) -> pa.FixedSizeListArray:
     vectors = np.stack([row.vector for row in rows]).astype(np.float16)
     if vectors.shape[1] != dim:
         raise ValueError(f"vectors have {vectors.shape[1]} numbers, the space has {dim}")

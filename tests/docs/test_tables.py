@@ -11,8 +11,7 @@ from mktestdocs import check_md_file
 
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow
-from kinodex.index.store.indexes import LATE_TABLES, sentences_schema
-from kinodex.index.store.schema import FORMAT_VERSION, table_schemas, vectors_table
+from kinodex.index.store.schema import FORMAT_VERSION, LATE_TABLES, sentences_schema, table_schemas, vectors_table
 from tests.support.libraries.random_library import (
     DIM,
     OTHER_DIM,

@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kinodex.index.additions import rows_held
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.run import StageRows, VideoOutcome, add
 from kinodex.pipeline.errors import PictureError
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 
 VIDEOS = 60
 pytestmark = pytest.mark.slow

@@ -14,7 +14,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from kinodex.index.additions import rows_held
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.words import lines_like
@@ -28,7 +27,7 @@ from kinodex.jobs.add.speech import Speech
 from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.add.vectors import Sentences, Vectors
 from kinodex.pipeline.models.screen_text import CARRIED
-from tests.support.libraries.random_library import caption
+from tests.support.libraries.random_library import caption, rows_held
 from tests.support.models.stage_models import beeps, library_of, tiny_film
 from tests.support.models.warm_processes import start
 from tests.support.screen_text.film import text_film

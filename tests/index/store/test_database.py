@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,20 @@ from kinodex.index.errors import (
 from kinodex.index.library import Library
 from kinodex.index.maintain import health
 from kinodex.index.rows import Scope
-from kinodex.index.store.database import COMMIT_ATTEMPTS, Tables, retry_on_conflict
+from kinodex.index.store.database import (
+    COMMIT_ATTEMPTS,
+    MOST_STEPS,
+    Tables,
+    free_memory_bytes,
+    index_cache_bytes,
+    is_another,
+    newest_state,
+    newest_version,
+    retry_on_conflict,
+    state_mark,
+)
 from kinodex.index.store.indexes import Thresholds, refresh
+from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import (
@@ -383,3 +396,96 @@ def test_a_discarded_video_loses_its_vectors_there(two_spaces):
     assert [row.video_id for row in two_spaces.additions.pending("vectors", OTHER.digest)] == ["bbbb"]
     add(two_spaces, "bbbb")
     assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("bbbb", 3)]
+
+
+# Free memory, from files as Linux and containers have them, and without them.
+
+GIB = 2**30
+
+
+def test_what_is_available_counts_and_no_more_than_the_container_has_left(tmp_path: Path) -> None:
+    meminfo, cgroup = tmp_path / "meminfo", tmp_path / "cgroup"
+    meminfo.write_text(f"MemTotal: 99 kB\nMemAvailable:   {8 * GIB // 1024} kB\n")
+    assert free_memory_bytes(meminfo, cgroup) == 8 * GIB
+    cgroup.mkdir()
+    (cgroup / "memory.max").write_text("max\n")
+    (cgroup / "memory.stat").write_text(f"anon {GIB}\nfile {5 * GIB}\n")
+    assert free_memory_bytes(meminfo, cgroup) == 8 * GIB
+    (cgroup / "memory.max").write_text(f"{4 * GIB}\n")
+    assert free_memory_bytes(meminfo, cgroup) == 3 * GIB
+    (cgroup / "memory.max").write_text(f"{GIB // 2}\n")
+    assert free_memory_bytes(meminfo, cgroup) == 0
+
+
+def test_where_the_system_does_not_say_half_of_all_is_taken(tmp_path: Path) -> None:
+    assert 0 < free_memory_bytes(tmp_path / "none", tmp_path / "none") < 2**50
+
+
+def test_indexes_have_half_of_what_is_free_and_no_less_than_lance_gives_them() -> None:
+    assert index_cache_bytes(64 * GIB) == 32 * GIB
+    assert index_cache_bytes(GIB) == 6 * GIB
+
+
+# The newest state of a table by the names of its files: the one that Lance finds, or left to Lance.
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lance.write_dataset(pa.table({"n": [0]}), tmp_path / "t.lance", data_storage_version="2.2")
+    return tmp_path / "t.lance"
+
+
+def append(table: Path, times: int = 1) -> None:
+    for _ in range(times):
+        lance.write_dataset(pa.table({"n": [1]}), table, mode="append")
+
+
+def test_it_is_the_one_that_lance_finds(table: Path) -> None:
+    known = lance.dataset(table)
+    assert newest_version(table, known.version) == known.version
+    assert newest_state(known, table, state_mark(table, known.version)).version == known.version
+    append(table, 3)
+    assert newest_version(table, known.version) == lance.dataset(table).version == known.version + 3
+    newest = newest_state(known, table, state_mark(table, known.version))
+    assert (newest.version, newest.count_rows(), known.count_rows()) == (known.version + 3, 4, 1)
+    newest.insert(pa.table({"n": [2]}))
+    assert newest_state(known, table, state_mark(table, known.version)).count_rows() == 5
+
+
+@pytest.mark.parametrize("later", [0, 1, -1])
+def test_a_table_that_was_made_again_is_another(table: Path, later: int) -> None:
+    append(table, 2)
+    known = lance.dataset(table)
+    mark = state_mark(table, known.version)
+    shutil.rmtree(table)
+    lance.write_dataset(pa.table({"n": [9]}), table, data_storage_version="2.2")
+    append(table, 2 + later)
+    newest = newest_state(known, table, mark)
+    assert newest.to_table()["n"].to_pylist() == [9] + [1] * (2 + later)
+    assert is_another(known, newest, table, mark)
+    assert is_another(known, newest, None, None) is (later <= 0), "in an object store"
+    assert not is_another(newest, newest_state(newest, table, state_mark(table, newest.version)), table, None)
+
+
+def test_lance_lists_them_where_the_known_one_was_deleted_or_is_far_behind(table: Path) -> None:
+    known = lance.dataset(table)
+    append(table, 2)
+    lance.dataset(table).cleanup_old_versions(timedelta(microseconds=1))
+    assert newest_version(table, known.version) is None
+    assert newest_state(known, table, state_mark(table, known.version)).count_rows() == 3
+    assert newest_state(known, None, None).count_rows() == 3
+    (table / "_versions").rename(table / "kept")
+    (table / "_versions").mkdir()
+    for version in range(1, MOST_STEPS + 3):
+        (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
+    assert newest_version(table, 1) is None
+    assert newest_version(table, 3) == MOST_STEPS + 2
+
+
+def test_names_of_another_kind_are_left_to_lance(tmp_path: Path) -> None:
+    old = tmp_path / "old.lance"
+    lance.write_dataset(pa.table({"n": [0]}), old, enable_v2_manifest_paths=False)
+    known = lance.dataset(old)
+    append(old)
+    assert newest_version(old, known.version) is None
+    assert newest_state(known, old, None).count_rows() == 2

@@ -15,9 +15,23 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.index.rows import SourceRow
-from kinodex.index.store.indexes import AFTER_RUN, DURING_RUN, Thresholds, delete_old_states, refresh
+from kinodex.index.store.indexes import (
+    AFTER_RUN,
+    DURING_RUN,
+    PART_ROWS,
+    IndexState,
+    Part,
+    Thresholds,
+    build_index,
+    count_parts,
+    delete_old_states,
+    plan_parts,
+    read_state,
+    refresh,
+    rows_that_fit,
+)
 from kinodex.index.sweep import audit
-from tests.support.libraries.random_library import made, unit_vectors, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, numpy_search, unit_vectors, write
 
 ROUNDS = 12
 VIDEOS = 4
@@ -189,3 +203,122 @@ def test_an_index_of_words_that_is_missing_is_made_again(library):
     refresh(library.tables, DURING_RUN)
     assert [each.name for each in library.tables["transcript"].describe_indices()] == ["by_text"]
     assert [hit.text for hit in library.search.transcript("hello", k=3)] == ["hello there"]
+
+
+# The index of vectors in parts: which are built, what memory allows, and that searches find the same.
+
+QUERIES = unit_vectors(8, seed=99).astype(np.float32)
+ROWS = 60
+SOON = Thresholds(
+    scalar_rows=10**6, vector_rows=100, stale_rows=10, fragments=10**6, vector_fragments=10**6, part_rows=200
+)
+
+
+def part(*fragments: int, rows: int) -> Part:
+    return Part(frozenset(fragments), rows)
+
+
+def test_what_is_new_becomes_parts_of_the_most_rows():
+    state = IndexState((), dict.fromkeys(range(6), 40))
+    assert plan_parts(state, 100) == [part(0, 1, rows=80), part(2, 3, rows=80), part(4, 5, rows=80)]
+    assert plan_parts(IndexState((), {0: 300, 1: 10}), 100) == [part(0, rows=300), part(1, rows=10)]
+    assert plan_parts(IndexState((part(0, rows=10),), {}), 100) == []
+
+
+def test_few_small_parts_are_left_alone_and_more_are_joined():
+    small = (part(0, 1, rows=10), part(2, rows=12), part(3, rows=19))
+    large = part(4, rows=60)
+    assert plan_parts(IndexState((*small[:2], large), {5: 10}), 100) == [part(5, rows=10)]
+    assert plan_parts(IndexState((*small, large), {5: 10}), 100) == [part(0, 1, 2, 3, 5, rows=51)]
+
+
+def test_parts_that_were_joined_draw_larger_ones_after_them():
+    parts = (*(part(n, rows=10) for n in range(3)), *(part(n, rows=70) for n in range(3, 6)), part(6, rows=500))
+    (joined,) = plan_parts(IndexState(parts, {7: 10}), 1000)
+    assert joined == part(0, 1, 2, 3, 4, 5, 7, rows=250)
+
+
+def test_the_number_of_parts_and_what_is_built_again_stay_small():
+    """A thousand runs of a thousand rows each: as the planner alone would have it."""
+    parts: tuple[Part, ...] = ()
+    built, most = 0, 0
+    for number in range(1000):
+        new = plan_parts(IndexState(parts, {number: 1000}), 100_000)
+        gone = frozenset[int]().union(*(each.fragments for each in new))
+        parts = (*(each for each in parts if not each.fragments & gone), *new)
+        built, most = built + sum(each.rows for each in new), max(most, len(parts))
+    assert frozenset[int]().union(*(each.fragments for each in parts)) == frozenset(range(1000))
+    assert most <= 1_000_000 / 50_000 + 12
+    assert built <= 5 * 1_000_000
+
+
+def test_a_part_takes_half_of_the_free_memory_at_most():
+    assert rows_that_fit(768, 64 * 2**30) == PART_ROWS
+    assert 300_000 < rows_that_fit(768, 4 * 2**30) < 500_000
+    assert rows_that_fit(768, 4 * 2**30) < rows_that_fit(64, 4 * 2**30) < PART_ROWS
+    assert rows_that_fit(768, 2**20) == 100_000
+    assert rows_that_fit(64) >= 100_000
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+
+
+def vectors_name(growing: Library) -> str:
+    return next(name for name in growing.tables.names() if name.startswith("vectors_"))
+
+
+def test_a_library_that_grows_is_indexed_in_parts_and_finds_what_numpy_finds(growing):
+    videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(12)]
+    name, seen = vectors_name(growing), []
+    for first in range(0, len(videos), 2):
+        for video in videos[first : first + 2]:
+            write(growing, video)
+        refresh(growing.tables, SOON)
+        table = growing.tables[name]
+        assert read_state(table).fresh_rows == 0
+        assert all(each.rows <= 200 for each in read_state(table).parts)
+        seen.append(count_parts(table))
+        for query in QUERIES:
+            ours = [(hit.video_id, hit.frame_no) for hit in growing.search.frames(query, k=10)]
+            assert ours == numpy_search(videos[: first + 2], query, 10)
+    assert seen[0] == 1 and max(seen) <= 6
+    version = growing.tables.version(name)
+    refresh(growing.tables, SOON)
+    assert growing.tables.version(name) == version
+
+
+def test_a_build_that_breaks_off_goes_on_with_the_next_part(growing):
+    for number in range(4):
+        write(growing, made(f"{number:04d}", ROWS, seed=number))
+    name = vectors_name(growing)
+    (first, *_, last) = plan_parts(read_state(growing.tables[name]), ROWS)
+    build_index(growing.tables, name, ROWS)
+    before = read_state(growing.tables[name])
+    assert [each.rows for each in before.parts] == [ROWS] * 4
+    assert {first.fragments, last.fragments} <= {each.fragments for each in before.parts}
+    write(growing, made("9999", ROWS, seed=9))
+    state = read_state(growing.tables[name])
+    assert (len(state.parts), state.fresh_rows) == (4, ROWS)
+    build_index(growing.tables, name, ROWS)
+    assert len(read_state(growing.tables[name]).parts) == 5
+
+
+def test_deleted_rows_and_joined_fragments_stay_in_their_parts(growing):
+    videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(6)]
+    for video in videos:
+        write(growing, video)
+    name = vectors_name(growing)
+    build_index(growing.tables, name, 2 * ROWS)
+    table = growing.tables[name]
+    table.delete("video_id = '0001'")
+    table.optimize.compact_files()
+    state = read_state(growing.tables[name])
+    assert sorted(each.rows for each in state.parts) == [ROWS, 2 * ROWS, 2 * ROWS]
+    assert state.fresh_rows == 0
+    kept = [video for video in videos if video.video_id != "0001"]
+    for query in QUERIES:
+        nearest = {"column": "vector", "q": query, "k": 10, "metric": "cosine", "refine_factor": 5, "ef": 400}
+        rows = growing.tables[name].to_table(["video_id", "frame_no"], nearest=nearest).to_pylist()
+        assert sorted((row["video_id"], row["frame_no"]) for row in rows) == sorted(numpy_search(kept, query, 10))

@@ -15,12 +15,13 @@ from multiprocessing.synchronize import Barrier
 
 import pytest
 
-from kinodex.index.errors import LeaseLost, LibraryBusy
+from kinodex.index.errors import LeaseLost, LibraryBusy, UnsafeStore
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables
 from kinodex.index.store.leases import DEFAULT_LEASE, Pace, is_known, is_running, this_process
 from kinodex.index.store.schema import equal
-from tests.support.libraries.random_library import run_together
+from tests.support.libraries.random_library import SETTINGS, fingerprint, run_together
+from tests.support.servers.s3_server import environment, s3_server, send
 
 BRISK = Pace(beat_s=0.1, patience_s=2.5)
 PATIENT = Pace(beat_s=0.1, patience_s=60.0)
@@ -197,3 +198,30 @@ def test_processes_are_known_by_more_than_their_number():
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert not is_running(replace(me, pid=child.pid))
     assert not is_running(replace(me, pid=child.pid))
+
+
+# A store that loses commits is refused before a library is made there.
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as address:
+        send(f"{address}/films", "PUT")
+        yield address
+
+
+@pytest.fixture
+def address(server, monkeypatch) -> str:
+    """The server's; whoever uses a library is told of it by the environment alone."""
+    for name, value in environment(server).items():
+        monkeypatch.setenv(name, value)
+    return str(server)
+
+
+def test_a_store_that_loses_commits_is_refused(address, monkeypatch):
+    with s3_server(careless=True) as careless:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", careless)
+        with pytest.raises(UnsafeStore, match=r"lost \d+ of \d+ commits made at once"):
+            Library.create("s3://films/careless", SETTINGS, fingerprint())
+    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    assert not Library.exists("s3://films/careless")

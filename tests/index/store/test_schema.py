@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
+import numpy as np
 import pytest
 
-from kinodex.index.store.schema import frame_key
+from kinodex.index.errors import QueryError
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import (
+    MAX_VALUES_PER_FILTER,
+    above,
+    all_of,
+    at_least,
+    below,
+    chunked,
+    equal,
+    fits_one_filter,
+    frame_key,
+    of_frames,
+    one_of,
+    other_than,
+    overlapping,
+    within,
+)
+from tests.support.libraries.random_library import made
 
 
 def test_frame_keys_are_distinct_int64():
@@ -22,3 +42,92 @@ def test_frame_keys_are_distinct_int64():
 def test_stored_keys_stay_as_they_are():
     upper = int.from_bytes(hashlib.sha256(b"a").digest()[:5]) >> 1
     assert [frame_key("a", number) for number in (0, 5, 2**24 - 1)] == [upper << 24 | n for n in (0, 5, 2**24 - 1)]
+
+
+# Filters match what their values say, whatever the values are.
+
+ODD = 'it\'s 100% "odd"; DROP TABLE videos --'
+
+
+def test_a_value_is_never_part_of_the_query(tables: Tables) -> None:
+    row = {"kind": "shot", "segment_no": 0, "start_s": 0.0, "end_s": 1.0}
+    tables.append("segments", [row | {"video_id": ODD}, row | {"video_id": "other"}])
+    for where in (equal("video_id", ODD), one_of("video_id", [ODD])):
+        assert tables.rows("segments", where)["video_id"].to_pylist() == [ODD]
+    with pytest.raises(QueryError, match="is not UTF-8"):
+        equal("video_id", "\udcff")
+
+
+def test_times_are_half_open(tables: Tables) -> None:
+    row = {"video_id": "aaaa", "kind": "shot"}
+    times = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
+    tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": e} for n, (s, e) in enumerate(times)])
+
+    def numbers(start_s: float | None, end_s: float | None) -> list[int]:
+        rows = tables.rows("segments", all_of(overlapping(start_s, end_s)))
+        return sorted(rows["segment_no"].to_pylist())
+
+    assert numbers(1.0, 2.0) == [1]
+    assert numbers(0.5, 1.5) == [0, 1]
+    assert numbers(None, None) == [0, 1, 2]
+    assert (within(None, None), len(within(1.0, None)), len(within(1.0, 2.0))) == ([], 1, 2)
+
+
+def test_frames_of_one_video(library) -> None:
+    for video_id in ("aaaa", "bbbb"):
+        library.writer.add_frames({video_id: made(video_id, 5, seed=1).frame_rows()})
+    rows = library.tables.rows("frames", of_frames("bbbb", [1, 3, 9]), ["video_id", "frame_no"]).to_pylist()
+    assert sorted((row["video_id"], row["frame_no"]) for row in rows) == [("bbbb", 1), ("bbbb", 3)]
+
+
+def test_many_values_are_split() -> None:
+    values = [str(number) for number in range(MAX_VALUES_PER_FILTER + 1)]
+    assert [len(part) for part in chunked(values)] == [MAX_VALUES_PER_FILTER, 1]
+    assert fits_one_filter(values) is None
+    assert fits_one_filter(values[1:]) == values[1:]
+    assert all_of([]) is None
+
+
+VALUES = [
+    "it's",
+    "a\\b",
+    "nul\0l",
+    "tab\t\r\n",
+    'q"q',
+    "\u202e\x7f",
+    "%",
+    "_",
+    "日本",
+    "--",
+    "/*",
+    "''",
+    "\\'",
+    "{}",
+    "é",
+]
+
+
+def test_any_text_matches_itself_alone(tables: Tables) -> None:
+    row = {"segment_no": 0, "start_s": 0.0, "end_s": 1.0, "kind": "shot"}
+    tables.append("segments", [row | {"video_id": value} for value in VALUES])
+    for value in VALUES:
+        assert tables.rows("segments", equal("video_id", value))["video_id"].to_pylist() == [value]
+        assert tables.count("segments", other_than("video_id", value)) == len(VALUES) - 1
+
+
+def test_numbers_of_any_size_and_kind(tables: Tables) -> None:
+    row = {"video_id": "aaaa", "kind": "shot"}
+    times = [-1e300, -0.5, 0.0, 1e-300, 1 / 3, 2.0]
+    tables.append("segments", [row | {"segment_no": n, "start_s": s, "end_s": s} for n, s in enumerate(times)])
+    others: list[Any] = [float("inf"), float("-inf"), np.float64(1 / 3), np.float32(0.5), np.int64(2), 10**15]
+    for value in (*times, *others):
+        assert tables.count("segments", at_least("start_s", value)) == sum(time >= float(value) for time in times)
+        assert tables.count("segments", above("start_s", value)) == sum(time > float(value) for time in times)
+        assert tables.count("segments", below("start_s", value)) == sum(time < float(value) for time in times)
+    assert tables.count("segments", one_of("segment_no", [0, 2, 9]) | equal("segment_no", 5)) == 3
+    assert tables.count("segments", one_of("video_id", [])) == 0
+
+
+def test_and_binds_no_tighter_than_it_is_written() -> None:
+    either, other = equal("a", 1) | equal("a", 2), equal("b", 3)
+    assert (either & other).sql == "((a = 1) OR (a = 2)) AND (b = 3)"

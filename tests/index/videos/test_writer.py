@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from kinodex.index.errors import LeaseLost
 from kinodex.index.library import Library
-from kinodex.index.rows import SegmentRow
+from kinodex.index.rows import FailureRow, RunRow, SegmentRow, SourceRow
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import AFTER_RUN, optimize
 from kinodex.index.sweep import audit
+from kinodex.index.videos.writer import (
+    JOINED_ROWS,
+    MERGE_FROM,
+    Counts,
+    KnownKeys,
+    NewRows,
+    count_rows,
+    counts_of,
+    expected_rows,
+    is_complete,
+    rows_by_video,
+)
 from kinodex.pipeline.sample import FrameRow
-from tests.support.libraries.random_library import DIM, made, write
+from tests.support.libraries.random_library import DIM, WHEN, MadeVideo, made, spoken, write
 
 
 def test_what_is_written_comes_back(library):
@@ -135,3 +154,298 @@ def test_a_run_that_may_not_show_videos_any_more_shows_none(library: Library) ->
     assert library.video_ids() == set()
     assert library.writer.complete([video.video_row()]) == ()
     assert library.video_ids() == {"aaaa"}
+
+
+# Sources, failures and runs are recorded for the next run.
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_failures_count_attempts_and_clear(library, noted):
+    if noted:
+        library.ingest_log.note_sources()
+    failure = FailureRow("/films/it's.mp4", "open", "NotAVideo", "no video in it", 1, WHEN)
+    library.ingest_log.add_failures([failure])
+    again = replace(failure, message="still none")
+    library.ingest_log.add_failures(
+        [again, replace(failure, stage="subtitles"), replace(failure, uri="/films/other.mp4")]
+    )
+    assert [(row.uri, row.stage, row.attempts, row.message) for row in library.ingest_log.failures()] == [
+        ("/films/it's.mp4", "open", 2, "still none"),
+        ("/films/it's.mp4", "subtitles", 1, "no video in it"),
+        ("/films/other.mp4", "open", 1, "no video in it"),
+    ]
+    library.ingest_log.add_failures([failure, failure])
+    assert library.ingest_log.failures()[0].attempts == 4
+    library.ingest_log.clear_failures(["/films/it's.mp4", "/films/other.mp4"], ["open", "decode"])
+    assert [(row.uri, row.stage) for row in library.ingest_log.failures()] == [("/films/it's.mp4", "subtitles")]
+    library.ingest_log.clear_failures(["/films/it's.mp4"])
+    library.ingest_log.clear_failures([])
+    library.ingest_log.add_failures([])
+    assert library.ingest_log.failures() == []
+
+
+def test_a_run_clears_failures_that_were_there_before_it(library):
+    failure = FailureRow("https://me:secret@host/a.mp4", "fetch", "SourceError", "gone", 1, WHEN)
+    library.ingest_log.add_failures([failure])
+    library.ingest_log.note_sources()
+    library.ingest_log.clear_failures(["https://you:other@host/a.mp4", "/films/new.mp4"])
+    assert library.ingest_log.failures() == []
+
+
+def test_sources_are_remembered(library):
+    first = SourceRow("/films/it's.mp4", "aaaa", 1234, "2026-01-02 1234", WHEN)
+    copy = SourceRow("s3://films/copy.mp4", "aaaa", None, '"etag"', WHEN)
+    library.ingest_log.add_sources([first, copy])
+    library.ingest_log.add_sources([replace(first, stamp="old"), replace(first, video_id="bbbb")])
+    library.ingest_log.add_sources([])
+    assert library.ingest_log.sources() == {first.uri: replace(first, video_id="bbbb"), copy.uri: copy}
+    library.writer.discard("bbbb")
+    assert library.ingest_log.sources() == {copy.uri: copy}
+
+
+def test_runs_are_kept(library):
+    run = RunRow("r1", "ingest", "running", WHEN, None, {})
+    library.ingest_log.add_run(run)
+    library.ingest_log.add_run(
+        replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}})
+    )
+    library.ingest_log.add_run(
+        RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"})
+    )
+    latest, first = library.ingest_log.runs()
+    assert (latest.run_id, first.run_id) == ("r2", "r1")
+    assert first == RunRow("r1", "ingest", "done", WHEN, WHEN, {"videos": 3, "seconds": {"decode": 0.5}})
+
+
+# Rows by key: those of new keys are appended, which no table makes slower; others take the place of the old ones.
+
+SCHEMA = pa.schema([("key", pa.string()), ("value", pa.int32())])
+
+
+def rows_of(tables: Tables) -> list[dict[str, Any]]:
+    return sorted(tables.rows("pairs").to_pylist(), key=lambda row: row["key"])
+
+
+def commits(tables: Tables, name: str, since: int) -> list[str]:
+    """Kinds of the commits to a table after a version."""
+    count = tables.version(name) - since
+    return [type(each.operation).__name__ for each in tables[name].get_transactions(count) if each is not None]
+
+
+def test_each_key_has_the_last_row_that_was_written_of_it(library: Library) -> None:
+    tables, chance = library.tables, random.Random(0)
+    tables.create("pairs", SCHEMA)
+    expected = {str(number): number for number in range(40)}
+    tables.append("pairs", [{"key": key, "value": value} for key, value in expected.items()])
+    known = KnownKeys(tables, "pairs", "key")
+    for _ in range(12):
+        batch = {str(chance.randrange(120)): chance.randrange(1000) for _ in range(10)}
+        known.write([{"key": key, "value": value} for key, value in batch.items()])
+        expected |= batch
+    assert rows_of(tables) == [{"key": key, "value": value} for key, value in sorted(expected.items())]
+
+
+def test_many_new_keys_are_remembered(library: Library) -> None:
+    library.tables.create("pairs", SCHEMA)
+    known = KnownKeys(library.tables, "pairs", "key")
+    for first in (0, MERGE_FROM):
+        known.write([{"key": str(number), "value": 0} for number in range(first, first + MERGE_FROM)])
+    known.write([{"key": str(number), "value": 1} for number in (0, MERGE_FROM - 1, 2 * MERGE_FROM - 1)])
+    assert library.tables.count("pairs") == 2 * MERGE_FROM
+    values = library.tables.rows("pairs", None, ["value"])["value"]
+    assert sum(values.to_pylist()) == 3
+
+
+def test_what_a_run_completes_is_appended(library: Library) -> None:
+    """An upsert joins with all keys that no index covers, so that each commit took longer than the one before."""
+    write(library, made("aaaa", 2, seed=1))
+    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "aaaa", 1, "then", WHEN)])
+    library.writer.note_rows()
+    library.ingest_log.note_sources()
+    tables = library.tables
+    versions = {name: tables.version(name) for name in ("videos", "sources")}
+    write(library, made("bbbb", 2, seed=2))
+    library.ingest_log.add_sources([SourceRow("/films/b.mp4", "bbbb", 1, "now", WHEN)])
+    assert {name: commits(tables, name, version) for name, version in versions.items()} == {
+        "videos": ["Append"], "sources": ["Append"],
+    }  # fmt: skip
+    library.ingest_log.add_sources([SourceRow("/films/a.mp4", "bbbb", 1, "now", WHEN)])
+    assert library.ingest_log.sources().keys() == {"/films/a.mp4", "/films/b.mp4"}
+    assert library.ingest_log.sources()["/films/a.mp4"].video_id == "bbbb"
+
+
+# New rows are counted as the whole table would be, whatever adds, deletes, doubles or joins them meanwhile.
+
+
+class CountingTables(Tables):
+    """Tables that note which were read whole."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        self.scans: list[str] = []
+
+    def batches(self, name: str, *args: Any, **options: Any) -> Iterator[Any]:
+        self.scans.append(name)
+        return super().batches(name, *args, **options)
+
+    def rows(self, name: str, *args: Any, **options: Any) -> Any:
+        self.scans.append(name)
+        return super().rows(name, *args, **options)
+
+
+def new_rows(library: Library, name: str) -> NewRows:
+    return NewRows(library.tables, name, KnownKeys(library.tables, "videos", "video_id").hold)
+
+
+def frames(library: Library, *videos: MadeVideo, first: int = 0, until: int | None = None) -> None:
+    library.writer.add_frames({video.video_id: video.frame_rows()[first:until] for video in videos})
+
+
+def same(library: Library, rows: NewRows, name: str, *video_ids: str) -> Counts:
+    """Count by both ways, which have to agree."""
+    counts, whole = rows.counts(video_ids), count_rows(library.tables, name)
+    for video_id in video_ids:
+        assert counts.rows[video_id] == whole.rows.get(video_id, 0)
+        assert counts.distinct[video_id] == whole.distinct.get(video_id, 0)
+    return counts
+
+
+def test_rows_of_before_are_not_read_and_those_after_are(library: Library) -> None:
+    old, new = made("aaaa", 5, seed=1), made("bbbb", 4, seed=2)
+    frames(library, old)
+    rows = new_rows(library, "frames")
+    assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 0}
+    frames(library, new, until=2)
+    assert same(library, rows, "frames", "bbbb").rows == {"bbbb": 2}
+    frames(library, new, first=2)
+    assert same(library, rows, "frames", "bbbb").rows == {"bbbb": 4}
+
+
+def test_a_row_that_is_there_twice_counts_twice_and_is_one(library: Library) -> None:
+    rows = new_rows(library, library.vectors_table)
+    video = made("aaaa", 6, seed=1)
+    frames(library, video)
+    frames(library, video, first=4)
+    assert same(library, rows, library.vectors_table, "aaaa") == Counts({"aaaa": 8}, {"aaaa": 6})
+
+
+def test_rows_that_are_deleted_count_no_more_and_written_again_they_do(library: Library) -> None:
+    rows = new_rows(library, "frames")
+    first, second = made("aaaa", 6, seed=1), made("bbbb", 3, seed=2)
+    frames(library, first, second)
+    same(library, rows, "frames", "aaaa", "bbbb")
+    library.writer.discard_frames("aaaa", 2, 4)
+    assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 4, "bbbb": 3}
+    library.writer.discard("aaaa", "bbbb")  # the whole fragment goes
+    assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 0, "bbbb": 0}
+    frames(library, first)
+    assert same(library, rows, "frames", "aaaa").rows == {"aaaa": 6}
+
+
+def test_what_is_forgotten_does_not_come_back_with_a_deletion_beside_it(library: Library) -> None:
+    rows = new_rows(library, "frames")
+    frames(library, made("aaaa", 6, seed=1), made("bbbb", 3, seed=2))
+    same(library, rows, "frames", "aaaa", "bbbb")
+    rows.forget(["aaaa"])
+    library.writer.discard_frames("bbbb", 0, 1)
+    assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 2}
+    rows.forget(["bbbb"])
+    assert rows._fragments == {}
+
+
+@pytest.mark.parametrize("looked_before", [True, False])
+def test_joined_fragments_hold_the_same_rows(library: Library, looked_before: bool) -> None:
+    frames(library, made("0000", 5, seed=0))
+    rows = new_rows(library, "frames")
+    videos = [made(f"000{n}", n, seed=n) for n in range(1, 5)]
+    for video in videos:
+        frames(library, video)
+        if looked_before:
+            rows.counts([video.video_id])
+    frames(library, videos[0])
+    optimize(library.tables, "frames", AFTER_RUN)
+    assert len(library.tables["frames"].get_fragments()) == 1
+    assert same(library, rows, "frames", *(video.video_id for video in videos)).rows["0001"] == 2
+
+
+def test_complete_videos_in_joined_fragments_are_left_out(library: Library) -> None:
+    large = made("aaaa", JOINED_ROWS, seed=1)
+    write(library, large)
+    rows = new_rows(library, "frames")
+    frames(library, made("bbbb", 3, seed=2))
+    optimize(library.tables, "frames", AFTER_RUN)
+    assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 3}
+
+
+def test_a_run_looks_for_no_complete_video_in_the_table(library: Library) -> None:
+    """A joined fragment of short films names so many that each was read with all that are complete."""
+    write(library, made("aaaa", JOINED_ROWS, seed=1))
+    tables = library.tables = CountingTables(library.uri)
+    library.writer.note_rows()
+    tables.scans.clear()
+    new = made("bbbb", 3, seed=2)
+    write(library, new, complete=False)
+    optimize(tables, "frames", AFTER_RUN)
+    assert library.writer.complete([new.video_row()]) == ()
+    assert tables.scans == []
+
+
+def test_segments_by_number_and_lines_by_video_alone(library: Library) -> None:
+    segments, lines = new_rows(library, "segments"), new_rows(library, "transcript")
+    video = made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello"), (1.0, 2.0, "hello")))
+    write(library, video, complete=False)
+    library.additions.add_speech({"aaaa": [spoken(0, "heard")]}, "whisper")
+    assert same(library, lines, "transcript", "aaaa").rows == {"aaaa": 2}
+    assert same(library, segments, "segments", "aaaa").rows == {"aaaa": 0}
+
+
+def test_a_commit_of_a_run_reads_no_table_whole(library: Library) -> None:
+    tables = library.tables = CountingTables(library.uri)
+    library.writer.note_rows()
+    tables.scans.clear()  # the ids of all videos, once
+    good, doubled = made("aaaa", 5, seed=1), made("bbbb", 5, seed=2)
+    written = library.writer.add_frames({good.video_id: good.frame_rows()})
+    assert library.writer.complete([good.video_row()], digests=written) == ()
+    assert tables.scans == []
+    for _ in range(2):
+        write(library, doubled, complete=False)
+    assert library.writer.complete([doubled.video_row()]) == ("bbbb",)
+    assert "frames" in tables.scans  # whether it is rejected is decided by the whole tables
+    write(library, doubled, complete=False)
+    assert library.writer.complete([doubled.video_row()]) == ()
+    assert library.video_ids() == {"aaaa", "bbbb"}
+
+
+def test_rows_of_another_run_that_come_after_the_note_are_seen(library: Library) -> None:
+    """A worker that wrote after its run had lost the lease: the video is rejected, as by a count of everything."""
+    library.writer.note_rows()
+    video = made("aaaa", 5, seed=1)
+    write(library, video, complete=False)
+    write(Library.open(library.uri), video, complete=False)
+    assert library.writer.complete([video.video_row()]) == ("aaaa",)
+    assert library.video_ids() == set()
+
+
+# Rows are counted by video, twice written ones once more, without those that an optional stage added.
+
+
+def test_doubled_rows_are_told_from_distinct_ones(library: Library) -> None:
+    first, second = made("aaaa", 4, seed=1), made("bbbb", 3, seed=2)
+    for video in (first, second, second):
+        library.writer.add_frames({video.video_id: video.frame_rows()})
+    counts = count_rows(library.tables, "frames")
+    assert counts.rows == {"aaaa": 4, "bbbb": 6}
+    assert counts.distinct == {"aaaa": 4, "bbbb": 3}
+    assert rows_by_video(library.tables, "frames") == {"aaaa": 4, "bbbb": 6}
+    held = counts_of(library.tables, library.vectors_table, ["aaaa", "bbbb"])
+    assert held.keys() == expected_rows(library.vectors_table).keys()
+    assert is_complete(first.video_row(), held, library.vectors_table)
+    assert not is_complete(second.video_row(), held, library.vectors_table)
+
+
+def test_speech_that_a_model_added_is_not_counted(library: Library) -> None:
+    write(library, made("aaaa", 2, seed=1, lines=((0.0, 1.0, "hello"),)))
+    library.additions.add_speech({"aaaa": [spoken(0, "heard")]}, "whisper")
+    library.additions.add_speech({"aaaa": [spoken(0, "from a file")]}, "someone", "imported")
+    assert count_rows(library.tables, "transcript").rows == {"aaaa": 1}
+    assert rows_by_video(library.tables, "transcript") == {"aaaa": 1}

@@ -7,12 +7,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from kinodex.index.additions import rows_held
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.screen_text import ScreenText
 from kinodex.pipeline.errors import WrongModel
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.screen_text.film import text_film

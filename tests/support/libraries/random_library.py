@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,9 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.index.additions import stage_rows
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
 from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import Tables
+from kinodex.index.store.schema import all_of, one_of
 from kinodex.pipeline.sample import FrameRow
 
 DIM = 32
@@ -28,6 +32,12 @@ WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 def fingerprint(name: str = "local-dir:/models/tiny", weights: str = "a" * 64, dim: int = DIM) -> Fingerprint:
     return Fingerprint(name, "0123456789ab", weights, '{"size": 64}', dim)
+
+
+def rows_held(tables: Tables, stage: str, model: str, video_ids: Sequence[str]) -> Counter[str]:
+    """Count the rows of a stage and model that each video has, complete or not."""
+    table, of_model = stage_rows(tables, stage, model)
+    return Counter(tables.rows(table, all_of([one_of("video_id", video_ids), *of_model]))["video_id"].to_pylist())
 
 
 def empty_library(place: Path, settings: Mapping[str, Any], space: Fingerprint) -> Library:

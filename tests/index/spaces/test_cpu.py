@@ -1,0 +1,459 @@
+"""On a CPU a tower changes over to ONNX Runtime where that is quicker, at the first batch or in the middle of a run."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from kinodex.index.errors import ExportRefused, SpaceMismatch, StorageError, TowersDamaged
+from kinodex.index.spaces.cpu import (
+    IMAGE_ONNX,
+    PICTURES,
+    CpuTower,
+    ExportBusy,
+    ImageTower,
+    PictureFit,
+    TrialRule,
+    check_pictures,
+    compare,
+    export_image_tower,
+    export_in_child,
+    export_to_cache,
+)
+from kinodex.index.spaces.load import load_image_tower
+from kinodex.index.spaces.space import Space, load_space
+from kinodex.index.spaces.towers import (
+    BUILTIN_TOWERS,
+    Fingerprint,
+    SpaceTowers,
+    cache_folder,
+    cached_place,
+    read_towers,
+    tower_facts,
+    write_towers,
+)
+from tests.support.models.tiny_models import TINY, write_model
+
+TAKEN = TrialRule(min_parameters=0, min_speedup=0.0)
+"""Takes a graph however quick it is: which one is quicker is no matter of these tests."""
+TORCH, RUNTIME = f"float32, torch {torch.__version__}", f"float32, ONNX Runtime {version('onnxruntime')}"
+
+
+@pytest.fixture(scope="module")
+def name(tmp_path_factory) -> str:
+    return write_model(tmp_path_factory.mktemp("model"), TINY)
+
+
+@pytest.fixture(scope="module")
+def exported(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds the exported tower."""
+    place = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place))
+        export_to_cache(name, loaded(name).fingerprint.digest)
+    return place
+
+
+@pytest.fixture
+def cache(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the exported tower in a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.copytree(exported, tmp_path / "cache")
+    (digest,) = (tmp_path / "cache" / "kinodex" / "towers").iterdir()
+    return digest / "image"
+
+
+@pytest.fixture
+def no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    return tmp_path / "none"
+
+
+def loaded(name: str) -> Space:
+    return load_space(name, device="cpu", towers="image")
+
+
+def pictures(count: int, seed: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (count, 3, 64, 64), dtype=np.uint8)
+
+
+def describe(folder: Path, space: Fingerprint | None = None) -> None:
+    """Describe the files of a tower's folder as they are now, as if an exporter had written them."""
+    held = read_towers(folder)
+    assert held is not None
+    write_towers(folder, SpaceTowers(space or held.space, image=tower_facts(folder, [IMAGE_ONNX], {}, 64, 1.0)))
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    scaled: np.ndarray = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    return scaled
+
+
+def test_an_exported_tower_that_is_quicker_is_taken_at_the_first_batch(name, cache):
+    space = loaded(name)
+    tower = CpuTower(loaded(name), TAKEN)
+    assert (tower.fingerprint, tower.name, tower.dim) == (space.fingerprint, name, space.dim)
+    assert (tower.arithmetic, tower.embed(pictures(0)).shape) == ("", (0, space.dim))
+    rgb = np.random.default_rng(1).integers(0, 256, (90, 160, 3), dtype=np.uint8)
+    before = tower.prepare(rgb)
+    vectors = tower.embed(pictures(9))
+    assert tower.arithmetic == RUNTIME
+    assert cosines(vectors, space.embed(pictures(9))).min() > 0.99999
+    np.testing.assert_array_equal(tower.prepare(rgb), before)
+
+
+def test_towers_that_are_small_or_in_bf16_are_not_tried(name, cache):
+    """The built-in space and all small ones so have the same vectors on every machine with torch."""
+    looks: list[str] = []
+    small = load_image_tower(name, "cpu")
+    assert isinstance(small, CpuTower)
+    small.offer(lambda: looks.append("small"))
+    small.embed(pictures(2))
+    space = loaded(name)
+    space._model.visual.to(torch.bfloat16)
+    half = CpuTower(space, TAKEN)
+    half.offer(lambda: looks.append("bf16"))
+    half.embed(pictures(2))
+    assert (small.arithmetic, half.arithmetic) == (TORCH, f"bfloat16, torch {torch.__version__}")
+    assert looks == []
+
+
+def test_what_cannot_be_read_is_said_and_torch_stays(name, cache):
+    def out_of_reach() -> Path:
+        raise StorageError("cannot use s3://films")
+
+    (cache / IMAGE_ONNX).write_bytes(b"")
+    tower = CpuTower(loaded(name), TAKEN)
+    tower.offer(out_of_reach)
+    tower.embed(pictures(3))
+    used, cut_off, away = tower.arithmetic.split("; ")
+    assert used == TORCH
+    assert cut_off.startswith(f"an exported tower was left out: {cache / IMAGE_ONNX} has 0 bytes")
+    assert away == "an exported tower was left out: cannot use s3://films"
+
+
+def test_a_graph_of_other_vectors_is_refused(name, cache):
+    """Its files are whole, and its weights are others."""
+    graph = onnx.load(cache / IMAGE_ONNX)
+    largest = max(graph.graph.initializer, key=lambda each: len(each.raw_data))
+    numbers = onnx.numpy_helper.to_array(largest)
+    largest.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(numbers[::-1]), largest.name))
+    onnx.save(graph, cache / IMAGE_ONNX)
+    describe(cache)
+    tower = CpuTower(loaded(name), TAKEN)
+    np.testing.assert_array_equal(tower.embed(pictures(4)), loaded(name).embed(pictures(4)))
+    assert tower.arithmetic.startswith(f"{TORCH}; ONNX Runtime was left out: a cosine of ")
+
+
+def test_graphs_that_are_anothers_or_cannot_run_are_left_and_a_librarys_is_taken(name, cache, tmp_path, monkeypatch):
+    whole = shutil.copytree(cache, tmp_path / "carried")
+    slower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=1e9))
+    np.testing.assert_array_equal(slower.embed(pictures(5)), loaded(name).embed(pictures(5)))
+    assert slower.arithmetic == TORCH
+    describe(cache, load_space("builtin", device="cpu", towers="image").fingerprint)
+    tower = CpuTower(loaded(name), TAKEN)
+    tower.embed(pictures(4))
+    assert tower.arithmetic == TORCH, "of another space"
+    (cache / IMAGE_ONNX).write_bytes(b"no graph")
+    describe(cache, tower.fingerprint)
+    tower = CpuTower(loaded(name), TAKEN)
+    tower.embed(pictures(4))
+    assert tower.arithmetic.startswith(f"{TORCH}; ONNX Runtime was left out: cannot read {cache / IMAGE_ONNX}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    tower = CpuTower(loaded(name), TAKEN)
+    tower.offer(lambda: whole)
+    tower.embed(pictures(3))
+    assert tower.arithmetic == RUNTIME
+
+
+@pytest.mark.slow
+def test_a_long_run_exports_the_tower_and_the_next_begins_with_it(name, no_cache, capfd):
+    tower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=0.0, export_after_s=0.0))
+    first = tower.embed(pictures(5))
+    assert tower.arithmetic == TORCH
+    with tower.threads(1), ThreadPoolExecutor(3) as pool:
+        vectors = [*pool.map(tower.embed, [pictures(5)] * 6)]
+        tower.embed(pictures(5))
+    assert tower.arithmetic == f"{TORCH}; {RUNTIME}"
+    assert min(cosines(each, first).min() for each in vectors) > 0.99999
+    assert capfd.readouterr() == ("", "")
+    assert [each.name for each in no_cache.iterdir()] == ["kinodex"]  # and no package left anything of its own
+    assert [each.name for each in cache_folder(tower.fingerprint.digest).iterdir() if each.is_dir()] == ["image"]
+    following = CpuTower(loaded(name), TAKEN)
+    following.embed(pictures(5))
+    assert following.arithmetic == RUNTIME
+
+
+@pytest.mark.slow
+def test_an_export_that_fails_is_said_once_and_torch_stays(name, no_cache):
+    no_cache.write_text("a file where the cache should be")
+    tower = CpuTower(loaded(name), TrialRule(min_parameters=0, min_speedup=0.0, export_after_s=0.0))
+    for _ in range(4):
+        np.testing.assert_array_equal(tower.embed(pictures(3)), loaded(name).embed(pictures(3)))
+    assert tower.arithmetic.startswith(f"{TORCH}; ")
+    assert tower.arithmetic.count("not exported to ONNX Runtime: cannot keep a tower in ") == 1
+
+
+def test_threads_are_the_processes_own_and_go_with_the_change(name, cache):
+    tower = CpuTower(loaded(name), TAKEN)
+    before = torch.get_num_threads()
+    with tower.threads(before + 2):
+        assert torch.get_num_threads() == before + 2
+        tower.embed(pictures(3))
+        assert tower.arithmetic == RUNTIME
+        assert isinstance(tower._tower, ImageTower) and tower._tower._threads == before + 2
+    with tower.threads(before + 1):
+        assert tower._tower._threads == before + 1
+        tower.embed(pictures(3))
+    assert torch.get_num_threads() == before
+
+
+def test_towers_are_compared_by_time_and_by_vectors(name, cache):
+    space = loaded(name)
+    speedup, cosine = compare(space, ImageTower(space.fingerprint, cache / IMAGE_ONNX, 1), pictures(4))
+    assert speedup > 0
+    assert 0.99999 < cosine < 1.00001
+
+
+# The export of an image tower into the user's cache, in a process of its own.
+
+
+@pytest.fixture
+def exported_name(tmp_path, monkeypatch) -> str:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return write_model(tmp_path / "model", TINY)
+
+
+def digest_of(exported_name: str) -> str:
+    return load_space(exported_name, device="cpu", towers="image").fingerprint.digest
+
+
+def test_a_tower_that_is_there_is_not_exported_again(exported_name):
+    digest = digest_of(exported_name)
+    folder = export_to_cache(exported_name, digest)
+    assert folder == cached_place(digest, "image")
+    assert ImageTower.open(folder).fingerprint.digest == digest
+    written = (folder / "tower.json").stat()
+    assert export_to_cache(exported_name, digest) == folder
+    assert (folder / "tower.json").stat() == written
+
+
+@pytest.mark.slow
+def test_a_child_says_in_a_line_why_it_failed(exported_name):
+    problem = export_in_child(exported_name, "0" * 12)
+    assert problem is not None
+    assert problem.startswith(f"here {name} stands for other weights: ")
+
+
+def test_another_checkpoint_of_the_same_name_is_refused(exported_name):
+    with pytest.raises(SpaceMismatch, match="stands for other weights"):
+        export_to_cache(exported_name, "0" * 12)
+    assert not cached_place("0" * 12, "image").exists()
+
+
+@pytest.mark.slow
+def test_one_process_exports_at_a_time(exported_name):
+    place = cached_place("1" * 12, "image")
+    place.parent.mkdir(parents=True)
+    with (place.parent / ".image.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ExportBusy):
+            export_to_cache(exported_name, "1" * 12)
+        with pytest.raises(ExportBusy):
+            export_in_child(exported_name, "1" * 12)
+
+
+# The exported image tower of the built-in space, and pictures prepared as open_clip prepares them.
+
+SHAPES = ((90, 160), (160, 90), (30, 31), (64, 64), (3, 200))
+WIDE = TINY | {"vision_cfg": TINY["vision_cfg"] | {"image_size": [64, 96]}}
+
+
+def rgb_pictures(count: int, height: int = 90, width: int = 160) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (count, height, width, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def tower() -> ImageTower:
+    return ImageTower.open(BUILTIN_TOWERS)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return load_space("builtin", device="cpu", towers="image")
+
+
+def test_it_gives_the_vectors_of_the_torch_tower(tower, space):
+    assert tower.fingerprint == space.fingerprint
+    assert (tower.name, tower.dim, tower.device_type) == ("builtin", 256, "cpu")
+    assert tower.arithmetic == f"float32, ONNX Runtime {version('onnxruntime')}"
+    batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(9)])
+    np.testing.assert_array_equal(batch, np.stack([space.prepare(rgb) for rgb in rgb_pictures(9)]))
+    ours, theirs = tower.embed(batch), space.embed(batch)
+    assert (ours.shape, ours.dtype) == ((9, 256), np.float16)
+    cosines = (ours.astype(np.float64) * theirs).sum(1) / np.linalg.norm(ours.astype(np.float64), axis=1)
+    assert (cosines / np.linalg.norm(theirs.astype(np.float64), axis=1)).min() > 0.99999
+    assert tower.embed(batch[:0]).shape == (0, 256)
+
+
+def test_a_batch_of_any_size_gives_the_same_vectors_in_any_number_of_threads(tower):
+    batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(12)])
+    with tower.threads(1), ThreadPoolExecutor(4) as pool:
+        alone = list(pool.map(tower.embed, [each[None] for each in batch]))
+    with tower.threads(2):
+        together = tower.embed(batch)
+    np.testing.assert_allclose(np.concatenate(alone).astype(np.float32), together.astype(np.float32), atol=3e-4)
+
+
+def test_pictures_are_prepared_as_open_clip_does_it(tmp_path):
+    ways = product((TINY, WIDE), ("shortest", "longest", "squash"), ("bicubic", "bilinear"))
+    for number, (config, mode, interpolation) in enumerate(ways):
+        settings = {"resize_mode": mode, "interpolation": interpolation, "fill_color": 9}
+        space = load_space(write_model(tmp_path / f"{number}", config, settings), towers="image")
+        fit = PictureFit.of(space.fingerprint.preprocess)
+        for shape in SHAPES:
+            (rgb,) = rgb_pictures(1, *shape)
+            np.testing.assert_array_equal(fit.prepare(rgb), space.prepare(rgb), err_msg=f"{mode} {shape}")
+    assert PictureFit.of(json.dumps({})) == PictureFit(224, 224, "shortest", False, 0)
+
+
+def test_damaged_towers_are_named(tmp_path):
+    with pytest.raises(TowersDamaged, match=f"{tmp_path} holds no image tower"):
+        ImageTower.open(tmp_path)
+    held = read_towers(BUILTIN_TOWERS)
+    assert held is not None
+    write_towers(tmp_path, SpaceTowers(held.space))
+    with pytest.raises(TowersDamaged, match="holds no image tower"):
+        ImageTower.open(tmp_path)
+    damaged: Path = shutil.copytree(BUILTIN_TOWERS, tmp_path / "damaged")
+    content = (damaged / IMAGE_ONNX).read_bytes()
+    (damaged / IMAGE_ONNX).write_bytes(content[: len(content) // 2])
+    with pytest.raises(TowersDamaged, match=r"image\.onnx"):
+        ImageTower.open(damaged)
+    (damaged / IMAGE_ONNX).write_bytes(bytes(len(content)))
+    with pytest.raises(TowersDamaged, match=r"image\.onnx"):
+        ImageTower.open(damaged)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("value", "at_import"), [(None, "1"), ("0", "0")])
+def test_onnx_runtime_is_imported_without_telemetry_unless_the_user_says_otherwise(tmp_path, value, at_import):
+    """Left alone, Microsoft's package writes an id of the machine into the user's cache, to send it with its events.
+
+    It does so by its own rules, and never on a machine that it takes for one of CI. So this looks at the variable at
+    the moment of the import.
+    """
+    code = """
+import os, sys
+
+at_import = []
+def note(event, arguments):
+    if event == "import" and arguments[0].startswith("onnxruntime"):
+        at_import.append(os.environ.get("ORT_DISABLE_TELEMETRY"))
+sys.addaudithook(note)
+
+from kinodex.index.spaces.cpu import ImageTower
+from kinodex.index.spaces.towers import BUILTIN_TOWERS
+ImageTower.open(BUILTIN_TOWERS)
+print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    if value is not None:
+        environment["ORT_DISABLE_TELEMETRY"] = value
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+    assert said == f"{{'{at_import}'}} {value}"
+    if value is None:
+        assert [*tmp_path.iterdir()] == []
+
+
+# Exporting image towers of real open_clip models with random weights.
+
+
+@pytest.fixture(scope="module")
+def tiny_name(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_model(tmp_path_factory.mktemp("model"), TINY)
+
+
+@pytest.mark.slow
+def test_an_exported_tower_gives_the_vectors_of_torch(tiny_name, tmp_path, capfd):
+    space = load_space(tiny_name, device="cpu", towers="image")
+    facts = export_image_tower(space, tmp_path)
+    assert capfd.readouterr() == ("", "")
+    assert (facts.samples, set(facts.files)) == (PICTURES, {IMAGE_ONNX})
+    assert facts.least_cosine > 0.99999
+    write_towers(tmp_path, SpaceTowers(space.fingerprint, image=facts))
+    tower = ImageTower.open(tmp_path)
+    rgbs = np.random.default_rng(5).integers(0, 256, (5, 90, 160, 3), dtype=np.uint8)
+    batch = np.stack([tower.prepare(rgb) for rgb in rgbs])
+    ours, theirs = tower.embed(batch).astype(np.float32), space.embed(batch).astype(np.float32)
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    assert (facts.settings["weights"] == "float16") == (facts.bytes < 4 * numbers(space))
+
+
+def numbers(space: Space) -> int:
+    return sum(parameter.numel() for parameter in space.image_parts()[0].parameters())
+
+
+def test_pictures_of_the_check_go_from_flat_to_fine(tiny_name):
+    batches = check_pictures(load_space(tiny_name, towers="image"))
+    assert [each.shape[1:] for each in batches] == [(3, 64, 64)] * len(batches)
+    assert len({len(each) for each in batches}) == len(batches) > 2
+    together = np.concatenate(batches)
+    assert len(together) == PICTURES
+    changes = np.abs(np.diff(together.astype(int), axis=3)).astype(bool).mean((1, 2, 3))
+    assert changes.min() == 0 and changes.max() > 0.9
+
+
+class Wayward(torch.nn.Module):
+    """A tower that `torch.export` cannot follow: its way depends on the pixels."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
+
+
+class Altered(torch.nn.Module):
+    """A tower of which the exporter makes another."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        means = images.mean((2, 3))
+        return means.flip(1) if torch.compiler.is_exporting() else means
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tower", "why"),
+    [
+        (Wayward(), "torch cannot export the image tower of .*: GuardOnDataDependent"),
+        (Altered(), "has a cosine of only"),
+    ],
+)
+def test_a_tower_is_refused_with_its_reason(tiny_name, tmp_path: Path, tower, why, capfd):
+    space = load_space(tiny_name, device="cpu", towers="image")
+    space._model.visual = tower
+    with pytest.raises(ExportRefused, match=why) as error:
+        export_image_tower(space, tmp_path)
+    assert "\n" not in str(error.value)
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_graphs_are_of_a_format_that_onnx_checks():
+    from kinodex.index.spaces.towers import BUILTIN_TOWERS
+
+    onnx.checker.check_model(onnx.load(BUILTIN_TOWERS / IMAGE_ONNX), full_check=True)

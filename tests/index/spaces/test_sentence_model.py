@@ -1,0 +1,255 @@
+"""Sentence models by transformers: identity, pooling, and errors."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinodex.index.errors import BadCheckpoint, ExportRefused, WeightsMissing
+from kinodex.index.spaces.export_text import CHECK_TEXTS
+from kinodex.index.spaces.sentence_model import (
+    LINES,
+    QUERIES,
+    Likeness,
+    ModelFacts,
+    SentenceModel,
+    SentenceTower,
+    export_sentence_model,
+    load_sentence_model,
+    measure_likeness,
+    read_facts,
+)
+from kinodex.index.spaces.towers import SpaceTowers, write_towers
+from tests.support.libraries.random_library import fingerprint
+from tests.support.models.sentence_models import real_minilm, small_bert, small_roberta, write_facts
+
+TEXTS = ["a red boat on a calm lake", "two dogs", "", "snow " * 300]
+
+
+def copied(folder: Path, to: Path, **facts: Any) -> Path:
+    shutil.copytree(folder, to)
+    write_facts(to, **facts)
+    return to
+
+
+def test_vectors_are_of_unit_length_and_do_not_depend_on_the_batch(tmp_path):
+    model = load_sentence_model(str(small_bert(tmp_path / "bert")))
+    together = model.embed_texts(TEXTS)
+    assert together.shape == (4, 32) and together.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
+    alone = np.concatenate([model.embed_texts([text]) for text in TEXTS])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert model.embed_texts([]).shape == (0, 32)
+
+
+def test_the_same_model_at_another_place_is_the_same_space(tmp_path):
+    first = load_sentence_model(str(small_bert(tmp_path / "one"))).space
+    second = load_sentence_model(str(copied(tmp_path / "one", tmp_path / "two"))).space
+    other = load_sentence_model(str(small_bert(tmp_path / "three", seed=1))).space
+    prompted = load_sentence_model(str(copied(tmp_path / "one", tmp_path / "four", prompts={"query": "q: "}))).space
+    assert first.digest == second.digest and first.name != second.name
+    assert len({first.digest, other.digest, prompted.digest}) == 3
+    assert ModelFacts.of(prompted).query_prompt == "q: "
+
+
+def test_the_prompt_of_a_query_is_not_that_of_a_line(tmp_path):
+    prompts = {"query": "two dogs ", "passage": "a boat "}
+    plain = load_sentence_model(str(small_bert(tmp_path / "plain")))
+    model = load_sentence_model(str(copied(tmp_path / "plain", tmp_path / "bert", prompts=prompts)))
+    np.testing.assert_allclose(model.embed_texts(["snow"]), plain.embed_texts(["two dogs snow"]), atol=1e-6)
+    np.testing.assert_allclose(model.embed_lines(["snow"]), plain.embed_lines(["a boat snow"]), atol=1e-6)
+
+
+def test_a_folder_without_weights_or_with_half_of_them(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(WeightsMissing, match="folder without config"):
+        load_sentence_model(str(tmp_path / "empty"))
+    from safetensors.torch import load_file, save_file
+
+    weights = small_bert(tmp_path / "bert") / "model.safetensors"
+    kept = {name: each for name, each in load_file(weights).items() if "layer.1" not in name}
+    save_file(kept, weights, {"format": "pt"})
+    with pytest.raises(BadCheckpoint, match=r"whose weights lack encoder\.layer\.1"):
+        load_sentence_model(str(tmp_path / "bert"))
+    weights.write_bytes(weights.read_bytes()[:5000])
+    with pytest.raises(BadCheckpoint, match="cannot load the sentence model"):
+        load_sentence_model(str(tmp_path / "bert"))
+
+
+def test_a_folder_without_a_tokenizer_is_refused_and_embeds_nothing(tmp_path):
+    for file in small_bert(tmp_path / "bert").glob("*token*"):
+        file.unlink()
+    with pytest.raises(WeightsMissing, match=r"without the words of its tokenizer; put tokenizer\.json"):
+        load_sentence_model(str(tmp_path / "bert"))
+
+
+@pytest.mark.slow
+def test_the_real_model_knows_that_a_car_is_an_automobile():
+    model = load_sentence_model(str(real_minilm()), "cpu")
+    assert (model.space.dim, ModelFacts.of(model.space).max_length) == (384, 256)
+    lines = model.embed_lines(["They sold the old automobile.", "She waters the flowers.", "Two dogs are barking."])
+    cosines = (lines @ model.embed_texts(["car"]).T).ravel()
+    assert cosines.argmax() == 0 and cosines[0] > 0.4 > 0.3 > cosines[1:].max()
+
+
+# Sentence models without torch: the exported tower embeds as the original does, or is refused.
+
+AGREED_TEXTS = ["a red boat", "two dogs run along the beach at sunset", "", *CHECK_TEXTS[-24:]]
+
+
+def exported(model: SentenceModel, folder: Path) -> SentenceTower:
+    folder.mkdir()
+    facts = export_sentence_model(model, folder)
+    assert facts.least_cosine >= 0.9999 and facts.samples == len(CHECK_TEXTS)
+    write_towers(folder, SpaceTowers(model.space, facts))
+    return SentenceTower.open(folder)
+
+
+def check_agreement(model: SentenceModel, tower: SentenceTower) -> None:
+    assert tower.space == model.space
+    for ours, theirs in ((tower.embed_texts, model.embed_texts), (tower.embed_lines, model.embed_lines)):
+        np.testing.assert_allclose((ours(AGREED_TEXTS) * theirs(AGREED_TEXTS)).sum(1), 1.0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "pooling", [{"pooling_mode_mean_tokens": True}, {"pooling_mode_cls_token": True}, {"pooling_mode": "lasttoken"}]
+)
+def test_a_bert_of_each_pooling(tmp_path, pooling):
+    prompts = {"query": "a boat ", "passage": "snow "}
+    model = load_sentence_model(str(small_bert(tmp_path / "bert", pooling=pooling, prompts=prompts, longest=24)), "cpu")
+    check_agreement(model, exported(model, tmp_path / "tower"))
+
+
+def test_a_roberta_whose_first_positions_are_those_of_padding(tmp_path):
+    model = load_sentence_model(str(small_roberta(tmp_path / "roberta")), "cpu")
+    assert model.facts.max_length == 39
+    check_agreement(model, exported(model, tmp_path / "tower"))
+
+
+def test_what_is_not_covered_is_refused(tmp_path):
+    model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
+    model.model.config.hidden_act = "relu"
+    with pytest.raises(ExportRefused, match="activation relu"):
+        export_sentence_model(model, tmp_path)
+    model.model.config.model_type = "modernbert"
+    with pytest.raises(ExportRefused, match="kind modernbert"):
+        export_sentence_model(model, tmp_path)
+
+
+def test_a_tower_that_differs_is_refused(tmp_path):
+    model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
+    model.model.config.layer_norm_eps = 0.5  # the modules have read theirs before
+    with pytest.raises(ExportRefused, match="cosine of 0"):
+        export_sentence_model(model, tmp_path)
+
+
+# The likeness of texts that have nothing in common, and from where on a line is found.
+
+
+class Cone:
+    """A model whose vectors lie in a cone: each has this cosine to its axis, and directions of chance around it."""
+
+    def __init__(self, cosine: float) -> None:
+        self.space = fingerprint("cone", dim=401)
+        self._cosine = cosine
+
+    def embed_texts(self, texts):
+        around = np.random.default_rng(len(texts)).standard_normal((len(texts), 400))
+        around *= np.sqrt(1 - self._cosine**2) / np.linalg.norm(around, axis=1, keepdims=True)
+        return np.hstack([np.full((len(texts), 1), self._cosine), around]).astype(np.float32)
+
+    embed_lines = embed_texts
+
+
+@pytest.mark.parametrize("cosine", [0.0, 0.9])
+def test_the_limit_follows_the_model(cosine):
+    found = measure_likeness(Cone(cosine))
+    assert found.mean == pytest.approx(cosine**2, abs=0.01)
+    assert found.mean < found.least < found.mean + 0.25 * (1 - cosine**2) + 0.01
+    assert Likeness(**found.as_json()) == found
+
+
+def test_a_limit_is_never_above_the_greatest_cosine():
+    assert Likeness(0.9, 0.2).least == 1.0
+
+
+def test_queries_and_lines_share_no_telling_word():
+    words = {text: {word for word in text.lower().split() if len(word) > 4} for text in (*QUERIES, *LINES)}
+    assert not {(q, line) for q in QUERIES for line in LINES if words[q] & words[line]}
+
+
+# Facts of sentence models, from the files beside the weights.
+
+E5 = {"prompts": {"query": "query: ", "passage": "passage: "}}
+
+
+def facts_of(files: dict[str, Any], longest: int = 512) -> ModelFacts:
+    return read_facts("some/model", files.get, "[PAD]", longest)
+
+
+def modules(*kinds: str) -> list[dict[str, str]]:
+    return [{"type": f"sentence_transformers.models.{kind}", "path": f"{at}_{kind}"} for at, kind in enumerate(kinds)]
+
+
+def test_a_plain_transformer_is_the_mean_of_its_tokens():
+    assert facts_of({}) == ModelFacts("mean", 512, "", "", "[PAD]")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({"pooling_mode": "lasttoken"}, "lasttoken"),
+        ({"pooling_mode": ["mean"]}, "mean"),
+    ],
+)
+def test_pooling_of_old_and_new_files(pooling, expected):
+    assert facts_of({"modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": pooling}).pooling == (
+        expected
+    )
+
+
+def test_the_pooling_of_the_module_that_is_listed():
+    files = {
+        "modules.json": modules("Transformer", "Normalize", "Pooling"),
+        "2_Pooling/config.json": {"pooling_mode": "cls"},
+    }
+    assert facts_of(files).pooling == "cls"
+
+
+def test_prompts_and_length():
+    facts = facts_of({"config_sentence_transformers.json": E5, "sentence_bert_config.json": {"max_seq_length": 128}})
+    assert (facts.query("a dog"), facts.line(" a dog\n"), facts.max_length) == ("query: a dog", "passage: a dog", 128)
+    only_query = facts_of({"config_sentence_transformers.json": {"prompts": {"query": "Find: ", "document": ""}}})
+    assert (only_query.query("x"), only_query.line("x")) == ("Find: x", "x")
+    default = facts_of({"config_sentence_transformers.json": {"prompts": {"all": ">"}, "default_prompt_name": "all"}})
+    assert (default.query("x"), default.line("x")) == (">x", ">x")
+    assert facts_of({"sentence_bert_config.json": {"max_seq_length": 512}}, longest=77).max_length == 77
+
+
+def test_the_word_for_padding_is_no_word_of_a_text():
+    assert facts_of({}).query("a [PAD] b[PAD]") == "a   b"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"modules.json": modules("Transformer", "Pooling", "Dense")}, "has a Dense"),
+        ({"1_Pooling/config.json": {"pooling_mode": "max"}}, "pools by max; give one that pools by mean, cls"),
+        (
+            {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}},
+            "pools by cls and mean",
+        ),
+        (
+            {"1_Pooling/config.json": {"include_prompt": False}, "config_sentence_transformers.json": E5},
+            "leaves its prompts out",
+        ),
+    ],
+)
+def test_a_model_that_computes_more_is_refused(files, message):
+    with pytest.raises(BadCheckpoint, match=message):
+        facts_of(files)

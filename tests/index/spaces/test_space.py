@@ -1,0 +1,385 @@
+"""Loading embedding spaces for real, with small models of random weights that the tests write themselves."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
+from kinodex.index.spaces.cpu import CpuTower
+from kinodex.index.spaces.load import load_image_tower, load_text_tower, torch_package
+from kinodex.index.spaces.model_source import BUILTIN, DEFAULT_SPACE
+from kinodex.index.spaces.space import Space, arithmetic_of, compiled_tower, import_open_clip, load_space, quick_tower
+from kinodex.pipeline.images import ModelInput, rgb_scaler
+from tests.support.models.tiny_models import TINY, write_model
+
+open_clip = import_open_clip()
+SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
+NOBODY_THERE = "http://127.0.0.1:9"
+CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> str:
+    return write_model(tmp_path_factory.mktemp("tiny"), TINY)
+
+
+@pytest.fixture(scope="module")
+def space(tiny) -> Space:
+    return load_space(tiny)
+
+
+def pictures(count: int, height: int = 90, width: int = 160) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (count, height, width, 3), dtype=np.uint8)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    scaled: np.ndarray = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    return scaled
+
+
+def reference(name: str, images: list[Image.Image]) -> np.ndarray:
+    """Image vectors as a plain open_clip script makes them."""
+    model, _, preprocess = open_clip.create_model_and_transforms(name)
+    with torch.inference_mode():
+        vectors: np.ndarray = model.eval().encode_image(torch.stack([preprocess(i) for i in images])).numpy()
+    return vectors
+
+
+def test_vectors_are_units_of_the_promised_kind(space):
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(5)])
+    assert batch.shape == (5, 3, 64, 64)
+    assert batch.dtype == np.uint8
+    vectors, texts = space.embed(batch), space.embed_text(["a red boat", "snow"])
+    assert (vectors.shape, vectors.dtype.name) == ((5, 48), "float16")
+    assert (texts.shape, texts.dtype.name) == ((2, 48), "float32")
+    for each in (vectors, texts):
+        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
+    assert space.dim == 48
+    assert space.embed(batch[:0]).shape == (0, 48)
+    assert space.embed_text([]).shape == (0, 48)
+
+
+def test_images_and_texts_as_open_clip_embeds_them(space, tiny):
+    rgbs = pictures(5)
+    ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
+    assert cosines(ours, reference(tiny, [Image.fromarray(rgb) for rgb in rgbs])).min() > 0.99999
+    texts = [f"text number {number}" for number in range(70)]
+    model, tokenizer = open_clip.create_model(tiny).eval(), open_clip.get_tokenizer(tiny)
+    with torch.inference_mode():
+        expected = model.encode_text(tokenizer(texts)).numpy()
+    assert cosines(space.embed_text(texts), expected).min() > 0.99999
+
+
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+@pytest.mark.parametrize("shape", [(90, 160), (160, 90), (30, 31), (64, 64)])
+def test_preparing_is_open_clips_own(tmp_path, mode, shape):
+    name = write_model(tmp_path / "model", TINY, SIGLIP_LIKE | {"resize_mode": mode})
+    rgb = pictures(1, *shape)[0]
+    _, _, preprocess = open_clip.create_model_and_transforms(name)
+    space = load_space(name, towers="image")
+    with torch.inference_mode():
+        ours = space._normalised(space.prepare(rgb)[None])[0]
+    assert torch.equal(ours, preprocess(Image.fromarray(rgb)))
+
+
+def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
+    space, rgbs = load_space("builtin", towers="image"), pictures(5)
+    expected = reference(f"local-dir:{BUILTIN}", [Image.fromarray(rgb) for rgb in rgbs])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
+    np.testing.assert_allclose(ours.astype(np.float32), expected, atol=3e-4)  # float16 keeps no more
+
+
+def test_several_threads_embed_at_once(tiny):
+    space = load_space(tiny, towers="image")
+    batches = [np.stack([space.prepare(rgb) for rgb in pictures(4)]) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        vectors = list(pool.map(space.embed, batches))
+    assert all((each == vectors[0]).all() for each in vectors)
+
+
+def test_a_batch_that_others_hold_is_left_alone(space):
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
+    batch.flags.writeable = False
+    kept = batch.copy()
+    vectors = space.embed(batch)
+    np.testing.assert_array_equal(batch, kept)
+    on_device = torch.from_numpy(kept)
+    np.testing.assert_array_equal(space.embed(on_device), vectors)
+    np.testing.assert_array_equal(on_device.numpy(), batch)
+
+
+@pytest.mark.needs_media
+@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize("model", ["random vit, clip's settings", "random vit, siglip's settings", "builtin"])
+def test_downscaled_real_frames_keep_their_vectors(media, tmp_path, clip, model, capsys):
+    """The pipeline scales a frame once, to 512 px; open_clip would have seen it in full size.
+
+    Both conversions to RGB are FFmpeg's precise ones. Its quick one, rounding each step, shifts the colours of a dark
+    fade (Big Buck Bunny, 0.8 s) so much that it has a cosine of only 0.983 to the precise one of the same size.
+    """
+    vision = {"image_size": 224, "layers": 6, "width": 384, "patch_size": 32, "head_width": 64}
+    config = TINY | {"embed_dim": 256, "vision_cfg": vision}
+    if model == "builtin":
+        name, folder = "builtin", f"local-dir:{BUILTIN}"
+    else:
+        name = folder = write_model(tmp_path / "model", config, SIGLIP_LIKE if "siglip" in model else {})
+    space = load_space(name, towers="image")
+    decoded = decoded_frames(media / "clips" / clip)
+    to_rgb = rgb_scaler(Fraction(1), 512, ModelInput.from_json(space.fingerprint.preprocess).side_px)
+    full, scaled = [precise_rgb(frame) for frame in decoded], [to_rgb(frame) for frame in decoded]
+    vectors = space.embed(np.stack([space.prepare(rgb) for rgb in scaled]))
+    expected = reference(folder, [Image.fromarray(rgb) for rgb in full])
+    least = cosines(vectors, expected).min()
+    apart = cosines(expected[:-1], expected[1:]).min()
+    with capsys.disabled():
+        size = f"{full[0].shape[1]}x{full[0].shape[0]}"
+        print(f"\n{clip} {size}, {model}: least cosine to open_clip {least:.5f} (of two frames {apart:.5f})")
+    assert least >= 0.99
+
+
+@cache
+def decoded_frames(path: Path) -> list[Any]:
+    """Every twentieth frame of the first second and a half, then every hundredth."""
+    av = pytest.importorskip("av")
+    with av.open(str(path)) as container:
+        frames = enumerate(container.decode(video=0))
+        return [frame for number, frame in frames if number % (20 if number < 60 else 100) == 0][:10]
+
+
+def precise_rgb(frame: Any) -> Any:
+    from av.video.reformatter import Interpolation, VideoReformatter
+
+    precise = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
+    return VideoReformatter().reformat(frame, format="rgb24", interpolation=precise).to_ndarray()
+
+
+def test_one_tower_alone(space, tiny):
+    text, image = load_space(tiny, towers="text"), load_space(tiny, towers="image")
+    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
+    np.testing.assert_array_equal(image.embed(batch), space.embed(batch))
+    np.testing.assert_array_equal(text.embed_text(["kite"]), space.embed_text(["kite"]))
+    assert text.fingerprint == image.fingerprint == space.fingerprint
+    assert held_numbers(text) + held_numbers(image) < 1.01 * held_numbers(space)
+
+
+def held_numbers(space: Space) -> int:
+    return sum(parameter.numel() for parameter in space._model.parameters())
+
+
+def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
+    digest = load_space(tiny, towers="image").fingerprint.digest
+    same = load_space(write_model(tmp_path / "same", TINY), towers="image").fingerprint
+    assert same.digest == digest
+    assert same.name == f"local-dir:{tmp_path}/same"
+    assert (same.dim, same.normalised, len(same.weights_sha256)) == (48, True, 64)
+    others = {
+        load_space(write_model(tmp_path / "seed", TINY, seed=1), towers="image").fingerprint.digest,
+        load_space(write_model(tmp_path / "mean", TINY, SIGLIP_LIKE), towers="image").fingerprint.digest,
+        load_space(write_model(tmp_path / "gelu", TINY | {"quick_gelu": True}), towers="image").fingerprint.digest,
+    }
+    assert len(others | {digest}) == 4
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "pt"])
+def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
+    from safetensors.torch import save_file
+
+    config = tmp_path / "kinodex-test-tiny.json"
+    config.write_text(json.dumps(TINY))
+    open_clip.add_model_config(config)
+    torch.manual_seed(0)
+    weights = open_clip.model.CLIP(**json.loads(json.dumps(TINY))).state_dict()
+    path = tmp_path / f"weights.{suffix}"
+    if suffix == "pt":
+        torch.save({"state_dict": weights}, path)
+    else:
+        save_file(weights, path)
+    space = load_space(f"kinodex-test-tiny/{path}", towers="image")
+    assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
+
+
+def test_a_tokenizer_beside_the_weights(tmp_path):
+    """SigLIP models bring a Hugging Face tokenizer; a copy of such a repository needs no network."""
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"<pad>": 0, "<eos>": 1, "red": 2, "boat": 3}
+    core = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<pad>"))
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    text = TINY["text_cfg"] | {"hf_tokenizer_name": "someone/tiny", "tokenizer_kwargs": {"clean": "canonicalize"}}
+    name = write_model(tmp_path / "model", TINY | {"text_cfg": text})
+    with pytest.raises(WeightsMissing, match="the tokenizer of local-dir:"):
+        load_space(name)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>")
+    fast.save_pretrained(tmp_path / "model")
+    vectors = load_space(name).embed_text(["Red boat!", "red boat", "boat red"])
+    np.testing.assert_array_equal(vectors[0], vectors[1])
+    assert not np.array_equal(vectors[1], vectors[2])
+
+
+@pytest.mark.slow
+def test_without_a_network(tmp_path, tiny):
+    """A model in the hub's cache loads; a missing one is reported without retries, with two ways on."""
+    snapshot = tmp_path / "models--someone--tiny" / "snapshots" / ("0" * 40)
+    write_model(snapshot, TINY)
+    refs = tmp_path / "models--someone--tiny" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("0" * 40)
+    script = """
+import sys
+from kinodex.index.errors import WeightsMissing
+from kinodex.index.spaces.space import load_space
+print(load_space("hf-hub:someone/tiny").fingerprint.digest)
+for name in sys.argv[1:]:
+    try:
+        load_space(name)
+    except WeightsMissing as error:
+        print(error)
+"""
+    missing = [DEFAULT_SPACE, "hf-hub:someone/nothing"]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, *missing],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_ENDPOINT": NOBODY_THERE},
+        check=True,
+    )
+    digest, *lines = run.stdout.splitlines()
+    assert run.stderr == ""  # the hub's client prints a line before each of its long pauses
+    assert digest == load_space(tiny).fingerprint.digest
+    assert len(lines) == len(missing)
+    for name, message in zip(missing, lines, strict=True):
+        assert name in message
+        assert "local-dir:PATH" in message
+        assert "--space builtin, which knows only the sketch world" in message
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
+def test_damaged_weights(tmp_path, content):
+    name = write_model(tmp_path / "model", TINY)
+    (tmp_path / "model" / "open_clip_model.safetensors").write_bytes(content)
+    with pytest.raises(BadCheckpoint, match="cannot load local-dir:") as error:
+        load_space(name)
+    assert "\n" not in str(error.value)
+
+
+def test_weights_of_another_model(tmp_path, tiny):
+    name = write_model(tmp_path / "model", TINY | {"embed_dim": 96})
+    (tmp_path / "model" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    with pytest.raises(BadCheckpoint):
+        load_space(name)
+
+
+def test_a_device_that_is_not_there(tiny):
+    for device in ("cuda:77", "abacus"):
+        with pytest.raises(DeviceMissing, match=device):
+            load_space(tiny, device=device)
+
+
+def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
+    handlers, filters = list(logging.getLogger().handlers), list(logging.getLogger().filters)
+    with caplog.at_level(logging.DEBUG):
+        load_space(tiny)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+    assert (logging.getLogger().handlers, logging.getLogger().filters) == (handlers, filters)
+
+
+# Arithmetic is chosen by measuring, and keeps the vectors.
+
+
+def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
+    torch.manual_seed(0)
+    vision = {"image_size": 64, "layers": 4, "width": 768, "patch_size": 16, "head_width": 64}
+    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
+    images = torch.randn(4, 3, 64, 64)
+    with torch.inference_mode():
+        chosen = quick_tower(tower, images)
+        exact = tower(images).numpy()
+        quick = chosen(images.to(next(chosen.parameters()).dtype)).float().numpy()
+    assert cosines(exact, quick).min() >= 0.9995
+    small = open_clip.model.CLIP(**TINY).eval().visual
+    assert quick_tower(small, images) is small
+    assert compiled_tower(small, images) is small  # only on CUDA compiling may pay
+
+
+def test_convolutions_have_their_channels_last_on_a_cpu():
+    torch.manual_seed(0)
+    vision = {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8}
+    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
+    images = torch.randn(4, 3, 64, 64)
+    with torch.inference_mode():
+        before, plain = tower(images).numpy(), arithmetic_of(tower)
+        chosen = quick_tower(tower, images)
+        after = chosen(images).numpy()
+    assert cosines(before, after).min() > 0.999999
+    assert plain == f"float32, torch {torch.__version__}"
+    assert arithmetic_of(chosen) == f"float32, channels_last, torch {torch.__version__}"
+    transformer = quick_tower(open_clip.model.CLIP(**TINY).eval().visual, images)
+    assert arithmetic_of(transformer) == plain
+    assert arithmetic_of(transformer.to(torch.bfloat16)) == f"bfloat16, torch {torch.__version__}"
+
+
+# One tower by a space's name, with torch and in a process that has none.
+
+WITHOUT_TORCH = """
+import sys
+from tests.support.without_modules import hide
+hide(sys.argv[1].split(","))
+import numpy as np
+from kinodex.index.spaces.load import load_image_tower, load_text_tower
+from kinodex.index.errors import SpaceError
+print(load_text_tower("builtin").embed_text(["a red boat"])[0].tolist())
+for name, device in (("ViT-B-32/openai", "cpu"), ("builtin", "cuda")):
+    try:
+        load_image_tower(name, device)
+    except SpaceError as error:
+        print(type(error).__name__, error)
+tower = load_image_tower("builtin")
+print(tower.arithmetic)
+print(tower.embed(np.full((1, 3, 128, 128), 77, np.uint8))[0].tolist())
+"""
+
+
+def lines_without(packages: str) -> list[str]:
+    command = [sys.executable, "-c", WITHOUT_TORCH, packages]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_with_torch_a_tower_is_the_spaces_own():
+    text, image = load_text_tower("builtin"), load_image_tower("builtin", "cpu")
+    assert isinstance(text, Space) and isinstance(image, CpuTower)
+    assert text.fingerprint == image.fingerprint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("also", "arithmetic"), [("", "float32, ONNX Runtime "), (",onnxruntime", "float32, numpy ")])
+def test_without_torch_the_built_in_space_is_loaded_as_exported(also, arithmetic):
+    text, missing, on_cuda, made_in, image = lines_without(f"torch,torchvision,open_clip{also}")
+    assert made_in.startswith(arithmetic)
+    expected = load_text_tower("builtin").embed_text(["a red boat"])[0]
+    np.testing.assert_allclose(json.loads(text), expected, atol=1e-4)
+    expected = load_image_tower("builtin", "cpu").embed(np.full((1, 3, 128, 128), 77, np.uint8))[0]
+    np.testing.assert_allclose(json.loads(image), expected.astype(np.float32), atol=1e-3)
+    assert missing.startswith("TorchMissing cannot load ViT-B-32/openai: torch is not installed; `pip install")
+    assert on_cuda == "DeviceMissing got device 'cuda', and torch is not installed; use cpu"
+
+
+def test_packages_that_go_with_torch():
+    assert torch_package(ModuleNotFoundError(name="torch.nn")) == "torch"
+    assert torch_package(ModuleNotFoundError(name="av")) is None

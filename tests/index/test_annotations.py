@@ -1,0 +1,356 @@
+"""Captions that agents keep: one a part and model, in a table made when first needed, gone with their video."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinodex.index.annotations import MANY_FRAGMENTS, shown_speaker
+from kinodex.index.errors import QueryError, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.maintain import remove_added
+from kinodex.index.rows import ClipRow, Hit, SceneRow, ScreenTextRow, SpokenWord, TranscriptRow
+from kinodex.index.search.fusion import fuse
+from kinodex.index.store.database import Tables
+from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
+from kinodex.index.sweep import audit, sweep
+from tests.support.libraries.random_library import detection, made, run_together, spoken, write
+from tests.support.screen_text.lines import CORNER, Line, add_screen_text
+
+OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
+WRITERS = 2
+
+
+@pytest.fixture
+def films(library: Library) -> Library:
+    """Two videos of 8 s."""
+    for number, video_id in enumerate(("aaaa", "bbbb")):
+        write(library, made(video_id, 8, seed=number))
+    return library
+
+
+def texts(rows) -> list[str]:
+    return [row.text for row in rows]
+
+
+def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> ClipRow:
+    return ClipRow(video_id, model, 4.0 * number, 4.0 * number + 4, f"{text} {number}", 0.5, 4)
+
+
+def test_a_library_without_clips_is_read_and_kept_as_before(films):
+    assert films.clips.read("aaaa", "m") == []
+    films.clips.add([])
+    refresh(films.tables, OFTEN)
+    assert sweep(films) == 0
+    films.writer.discard("bbbb")
+    assert "clips" not in Tables(films.uri).names()
+
+
+def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions(films):
+    rows = [clip("aaaa", 1), clip("aaaa", 0), clip("bbbb", 0), clip("aaaa", 0, "other")]
+    films.clips.add(rows)
+    longer = replace(rows[1], end_s=8.0)  # the first of a part stays
+    films.clips.add([replace(rows[1], text="later"), replace(rows[1], end_s=4.0 + 1e-9, text="later"), longer])
+    again = Library.open(films.uri)
+    assert again.clips.read("aaaa", "m") == [rows[1], longer, rows[0]]
+    assert (again.clips.read("aaaa", "other"), again.clips.read("bbbb", "other")) == ([rows[3]], [])
+    assert (again.captions("aaaa"), again.search.captions("said")) == ([], [])
+    assert len(films.additions.pending("captions", "m")) == 2
+    assert films.additions.discard_leftovers("captions", "m") == 0
+    assert len(films.clips.read("aaaa", "m")) == 3
+
+
+def test_clips_go_with_their_video_and_are_not_taken_of_others(films):
+    films.clips.add([clip("aaaa", 0), clip("bbbb", 0), clip("cccc", 0)])
+    tables = Tables(films.uri)
+    assert tables.count("clips") == 2
+    films.writer.discard("aaaa")
+    films.clips.add([clip("aaaa", 1)])
+    assert tables.count("clips") == 1
+    assert audit(films).problems == ()
+    late = dict(zip(tables["clips"].schema.names, ("dddd", "m", "0-4", 0, 4, "x", 1, 4), strict=True))
+    tables.append("clips", [late])  # written while its video went
+    assert audit(films).orphans == ("dddd",)
+    assert (sweep(films), audit(films).orphans) == (1, ())
+    assert len(films.clips.read("bbbb", "m")) == 1
+
+
+def test_a_table_whose_making_was_interrupted_is_made_again(films):
+    Path(films.uri, "clips.lance").mkdir()
+    assert films.clips.read("aaaa", "m") == []
+    assert films.info().stored_bytes > 0
+    refresh(films.tables, OFTEN)
+    films.clips.add([clip("aaaa", 0)])
+    assert films.clips.read("aaaa", "m") == [clip("aaaa", 0)]
+
+
+def test_many_small_writes_are_joined_without_a_refresh(films):
+    for number in range(MANY_FRAGMENTS + 2):
+        films.clips.add([clip("aaaa", number)])
+    assert small_fragments(Tables(films.uri), "clips") < 5
+    assert len(films.clips.read("aaaa", "m")) == MANY_FRAGMENTS + 2
+
+
+def keep(uri: str, number: int, start: Barrier) -> None:
+    """Parts that overlap with the other writers', some of them of a model of its own."""
+    library = Library.open(uri)
+    start.wait()
+    for first in range(0, 24, 4):
+        library.clips.add([clip("aaaa", n, text=f"by {number}") for n in range(first, first + 8)])
+        library.clips.add([clip("aaaa", n, f"own {number}") for n in range(first, first + 4)])
+
+
+def ingest(uri: str, number: int, start: Barrier) -> None:
+    """Videos come and go, and maintenance runs, meanwhile."""
+    library = Library.open(uri)
+    start.wait()
+    for n in range(3):
+        video = made(f"v{number}{n}", 6, seed=n)
+        write(library, video)
+        library.clips.add([clip(video.video_id, 0)])
+        refresh(library.tables, OFTEN)
+        library.writer.discard(video.video_id)
+
+
+@pytest.mark.slow
+def test_several_processes_keep_at_once_beside_an_ingest(films):
+    spawn = get_context("spawn")
+    start = spawn.Barrier(WRITERS + 1)
+    works = [*(keep for _ in range(WRITERS)), ingest]
+    run_together([spawn.Process(target=work, args=(films.uri, n, start)) for n, work in enumerate(works)])
+    assert [row.start_s for row in films.clips.read("aaaa", "m")] == [4.0 * n for n in range(28)]
+    for number in range(WRITERS):
+        assert len(films.clips.read("aaaa", f"own {number}")) == 24
+    assert Tables(films.uri).count("clips") == 28 + WRITERS * 24
+    assert audit(films).problems == ()
+
+
+# Detections, scenes, chapters and text on screen.
+
+
+def test_detections_are_read_by_time_label_and_score_and_frames_by_label(films):
+    rows = [(3, "Big  Dog", 0.9), (1, "ant", 0.4), (5, "big dog", 0.5), (6, "cat", 0.5)]
+    assert (films.detections("aaaa"), films.detected_frames("aaaa"), films.detection_labels("aaaa")) == ([], {}, [])
+    films.additions.add_detections({"aaaa": [detection(*row) for row in rows]}, "m")
+    assert films.detection_labels("aaaa") == []  # not complete yet
+    films.additions.complete("detections", "m", {"aaaa": len(rows)}, {})
+    found = films.detections("aaaa")
+    assert [(each.frame_no, each.label) for each in found] == [(1, "ant"), (3, "big dog"), (5, "big dog"), (6, "cat")]
+    assert [each.frame_no for each in films.detections("aaaa", 3.0, 5.0)] == [3]
+    assert [each.frame_no for each in films.detections("aaaa", label="BIG dog", min_score=0.6)] == [3]
+    assert films.detection_labels("aaaa") == ["big dog", "ant", "cat"]
+    frames = {label: numbers.tolist() for label, numbers in films.detected_frames("aaaa").items()}
+    assert list(frames.items()) == [("big dog", [3, 5]), ("ant", [1]), ("cat", [6])]
+
+
+def scene(video_id, level, number, start_s, end_s, model="m", title="A boat", text="A boat leaves the harbour."):
+    return SceneRow(video_id, level, number, start_s, end_s, int(start_s), int(end_s - start_s), title, text, model)
+
+
+def summarised(library, video_id, rows, model="m"):
+    library.additions.discard_leftovers("summaries", model)
+    library.scenes.add({video_id: rows})
+    library.additions.complete("summaries", model, {video_id: len(rows)}, {})
+
+
+def test_scenes_by_time_a_chapter_before_its_scenes_of_the_newest_model_that_is_complete(films):
+    assert films.scenes.rows("aaaa") == films.scenes.outdated("m") == []
+    with pytest.raises(UnknownVideo):
+        films.scenes.rows("zz")
+    spans = [("scene", 1, 2.0, 4.0), ("chapter", 0, 0.0, 4.0), ("scene", 0, 0.0, 2.0), ("chapter", 1, 4.0, 8.0)]
+    rows = [scene("aaaa", *span) for span in spans]
+    films.additions.discard_leftovers("summaries", "m")
+    films.scenes.add({"aaaa": rows})
+    assert films.scenes.rows("aaaa") == []
+    films.additions.complete("summaries", "m", {"aaaa": 4}, {})
+    reader = Library.open(films.uri)
+    assert reader.scenes.rows("aaaa") == [rows[1], rows[2], rows[0], rows[3]]
+    assert (reader.scenes.rows("film aaaa", "chapter"), reader.scenes.rows("bbbb")) == ([rows[1], rows[3]], [])
+    summarised(films, "aaaa", [scene("aaaa", "chapter", 0, 0.0, 8.0, "n", title="Newer")], "n")
+    assert [row.title for row in films.scenes.rows("aaaa")] == ["Newer"]
+    films.additions.discard("summaries", "n", "aaaa")
+    assert {row.model for row in films.scenes.rows("aaaa")} == {"m"}
+
+
+def test_videos_whose_words_are_newer_than_their_summaries(films):
+    for video_id in ("aaaa", "bbbb"):
+        summarised(films, video_id, [scene(video_id, "chapter", 0, 0.0, 8.0)])
+    assert films.scenes.outdated("m") == []
+    films.additions.add_speech({"bbbb": [spoken(0, "a boat")]}, "whisper")
+    films.additions.complete("speech", "whisper", {"bbbb": 1}, {})
+    assert (films.scenes.outdated("m"), films.scenes.outdated("n")) == (["bbbb"], [])
+
+
+def test_text_on_screen_by_time_and_from_top_to_bottom(films):
+    assert films.screen_text.rows("aaaa") == films.search.screen_text("anything") == []
+    assert not films.tables.has("screen_text")
+    above, below = (0.1, 0.1, 0.5, 0.2), (0.1, 0.6, 0.5, 0.7)
+    lines = [Line(8.0, 9.0, "later"), Line(2.0, 6.0, "second", box=below), Line(2.0, 5.0, "first", box=above)]
+    add_screen_text(films, "aaaa", lines)
+    assert texts(films.screen_text.rows("aaaa")) == ["first", "second", "later"]
+    last = films.screen_text.rows("aaaa")[2]
+    assert last.box == pytest.approx(CORNER)
+    expected = ScreenTextRow("aaaa", 8.0, 9.0, "later", 0.875, CORNER, 1, None, "reader")
+    assert replace(last, box=CORNER) == expected
+    assert texts(films.screen_text.rows("aaaa", 5.0, 8.0)) == ["second"]
+    assert films.screen_text.rows("bbbb") == []
+    with pytest.raises(UnknownVideo):
+        films.screen_text.rows("cccc")
+
+
+def test_text_of_the_newest_model_that_is_complete_is_shown(films):
+    films.additions.discard_leftovers("text", "first")
+    films.screen_text.add({"aaaa": [Line(0.0, 3.0, "MORNlNG")]}, "first")
+    assert films.screen_text.rows("aaaa") == films.search.screen_text("morning") == []
+    assert films.additions.discard_leftovers("text", "first") == 1
+    assert films.tables.count("screen_text") == 0
+    add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNlNG")], "first")
+    add_screen_text(films, "aaaa", [Line(0.0, 3.0, "MORNING")], "second")
+    assert texts(films.screen_text.rows("aaaa")) == ["MORNING"]
+    refresh(films.tables)
+    assert texts(films.search.screen_text("MORNlNG")) == ["MORNING"]  # by a letter, not the old row
+    remove_added(films, "text", "second", "aaaa")
+    assert texts(films.screen_text.rows("aaaa")) == ["MORNlNG"]
+
+
+# Voices of a library: matched, named, renamed and forgotten; and the lines that readers see.
+
+SAME = 0.8
+
+
+@dataclass(frozen=True)
+class Voice:
+    axis: int
+    seconds: float = 5.0
+    noise: float = 0.0
+
+    @property
+    def vector(self) -> np.ndarray:
+        vector = np.zeros(256, np.float32)
+        vector[self.axis], vector[-1] = np.sqrt(1 - self.noise**2), self.noise
+        return vector
+
+
+@dataclass(frozen=True)
+class SaidLine:
+    start_s: float
+    end_s: float
+    text: str
+    speaker: str | None
+    language: str | None = "en"
+    words: tuple[SpokenWord, ...] = field(default=())
+
+
+def heard(library: Library, *lines: SaidLine) -> None:
+    library.additions.add_speech({"aaaa": lines}, "whisper")
+    assert library.additions.complete("speech", "whisper", {"aaaa": len(lines)}, {}) == ()
+
+
+def lines_of(library: Library) -> list[TranscriptRow]:
+    return [line for line in library.transcript("aaaa") if line.source == "asr"]
+
+
+def test_a_voice_is_found_again_and_a_new_one_gets_the_next_number(films):
+    speakers = films.speakers
+    assert speakers.rows() == speakers.match([], "m", SAME) == []
+    assert speakers.match([Voice(0), Voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
+    state, version = films.tables.rows("speakers").to_pylist(), films.tables.version("speakers")
+    assert speakers.match([Voice(0), Voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
+    assert (films.tables.rows("speakers").to_pylist(), films.tables.version("speakers")) == (state, version)
+    found = speakers.match([Voice(2), Voice(1, noise=0.5), Voice(0)], "m", SAME)
+    assert found == ["speaker-3", "speaker-2", "speaker-1"]
+    assert speakers.match([Voice(0)], "another encoder", SAME) == ["speaker-4"]
+
+
+def test_the_voice_that_was_heard_longest_stands_for_a_speaker(films):
+    for voice in (Voice(0, 4.0, 0.5), Voice(0, 60.0), Voice(0, 8.0, 0.4)):
+        films.speakers.match([voice], "m", SAME)
+    assert [row.seconds for row in films.speakers.rows()] == [60.0]
+
+
+def test_videos_that_are_written_at_once_share_their_voices(films):
+    """As on Ray, where each actor writes: here each thread has the library open for itself."""
+
+    def match(number: int) -> list[str]:
+        own = Library.open(films.uri)
+        return own.speakers.match([Voice(0, 1.0 + number), Voice(number % 3 + 1)], "m", SAME)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(match, range(8)))
+    assert len(films.speakers.rows()) == 4
+    assert len({pair[0] for pair in found}) == 1
+    assert [pair[1] for pair in found] == [found[number % 3][1] for number in range(8)]
+
+
+def test_a_name_shows_in_every_line_at_once_and_in_searches(films):
+    speakers = films.speakers
+    speakers.match([Voice(0), Voice(1)], "m", SAME)
+    said = [SaidLine(0, 1, "bonjour kite", "speaker-1", "fr"), SaidLine(1, 2, "hi", "speaker-2")]
+    heard(films, *said, SaidLine(5, 6, "hello boat", None))
+    assert [line.speaker for line in lines_of(films)] == ["speaker 1", "speaker 2", None]
+    speakers.name(["speaker-1"], "  Anna   Lee ")
+    assert [line.speaker for line in lines_of(films)] == ["Anna Lee", "speaker 2", None]
+    (hit,) = films.search.transcript("bonjour")
+    assert (hit.speaker, hit.language) == ("Anna Lee", "fr")
+    (fused,) = fuse([Hit("aaaa", 0.5, 1.0, 0, 0.9, None, "frame")], [hit])
+    assert (fused.text, fused.speaker, fused.language, fused.source) == ("bonjour kite", "Anna Lee", "fr", "both")
+    assert (films.search.transcript("boat")[0].speaker, speakers.languages()) == (None, {"en": 2, "fr": 1})
+    speakers.name(["speaker-2"], "Anna Lee")
+    assert [row.speaker for row in speakers.find("anna lee")] == ["speaker-1", "speaker-2"]
+    speakers.name(["speaker-1", "speaker-2"], None)
+    assert speakers.names() == {}
+    shown = [shown_speaker(each, {"speaker-1": "Anna"}) for each in (None, "Sheldon", "speaker-1", "speaker-12")]
+    assert shown == [None, "Sheldon", "Anna", "speaker 12"]
+
+
+def test_a_name_outlives_what_was_heard_until_it_is_forgotten(films):
+    films.speakers.match([Voice(0), Voice(1)], "m", SAME)
+    films.speakers.name(["speaker-2"], "Anna")
+    heard(films, SaidLine(0, 1, "hi", "speaker-2"))
+    films.additions.discard("speech", "whisper", "aaaa")
+    films.writer.discard("bbbb")
+    assert films.speakers.match([Voice(1, noise=0.3)], "m", SAME) == ["speaker-2"]
+    assert films.speakers.names() == {"speaker-2": "Anna"}
+    heard(films, SaidLine(0, 1, "hi", "speaker-2"))
+    films.speakers.forget(["speaker-2"])
+    assert [(row.speaker, row.name, row.seconds) for row in films.speakers.rows()] == [("speaker-1", None, 5.0)]
+    assert [line.speaker for line in lines_of(films)] == ["speaker 2"]
+    stored = films.tables.rows("speakers").to_pylist()[1]
+    assert (stored["name"], set(stored["vector"])) == (None, {0.0})
+    assert films.speakers.match([Voice(1)], "m", SAME) == ["speaker-3"], "a number is not given again"
+
+
+def test_a_speaker_is_found_by_number_or_name_or_nobody_is(films):
+    speakers = films.speakers
+    with pytest.raises(QueryError, match=r"does not know; it knows nobody: kinodex add speech --speakers"):
+        speakers.find("Anna")
+    speakers.match([Voice(0), Voice(1)], "m", SAME)
+    for text in ("speaker-2", "Speaker 2", "2"):
+        assert [row.speaker for row in speakers.find(text)] == ["speaker-2"], text
+    for name in ("علی\u200cرضا", "👩\u200d🚀 Ada", "Zoë O'Neil [bold]", "Bo"):
+        speakers.name(["speaker-1"], name)
+        assert [row.name for row in speakers.find(name)] == [name]
+    with pytest.raises(QueryError, match=r"got speaker 'Anna', whom .* it knows speaker-1 \(Bo\), speaker-2$"):
+        speakers.find("Anna")
+    for name in ("", "  ", "speaker 4", "7", "a\x00b", "x" * 101, "\u200d", "\u200cAnna", "a\u202eb", "\ud800"):
+        with pytest.raises(QueryError, match="a name has 1 to 100 printed characters"):
+            speakers.name(["speaker-1"], name)
+
+
+def test_words_of_lines_are_kept_where_the_table_has_a_column_for_them(films):
+    words = (SpokenWord("hello", 0.0, 0.5), SpokenWord("you", 0.5, 1.0))
+    heard(films, SaidLine(0, 1, "hello you", None, words=words), SaidLine(1, 2, "hi", None))
+    assert [line.words for line in lines_of(films)] == [words, ()]
+    films.additions.discard("speech", "whisper", "aaaa")
+    films.tables["transcript"].drop_columns(["words"])
+    older = Library.open(films.uri)
+    heard(older, SaidLine(0, 1, "hello", "speaker-1", words=words))
+    (line,) = lines_of(older)
+    assert (line.text, line.speaker, line.words) == ("hello", "speaker 1", ())
+    assert "words" not in older.tables.schema("transcript").names

@@ -1,0 +1,322 @@
+"""A plan has every frame of the complete videos once, whatever else the tables hold, and stays with its state."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinodex.index.datasets import (
+    Batching,
+    FramePlan,
+    FrameReader,
+    Readers,
+    TablesAt,
+    batch_counts,
+    checked_versions,
+    choose,
+    frames_by_video,
+    plan_frames,
+    read_versions,
+    shares,
+    stored_names,
+)
+from kinodex.index.errors import DamagedRows, LibraryError, QueryError, SpaceMismatch, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.index.maintain import maintain
+from kinodex.index.store.schema import CHECKSUM, equal
+from tests.index.conftest import ALL, VIDEOS
+from tests.support.libraries.random_library import (
+    OTHER_DIM,
+    SETTINGS,
+    fingerprint,
+    made,
+    other_space,
+    vectors_of,
+    write,
+)
+
+KEY = ["video_id", "frame_no"]
+
+
+def frames_of(plan: FramePlan) -> list[tuple[str, int]]:
+    table = FrameReader(plan).read(plan.pieces)
+    return sorted(zip(table["video_id"].to_pylist(), table["frame_no"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("columns", [KEY, [*KEY, "vector"], [*KEY, "jpeg", "vector"]])
+def test_only_rows_of_complete_videos_count_and_each_once(patchy: Library, columns: list[str]) -> None:
+    plan = plan_frames(patchy, columns, piece_rows=64)
+    assert frames_of(plan) == ALL
+    assert plan.rows == len(ALL)
+    assert plan.pieces[:, 2].max() == 64
+
+
+def test_pieces_are_of_the_size_that_was_chosen_and_share_no_row(patchy: Library) -> None:
+    for piece_rows in (1, 7, 10_000):
+        pieces = plan_frames(patchy, KEY, piece_rows=piece_rows).pieces
+        rows = [(fragment, first + n) for fragment, first, count in pieces.tolist() for n in range(count)]
+        assert len(rows) == len(set(rows)) == len(ALL)
+        assert pieces[:, 2].max() <= piece_rows
+
+
+def test_chosen_videos_are_read_and_no_others(patchy: Library) -> None:
+    assert frames_of(plan_frames(patchy, KEY, videos=["film aaaa"])) == [key for key in ALL if key[0] == "aaaa"]
+    several = plan_frames(patchy, [*KEY, "jpeg"], videos=["film [ab]*"])
+    assert frames_of(several) == [key for key in ALL if key[0] in ("aaaa", "bbbb")]
+    with pytest.raises(UnknownVideo, match="cccc"):
+        plan_frames(patchy, KEY, videos=["cccc"])
+
+
+def test_a_plan_keeps_to_its_state_in_another_process_too(patchy: Library) -> None:
+    plan = plan_frames(patchy, KEY)
+    write(patchy, made("ffff", 3, 7))
+    patchy.writer.discard("bbbb")
+    assert frames_of(pickle.loads(pickle.dumps(plan))) == ALL
+    again = plan_frames(patchy, KEY, versions=plan.versions)
+    assert np.array_equal(again.pieces, plan.pieces)
+    later = plan_frames(patchy, KEY)
+    assert frames_of(later) == sorted([key for key in ALL if key[0] != "bbbb"] + [("ffff", n) for n in range(3)])
+
+
+def test_another_space_has_the_videos_that_have_vectors_there(patchy: Library) -> None:
+    patchy.additions.add_space(other_space())
+    vectors = {"aaaa": vectors_of(9, 4, OTHER_DIM), "bbbb": vectors_of(4, 5, OTHER_DIM)}
+    patchy.additions.add_vectors(vectors, other_space())
+    assert patchy.additions.complete("vectors", other_space().digest, {"aaaa": 9}, {}) == ()
+    plan = plan_frames(patchy, [*KEY, "jpeg", "vector"], space=other_space().name)
+    assert frames_of(plan) == [key for key in ALL if key[0] == "aaaa"]
+    assert plan.schema.field("vector").type.list_size == OTHER_DIM
+    with pytest.raises(SpaceMismatch, match="film bbbb has no vectors yet"):
+        plan_frames(patchy, [*KEY, "vector"], videos=["bbbb"], space=other_space().name)
+
+
+def test_what_makes_no_sense_is_refused(patchy: Library) -> None:
+    for columns, words in (
+        ([], "got columns none"),
+        (["pixels"], "got columns pixels; give some of video_id, title"),
+        (["jpeg", "jpeg"], "each once"),
+    ):
+        with pytest.raises(QueryError, match=words):
+            plan_frames(patchy, columns)
+    with pytest.raises(QueryError, match="pieces of 0 rows"):
+        plan_frames(patchy, KEY, piece_rows=0)
+    with pytest.raises(QueryError, match=r"got versions of no table; give those of videos, frames"):
+        plan_frames(patchy, KEY, versions={})
+
+
+def test_a_library_without_videos_is_an_empty_plan(patchy: Library) -> None:
+    for name in VIDEOS:
+        patchy.writer.discard(name * 4)
+    plan = plan_frames(patchy, [*KEY, "vector"])
+    assert (plan.rows, frames_of(plan)) == (0, [])
+
+
+# Frames video by video: in order, each once, with what belongs to it, in tables of a bounded size.
+
+COLUMNS = ["video_id", "frame_no", "title", "jpeg", "vector"]
+ORDER = ["dddd", "bbbb", "aaaa"]
+
+
+@pytest.mark.parametrize("batch_rows", [3, 100, 10_000])
+def test_frames_come_in_the_order_of_videos_and_numbers(patchy: Library, batch_rows: int) -> None:
+    tables = list(frames_by_video(patchy, COLUMNS, ORDER, batch_rows=batch_rows))
+    assert max(table.num_rows for table in tables) <= batch_rows
+    rows = [row for table in tables for row in table.to_pylist()]
+    by_id = {video.video_id: video for video in VIDEOS.values()}
+    assert [(row["video_id"], row["frame_no"]) for row in rows] == [
+        (video_id, number) for video_id in ORDER for number in range(len(by_id[video_id].vectors))
+    ]
+    for row in rows:
+        assert (row["title"], row["jpeg"]) == (
+            f"film {row['video_id']}",
+            f"jpeg {row['video_id']} {row['frame_no']}".encode(),
+        )
+        assert np.array_equal(np.array(row["vector"], np.float16), by_id[row["video_id"]].vectors[row["frame_no"]])
+
+
+def test_short_videos_are_read_together(patchy: Library) -> None:
+    sizes = [table.num_rows for table in frames_by_video(patchy, ["vector"], ["aaaa", "bbbb", "dddd"], batch_rows=20)]
+    assert sizes == [13, *[20] * 35]
+
+
+def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None:
+    with pytest.raises(LibraryError, match=r"video cccc is not in .* any more"):
+        list(frames_by_video(patchy, COLUMNS, ["aaaa", "cccc"]))
+    patchy.tables.delete("frames", equal("video_id", "dddd") & equal("frame_no", 5))
+    patchy.tables.delete("frames", equal("video_id", "bbbb") & equal("frame_no", 1))
+    with pytest.raises(LibraryError, match=r"film dddd in .* have 699 of 700 frames"):
+        list(frames_by_video(patchy, ["jpeg"], ["dddd"], batch_rows=50))
+    with pytest.raises(LibraryError, match=r"film aaaa and 1 more in .* have 12 of 13 frames"):
+        list(frames_by_video(patchy, ["jpeg"], ["aaaa", "bbbb"]))
+    with pytest.raises(SpaceMismatch, match="got space"):
+        list(frames_by_video(patchy, ["vector"], ["aaaa"], space=other_space().name))
+
+
+def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
+    patchy.tables.update("frames", equal("video_id", "aaaa") & equal("frame_no", 4), {CHECKSUM: 1})
+    with pytest.raises(DamagedRows, match="the picture of frame 4 of video aaaa"):
+        list(frames_by_video(patchy, COLUMNS, ORDER))
+    assert sum(table.num_rows for table in frames_by_video(patchy, ["frame_no", "vector"], ["aaaa"])) == 9
+
+
+# A choice of columns: the table that has the rows, and what has to be joined to it.
+
+
+@pytest.mark.parametrize(
+    ("columns", "base", "joins", "stored"),
+    [
+        (["vector", "time_s"], "vectors_x", False, ["video_id", "frame_no", "vector", "time_s"]),
+        (["title", "vector"], "vectors_x", False, ["video_id", "frame_no", "vector"]),
+        (["jpeg", "vector"], "frames", True, ["video_id", "frame_no", "jpeg"]),
+        (["title"], "frames", False, ["video_id", "frame_no"]),
+    ],
+)
+def test_rows_come_from_the_smallest_table_that_has_them(columns, base, joins, stored) -> None:
+    choice = choose(columns, "vectors_x")
+    assert (choice.base, choice.joins_vectors, choice.stored) == (base, joins, stored)
+
+
+def test_a_name_that_is_no_column_is_refused() -> None:
+    assert choose("jpeg", "vectors_x").columns == ("jpeg",)
+    with pytest.raises(QueryError, match="got columns jpg; give some of"):
+        choose(["jpg"], "vectors_x")
+
+
+def test_pictures_are_decoded_of_a_column() -> None:
+    assert stored_names(["image", "time_s", "jpeg"]) == ["jpeg", "time_s"]
+    assert stored_names("image") == ["jpeg"]
+
+
+# Rows of pieces: each with the picture, vector, time and title that belong to its frame.
+
+EVERYTHING = ["title", "vector", "jpeg", "frame_no", "time_s", "width_px", "height_px", "video_id"]
+
+
+@pytest.mark.parametrize("piece_rows", [5, 10_000])
+def test_every_row_has_what_belongs_to_its_frame(patchy: Library, piece_rows: int) -> None:
+    plan = plan_frames(patchy, EVERYTHING, piece_rows=piece_rows)
+    table = FrameReader(plan).read(plan.pieces)
+    assert table.schema.names == EVERYTHING
+    assert table.num_rows == len(ALL)
+    by_id = {video.video_id: video for video in VIDEOS.values()}
+    for row in table.to_pylist():
+        video, number = by_id[row["video_id"]], row["frame_no"]
+        assert row["jpeg"] == f"jpeg {video.video_id} {number}".encode()
+        assert np.array_equal(np.array(row["vector"], np.float16), video.vectors[number])
+        assert (row["title"], row["time_s"]) == (f"film {video.video_id}", float(number))
+        assert (row["width_px"], row["height_px"]) == (64, 36)
+
+
+def test_many_small_videos_in_one_piece_find_their_vectors(tmp_path) -> None:
+    library = Library.create(str(tmp_path / "many"), SETTINGS, fingerprint())
+    videos = [made(f"{number:04d}", 3, number) for number in range(40)]
+    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
+    assert library.writer.complete([video.video_row() for video in videos]) == ()
+    plan = plan_frames(library, ["video_id", "frame_no", "jpeg", "vector"])
+    assert len(plan.pieces) == 1
+    for row in FrameReader(plan).read(plan.pieces).to_pylist():
+        assert np.array_equal(
+            np.array(row["vector"], np.float16), videos[int(row["video_id"])].vectors[row["frame_no"]]
+        )
+
+
+def test_batches_are_the_pieces_one_by_one(patchy: Library) -> None:
+    plan = plan_frames(patchy, ["frame_no"], piece_rows=100)
+    batches = list(FrameReader(plan).batches(plan.pieces))
+    assert [batch.num_rows for batch in batches] == plan.pieces[:, 2].tolist()
+
+
+def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patchy: Library) -> None:
+    patchy.tables.delete(patchy.vectors_table, equal("video_id", "aaaa") & equal("frame_no", 4))
+    plan = plan_frames(patchy, ["jpeg", "vector"])
+    with pytest.raises(LibraryError, match=r"frame 4 of video aaaa in .* has no vector"):
+        FrameReader(plan).read(plan.pieces)
+
+
+@pytest.mark.parametrize("columns", [["jpeg"], ["jpeg", "vector"], ["image"]])
+def test_a_damaged_picture_of_a_piece_is_an_error(patchy: Library, columns: list[str]) -> None:
+    patchy.tables.update("frames", equal("video_id", "dddd") & equal("frame_no", 4), {CHECKSUM: 1})
+    plan = plan_frames(patchy, stored_names(columns))
+    with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
+        FrameReader(plan).read(plan.pieces)
+    without = plan_frames(patchy, ["frame_no", "width_px"])
+    assert FrameReader(without).read(without.pieces).num_rows == len(ALL)
+
+
+# Shares: every piece goes to one worker of one rank, nearly as many rows to each, the same in every process.
+
+
+def pieces(count: int, seed: int = 1) -> np.ndarray:
+    rows = np.random.default_rng(seed).integers(1, 256, count)
+    return np.stack([np.arange(count), np.zeros(count, np.int64), rows], axis=1)
+
+
+@pytest.mark.parametrize(("world", "workers"), [(1, 1), (1, 3), (4, 1), (3, 5)])
+def test_every_piece_is_dealt_once_and_loads_are_even(world: int, workers: int) -> None:
+    stock = pieces(200)
+    dealt = shares(stock, Readers(world, workers), (7, 2))
+    numbers = [number for rank in dealt for mine in rank for number in mine.tolist()]
+    assert sorted(numbers) == list(range(200))
+    loads = [int(stock[mine, 2].sum()) for rank in dealt for mine in rank]
+    assert max(loads) - min(loads) <= 2 * stock[:, 2].max()
+
+
+def test_seed_and_epoch_decide_the_order_and_nothing_else_does() -> None:
+    stock = pieces(50)
+    first, same, later = (shares(stock, Readers(2, 2), order) for order in ((3, 0), (3, 0), (3, 1)))
+    assert all(np.array_equal(a, b) for x, y in zip(first, same, strict=True) for a, b in zip(x, y, strict=True))
+    assert not np.array_equal(first[0][0], later[0][0])
+    assert shares(stock, Readers(), None)[0][0].tolist() == list(range(50))
+
+
+def test_more_workers_than_pieces_leave_some_with_nothing() -> None:
+    dealt = shares(pieces(2), Readers(2, 3), (0, 0))
+    assert sum(len(mine) for rank in dealt for mine in rank) == 2
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_even_ranks_have_as_many_batches_each(drop_last: bool) -> None:
+    stock = pieces(37)
+    dealt = shares(stock, Readers(4, 3), (5, 5))
+    free = batch_counts(stock, dealt, Batching(10, drop_last))
+    even = batch_counts(stock, dealt, Batching(10, drop_last, even=True))
+    assert {sum(rank) for rank in even} == {min(map(sum, free))}
+    assert len({sum(rank) for rank in free}) > 1
+    assert all(0 <= some <= all_ for a, b in zip(even, free, strict=True) for some, all_ in zip(a, b, strict=True))
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(QueryError, match="got rank 2 of 2; ranks count from 0"):
+        Readers(2).check(2)
+    with pytest.raises(QueryError, match="a batch size of 0"):
+        Batching(0).check()
+
+
+# Tables at fixed versions: the rows of then, or a clear word that they are gone.
+
+
+def test_a_table_shows_the_rows_of_its_version(patchy: Library) -> None:
+    versions = read_versions(patchy.tables, ["videos", "frames"])
+    write(patchy, made("ffff", 3, 7))
+    before, now = TablesAt(patchy.uri, versions), TablesAt(patchy.uri, read_versions(patchy.tables, ["videos"]))
+    assert "ffff" not in before.rows("videos", None, ["video_id"])["video_id"].to_pylist()
+    assert "ffff" in now.rows("videos", None, ["video_id"])["video_id"].to_pylist()
+
+
+def test_a_state_that_was_deleted_is_said_to_be(patchy: Library) -> None:
+    plan = plan_frames(patchy, ["frame_no"])
+    write(patchy, made("ffff", 3, 7))
+    maintain(patchy, 0.0)
+    with pytest.raises(LibraryError, match=r"got version \d+ of \w+ in .* which is not there.*--keep-minutes"):
+        plan_frames(patchy, ["frame_no"], versions=plan.versions)
+
+
+def test_versions_have_to_be_of_the_same_tables() -> None:
+    assert checked_versions({"frames": 3, "videos": 2}, ["videos", "frames"]) == {"videos": 2, "frames": 3}
+    refused: list[Any] = [{"videos": 1}, {"videos": 1, "frames": "2"}, {"videos": 1, "frames": 2, "runs": 3}]
+    for bad in refused:
+        with pytest.raises(QueryError, match="give those of videos, frames"):
+            checked_versions(bad, ["videos", "frames"])

@@ -1,0 +1,446 @@
+"""A sweep removes what interrupted ingests left and what zombies wrote twice; an audit reports what is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kinodex.index.errors import StorageError
+from kinodex.index.library import Library
+from kinodex.index.maintain import health, maintain
+from kinodex.index.rows import SceneRow, SegmentRow
+from kinodex.index.store.database import FILE_FORMAT, table_place
+from kinodex.index.store.quiet_lance import lance
+from kinodex.index.store.schema import (
+    ADDED_DIGEST,
+    ADDITIONS,
+    CHECKSUM,
+    FRAMES,
+    SENTENCES_PREFIX,
+    VIDEO_DIGESTS,
+    equal,
+    vectors_table,
+)
+from kinodex.index.sweep import (
+    JPEG_END,
+    JPEG_START,
+    AddedAudit,
+    AddedRows,
+    AlteredRows,
+    addition_lease,
+    audit,
+    audit_added,
+    damaged_pictures,
+    discard_added,
+    lease_holders,
+    sweep,
+)
+from tests.support.libraries.random_library import (
+    SETTINGS,
+    caption,
+    detection,
+    empty_library,
+    fingerprint,
+    made,
+    other_space,
+    spoken,
+    unit_vectors,
+    vectors_of,
+    write,
+)
+from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
+from tests.support.screen_text.lines import Line
+
+VECTORS = vectors_table(fingerprint())
+
+
+def test_leftovers_of_every_table_go(library):
+    assert (sweep(library), audit(library).problems) == (0, ())
+    kept = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
+    write(library, kept)
+    assert (sweep(library), audit(library).videos) == (0, 1)
+    library.writer.add_frames({"frames only": kept.frame_rows()})
+    library.writer.add_segments({"segments only": [SegmentRow("", 0, 0.0, 1.0, "shot")]})
+    library.writer.add_transcript({"lines only": kept.transcript()})
+    write(library, made("all", 7, seed=2, lines=((0.0, 1.0, "hello"),)), complete=False)
+    left = ("all", "frames only", "lines only", "segments only")
+    assert audit(library).orphans == left
+    assert audit(library).problems == tuple(f"video {name} has rows but is not complete" for name in left)
+    assert sweep(library) == 4
+    assert audit(library).problems == ()
+    assert len(library.vectors("aaaa").frame_no) == len(library.frames("aaaa", range(5))) == 5
+    assert [hit.video_id for hit in library.search.transcript("hello")] == ["aaaa"]
+    assert sweep(library) == 0
+
+
+def test_rows_that_a_zombie_wrote_again_go(library, tables):
+    video, other = made("aaaa", 40, seed=1), made("bbbb", 40, seed=2)
+    write(library, video)
+    write(library, other)
+    library.writer.add_frames({"aaaa": video.frame_rows()[10:]})  # by a run that was taken for dead
+    library.writer.add_frames({"bbbb": other.frame_rows()[:5]})
+    assert audit(library).doubled == ("aaaa", "bbbb")
+    assert sweep(library) == 2
+    assert audit(library).problems == ()
+    assert tables.count("frames") == tables.count(VECTORS) == 80
+    np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
+    assert library.frames("aaaa", [12])[0].jpeg == b"jpeg aaaa 12"
+
+
+def test_lost_rows_are_reported_and_left(library, tables):
+    for video_id in ("aaaa", "bbbb", "cccc"):
+        write(library, made(video_id, 5, seed=1))
+    tables.delete("frames", equal("video_id", "aaaa") & equal("frame_no", 3))
+    tables.delete(VECTORS, equal("video_id", "bbbb"))
+    library.writer.add_frames({"bbbb": made("bbbb", 6, seed=1).frame_rows()[5:]})
+    checked = audit(library)
+    assert (checked.orphans, checked.doubled, checked.broken) == ((), (), ("aaaa", "bbbb"))
+    assert checked.problems == (
+        "video aaaa has other rows than its own row promises",
+        "video bbbb has other rows than its own row promises",
+    )
+    assert sweep(library) == 0
+    assert len(library.videos()) == 3
+
+
+def test_speech_that_was_added_is_not_counted(library, tables):
+    video = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
+    write(library, video)
+    heard = asdict(video.transcript()[0]) | {"source": "asr", "model": "whisper"}
+    tables.append("transcript", [heard, heard])
+    assert audit(library).problems == ("video aaaa has speech by whisper without its addition",)
+    assert sweep(library) == 0
+    assert library.writer.complete([video.video_row()]) == ()
+
+
+WRITE = """
+import sys
+from kinodex.index.errors import StorageError
+from kinodex.index.library import Library
+from tests.support.libraries.random_library import made, write
+library = Library.open(sys.argv[1])
+with library.lease("ingest", "a run"):
+    print("at work", flush=True)
+    for number in range(10_000):
+        pair = [made(f"{sys.argv[2]} {number} {n}", 20, seed=n, lines=((0.0, 1.0, "hello"),)) for n in range(2)]
+        for video in pair:
+            write(library, video, complete=False)
+        library.writer.complete([video.video_row() for video in pair])
+"""
+
+
+@pytest.mark.slow
+def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
+    random = np.random.default_rng(5)
+    for turn in range(2):
+        command = [sys.executable, "-c", WRITE, library.uri, str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "at work\n"
+            time.sleep(random.uniform(0.0, 0.4))
+            writer.kill()
+        assert writer.returncode == -signal.SIGKILL  # it was at work until then
+        with library.lease("ingest", "the next run"):
+            sweep(library)
+        assert audit(library).problems == ()
+    for row in library.videos():
+        assert library.vectors(row.video_id).frame_no.tolist() == list(range(20))
+
+
+def test_a_sweep_reads_no_rows_where_their_numbers_are_right(library):
+    """Numbers of rows are in the tables' metadata: without any file of rows they can still be compared."""
+    for video_id in ("aaaa", "bbbb"):
+        write(library, made(video_id, 5, seed=1))
+    files = [file for name in ("frames", VECTORS) for file in Path(library.uri, f"{name}.lance", "data").iterdir()]
+    for file in files:
+        file.rename(file.with_suffix(".away"))
+    assert sweep(library) == 0
+    with pytest.raises(StorageError):
+        audit(library)
+    for file in files:
+        file.with_suffix(".away").rename(file)
+    write(library, made("left", 5, seed=2), complete=False)
+    assert sweep(library) == 1
+
+
+# Rows without a complete addition are leftovers, additions without their rows are broken.
+
+
+def test_leftovers_and_lost_rows(library: Library) -> None:
+    other = other_space()
+    for video_id in ("aaaa", "bbbb"):
+        write(library, made(video_id, 4, seed=1, lines=((0.0, 1.0, "subtitles have no model"),)))
+    library.additions.add_captions({"aaaa": [caption(0, "a"), caption(1, "b")], "bbbb": [caption(0, "c")]}, "m")
+    library.additions.complete("captions", "m", {"aaaa": 2}, {})
+    library.additions.add_detections({"aaaa": [detection(0, "kite", 0.5)]}, "m")
+    library.additions.complete("detections", "m", {"aaaa": 1}, {})
+    library.additions.add_space(other)
+    library.additions.add_vectors({"bbbb": vectors_of(4, 1)}, other)
+    library.tables.delete("detections", equal("video_id", "aaaa"))
+    found = audit_added(library)
+    assert found == AddedAudit(
+        leftovers=(AddedRows("captions", "m", ("bbbb",)), AddedRows("vectors", other.digest, ("bbbb",))),
+        broken=(AddedRows("detections", "m", ("aaaa",)),),
+    )
+    assert audit_added(library, ["speech"]) == AddedAudit()
+    discard_added(library, (*found.leftovers, *found.broken))
+    assert audit_added(library) == AddedAudit()
+    assert len(library.captions("aaaa")) == 2
+
+
+# Values that changed on the disk are found, with their video and table, whatever changed and wherever it lies.
+
+COUNT = 6
+SENTENCES = ConceptModel().space
+OWN, OTHER = vectors_table(fingerprint()), vectors_table(other_space())
+EMBEDDED = vectors_table(SENTENCES, SENTENCES_PREFIX)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    filled = Library.create(str(tmp_path_factory.mktemp("original") / "library"), SETTINGS, fingerprint())
+    fill(filled)
+    return Path(filled.uri)
+
+
+@pytest.fixture
+def filled(original: Path, tmp_path: Path) -> Library:
+    return Library.open(str(shutil.copytree(original, tmp_path / "library")))
+
+
+def fill(filled: Library) -> None:
+    """Two videos with all that ingest writes, and all that can be added."""
+    ids = ("aaaa", "bbbb")
+    for seed, video_id in enumerate(ids):
+        video = made(video_id, COUNT, seed, lines=((0.0, 2.0, "a kite over the sea"), (3.0, 4.0, "and a boat")))
+        written = filled.writer.add_frames({video_id: video.frame_rows()})
+        written["segments"] = filled.writer.add_segments({video_id: [SegmentRow(video_id, 0, 0.0, 6.0, "shot")]})
+        written["transcript"] = filled.writer.add_transcript({video_id: video.transcript()})
+        assert filled.writer.complete([replace(video.video_row(), segments=1)], digests=written) == ()
+    for stage in ("text", "summaries"):
+        filled.additions.discard_leftovers(stage, "m")  # which makes the table
+    vector = unit_vectors(1, 7)[0]
+    scene = SceneRow("", "scene", 0, 0.0, 6.0, 0, 1, "The sea", "A kite flies.", "m")
+    filled.additions.add_captions({id_: [caption(0, "a kite", vector), caption(1, "no vector")] for id_ in ids}, "m")
+    filled.additions.add_detections({id_: [detection(0, "kite", 0.9)] for id_ in ids}, "m")
+    filled.additions.add_speech({id_: [spoken(0, "look")] for id_ in ids}, "m")
+    filled.screen_text.add({id_: [Line(0.0, 1.0, "EXIT")] for id_ in ids}, "m")
+    filled.scenes.add({video_id: [replace(scene, video_id=video_id)] for video_id in ids})
+    filled.additions.add_space(other_space())
+    filled.additions.add_vectors(dict.fromkeys(ids, vectors_of(COUNT, 1)), other_space())
+    counts = {"captions": 2, "detections": 1, "speech": 1, "text": 1, "summaries": 1}
+    for stage, count in counts.items():
+        assert filled.additions.complete(stage, "m", dict.fromkeys(ids, count), {"batch": 4}) == ()
+    assert filled.additions.complete("vectors", other_space().digest, dict.fromkeys(ids, COUNT), {}) == ()
+    add_sentences(filled, ConceptModel())
+
+
+def alter(filled: Library, table: str, column: str, change: Callable[[Any], Any], row: int = 0) -> None:
+    """Change a value of the first video's rows, as no writer of the library does."""
+    rows = filled.tables.rows(table).sort_by("video_id")
+    values = rows[column].to_pylist()
+    values[row] = change(values[row])
+    kind = rows.schema.field(column).type
+    changed = rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), pa.array(values, kind))
+    place = table_place(filled.uri, table)
+    lance.write_dataset(changed, place, mode="overwrite", data_storage_version=FILE_FORMAT)
+
+
+def flipped(vector: list[float]) -> list[np.float16]:
+    return [np.float16(-value) for value in vector]
+
+
+def with_number(number: float) -> Callable[[list[float]], list[np.float16]]:
+    return lambda vector: [np.float16(number), *map(np.float16, vector[1:])]
+
+
+def least_bit(vector: list[float]) -> list[np.float16]:
+    bits = np.array(vector, np.float16).view(np.uint16)
+    bits[-1] ^= 1
+    return list(bits.view(np.float16))
+
+
+def other_word(text: str) -> str:
+    return text.replace("i", "o").replace("E", "F").replace("oo", "oa")
+
+
+ALTERED = "other values in {} than were written"
+PLAIN = [
+    ("videos", "duration_s", lambda value: value * 2, ALTERED.format("videos")),
+    ("videos", "title", str.upper, ALTERED.format("videos")),
+    ("videos", "fps", lambda value: None, ALTERED.format("videos")),
+    ("videos", VIDEO_DIGESTS, lambda value: value[:-3] + value[-2:], ALTERED.format("videos")),
+    ("segments", "end_s", lambda value: 5.0, ALTERED.format("segments")),
+    ("transcript", "text", other_word, ALTERED.format("transcript")),
+    ("transcript", "start_s", lambda value: -0.0, ALTERED.format("transcript")),
+    ("transcript", "text", other_word, "speech by m other than was added"),
+    ("captions", "text", other_word, "captions by m other than was added"),
+    ("captions", "vector", flipped, "captions by m other than was added"),
+    ("detections", "box", lambda box: [*box[:3], 0.5], "detections by m other than was added"),
+    ("screen_text", "text", other_word, "text by m other than was added"),
+    ("scenes", "title", str.upper, "summaries by m other than was added"),
+    ("additions", "settings", lambda text: text.replace("4", "8"), "captions by m other than was added"),
+]
+DEEP = [
+    ("frames", "time_s", lambda value: 0.5, ALTERED.format("frames")),
+    (OWN, "vector", flipped, ALTERED.format(OWN)),
+    (OWN, "vector", with_number(6e4), ALTERED.format(OWN)),
+    (OWN, "vector", with_number(float("nan")), ALTERED.format(OWN)),
+    (OWN, "vector", least_bit, ALTERED.format(OWN)),
+    (OTHER, "vector", flipped, f"vectors by {other_space().digest} other than was added"),
+    (EMBEDDED, "vector", flipped, f"sentences by {SENTENCES.digest} other than was added"),
+    (EMBEDDED, "text", other_word, f"sentences by {SENTENCES.digest} other than was added"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "change", "problem"), [*PLAIN, *DEEP])
+def test_altered_values_are_found_vectors_and_frames_by_a_deep_check(filled, table, column, change, problem) -> None:
+    assert audit(filled, deep=True).problems == ()
+    row = filled.tables.rows(table).sort_by("video_id")["text"].to_pylist().index("look") if "speech" in problem else 0
+    alter(filled, table, column, change, row)
+    opened, is_deep = Library.open(filled.uri), (table, column, change, problem) in DEEP
+    assert not (is_deep and audit(opened).problems)
+    (found,) = audit(opened, deep=is_deep).problems
+    assert found.startswith("video aaaa has ") and found.endswith(problem)
+
+
+def test_joined_files_have_the_same_digests(filled: Library) -> None:
+    before = filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist()
+    done = maintain(filled, keep_s=0, purge=True, deep=True)
+    assert (done.before.problems, done.after.problems) == ((), ())
+    assert {each.fragments for each in done.after.tables if each.name in ("frames", OWN, "transcript")} == {1}
+    assert filled.tables.rows("videos", None, ["video_id", VIDEO_DIGESTS]).to_pylist() == before
+
+
+def test_what_was_altered_goes_on_request_and_the_rest_stays(filled: Library) -> None:
+    alter(filled, OWN, "vector", flipped)
+    alter(filled, EMBEDDED, "vector", flipped)
+    kept = maintain(filled, deep=True)
+    assert kept.after.audit.altered == (AlteredRows(OWN, ("aaaa",)),)
+    gone = maintain(filled, discard_broken=True, deep=True)
+    assert (gone.removed.altered, gone.after.problems) == ((AlteredRows(OWN, ("aaaa",)),), ())
+    assert filled.video_ids() == {"bbbb"}
+    assert filled.additions.counts("sentences") == {"bbbb": 6}
+
+
+def test_a_video_written_again_has_the_digests_of_its_new_rows(filled: Library) -> None:
+    video = made("aaaa", COUNT, seed=5)
+    filled.writer.discard("aaaa")
+    written = filled.writer.add_frames({"aaaa": video.frame_rows()[3:]})
+    for name, of_video in filled.writer.add_frames({"aaaa": video.frame_rows()[:3]}).items():
+        written[name].update(of_video)
+    assert filled.writer.complete([video.video_row()], digests=written) == ()
+    assert audit(filled, deep=True).problems == ()
+    by_reading = empty_library(Path(filled.uri).parent / "other", SETTINGS, fingerprint())
+    by_reading.writer.add_frames({"aaaa": video.frame_rows()})
+    assert by_reading.writer.complete([video.video_row()]) == ()
+    digests = [
+        each.tables.rows("videos", equal("video_id", "aaaa"), [VIDEO_DIGESTS]).to_pylist()
+        for each in (filled, by_reading)
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_a_library_without_digests_is_not_checked_and_says_so(tmp_path: Path) -> None:
+    """As an earlier version made it: the columns are not there, and a newer one does not write them."""
+    filled = empty_library(tmp_path / "old", SETTINGS, fingerprint())
+    videos = filled.tables.schema("videos")
+    schemas = {
+        "videos": (videos, VIDEO_DIGESTS),
+        "additions": (ADDITIONS, ADDED_DIGEST),
+    }
+    for name, (schema, column) in schemas.items():
+        filled.tables.drop(name)
+        filled.tables.create(name, schema.remove(schema.get_field_index(column)))
+    filled = Library.open(filled.uri)
+    fill(filled)
+    alter(filled, "transcript", "text", other_word)
+    found = health(Library.open(filled.uri), deep=True)
+    assert found.problems == ()
+    assert (found.audit.unchecked, found.audit.added.unchecked) == (2, 14)
+
+
+# A picture whose bytes were overwritten on the disk is found, and its video is made again on request.
+
+PICTURE_BYTES = 2_000
+
+
+def write_pictures(library: Library) -> dict[str, list[bytes]]:
+    """Write two videos of three pictures each."""
+    random, pictures = np.random.default_rng(0), {}
+    for video_id in ("aaaa", "bbbb"):
+        video = made(video_id, 3, seed=1)
+        pictures[video_id] = [JPEG_START + random.bytes(PICTURE_BYTES) + JPEG_END for _ in range(3)]
+        rows = [replace(row, jpeg=jpeg) for row, jpeg in zip(video.frame_rows(), pictures[video_id], strict=True)]
+        library.writer.add_frames({video_id: rows})
+        library.writer.complete([video.video_row()])
+    return pictures
+
+
+def overwrite(library: Library, picture: bytes, first: int, put: bytes) -> None:
+    """Overwrite bytes of a stored picture in the file that holds it."""
+    for path in (Path(library.uri) / "frames.lance" / "data").iterdir():
+        content = path.read_bytes()
+        at = content.find(picture)
+        if at >= 0:
+            path.write_bytes(content[: at + first] + put + content[at + first + len(put) :])
+            return
+    raise AssertionError("no file holds the picture as it is")
+
+
+def test_damaged_pictures_are_found_by_a_deep_audit_and_their_videos_go_on_request(library: Library) -> None:
+    pictures = write_pictures(library)
+    assert damaged_pictures(library) == ()
+    overwrite(library, pictures["bbbb"][1], 700, bytes(16))
+    found = Library.open(library.uri)
+    assert damaged_pictures(found) == ("bbbb",)
+    assert audit(found).problems == ()
+    assert health(found, deep=True).problems == ("video bbbb has pictures that are not as they were written",)
+    kept = maintain(found, deep=True)
+    assert (kept.removed.damaged, len(kept.after.problems)) == ((), 1)
+    gone = maintain(found, discard_broken=True, deep=True)
+    assert (gone.removed.damaged, gone.after.problems) == (("bbbb",), ())
+    assert found.video_ids() == {"aaaa"}
+
+
+def test_an_older_library_has_its_pictures_begin_and_end_as_such(library: Library) -> None:
+    library.tables.drop("frames")
+    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
+    pictures = write_pictures(library)
+    assert damaged_pictures(library) == ()
+    overwrite(library, pictures["bbbb"][0], PICTURE_BYTES + 2, bytes(2))
+    assert damaged_pictures(Library.open(library.uri)) == ("bbbb",)
+
+
+# Holders of leases are listed, and known to be dead where their process was on this machine.
+
+
+def test_holders_by_lease(library: Library) -> None:
+    assert lease_holders(library.tables) == ()
+    with library.lease("ingest", "a run"), library.lease(addition_lease("captions"), "another"):
+        captions, ingest = lease_holders(library.tables)
+        assert (captions.lease, captions.owner) == ("add captions", "another")
+        assert (ingest.lease, ingest.pid, ingest.is_dead) == ("ingest", os.getpid(), False)
+        assert str(ingest).startswith(f"a run on {ingest.host}, process {os.getpid()}, since 20")
+    assert lease_holders(library.tables) == ()
+
+
+def test_a_dead_holder_is_known_on_its_own_machine_alone(library: Library) -> None:
+    of_ingest = equal("name", "ingest")
+    with library.lease("ingest", "a run"):
+        library.tables.update("leases", of_ingest, {"process_start": 1})
+        assert [each.is_dead for each in lease_holders(library.tables)] == [True]
+        library.tables.update("leases", of_ingest, {"host": "far-away"})
+        assert [each.is_dead for each in lease_holders(library.tables)] == [False]

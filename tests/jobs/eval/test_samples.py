@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,10 +16,14 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import read_items, read_plan
 from kinodex.jobs.eval.samples import (
+    BadRow,
     MissingVideo,
     Sample,
     Target,
+    csv_rows,
     draw_samples,
+    json_file,
+    json_lines,
     match_videos,
     parse_subset,
     read_id_map,
@@ -336,3 +341,56 @@ def test_a_map_of_one_name_to_two_is_refused(tmp_path: Path) -> None:
     (tmp_path / "map.csv").write_text("a,b\nc,d\na,e\n")
     with pytest.raises(UsageError, match="maps a to several names"):
         read_id_map(tmp_path / "map.csv")
+
+
+# Files of rows: what cannot be one is noted or refused, and swallows no other.
+
+
+def test_a_target_is_known_by_its_option_or_its_text() -> None:
+    assert Target(option=0).known
+    assert Target(text="").known
+    assert not Target(evidence=((1.0, 2.0),), clip="a").known
+
+
+def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Path) -> None:
+    packed = tmp_path / "questions.json.gz"
+    packed.write_bytes(gzip.compress(b"[]"))
+    with pytest.raises(UsageError, match="is compressed; unpack it first"):
+        json_file(packed)
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="is not JSON"):
+        json_file(deep)
+    ((where, bad),) = json_lines(deep)
+    assert (where, type(bad)) == ("line 1", BadRow)
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "says"),
+    [
+        ('q,a\n1,"x\n2,y\n3,z\n', [], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n2,y\n3,"z"\n4,w\n', [{"q": "4", "a": "w"}], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n' + "y" * 140_000 + "\n2,z\n", [{"q": "2", "a": "z"}], ["line 3: lines 2 to 3 cannot be read"]),
+        ('q,a\n1,"two\nlines"\n2,"z" so\n', [{"q": "1", "a": "two\nlines"}, {"q": "2", "a": "z so"}], []),
+        ("q,a\n1,two\u2028lines\n", [{"q": "1", "a": "two\u2028lines"}], []),
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed_swallows_no_row_in_silence(
+    tmp_path: Path, text: str, items: list[dict[str, str]], says: list[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    rows = list(csv_rows(path))
+    assert [raw for _, raw in rows if not isinstance(raw, BadRow)] == items
+    told = [f"{where}: {raw}" for where, raw in rows if isinstance(raw, BadRow)]
+    assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", "q,a,a\n1,2,3\n"), ("a.json", '{"q": "A", "q": "B"}')])
+def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"two columns are called 'a'|'q' stands twice in an object"):
+        list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+    path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
+    assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)

@@ -225,10 +225,10 @@ def _left_out(
 def _case(sample: MomentSample, ids: Mapping[str, str]) -> Case:
     relevant = tuple((ids.get(video, video), start_s, end_s) for video, start_s, end_s in sample.relevant)
     grades = sample.grades or (1.0,) * len(relevant)
-    cluster = sample.video or (sample.relevant[0][0] if sample.relevant else f"none/{sample.sample_id}")
+    cluster = sample.video or (sample.relevant[0][0] if sample.relevant else f"none/{sample.item_id}")
     video_id = None if sample.video is None else ids[sample.video]
     category = sample.category or ""
-    return Case(sample.sample_id, sample.query, video_id, relevant, grades, sample.absent, category, cluster)
+    return Case(sample.item_id, sample.query, video_id, relevant, grades, sample.absent, category, cluster)
 
 
 # Worths of ranked moments against the true ones, at the level of moments and of whole videos.

@@ -89,7 +89,7 @@ def _plan(
     request: RunRequest,
     context: RunContext,
     library: Library,
-    benchmark: Benchmark,
+    benchmark: Benchmark[Sample],
     matches: VideoMatches,
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -88,52 +88,66 @@ class MissingVideo:
     questions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A benchmark: its samples in the file's order, and the defects of the file, by row.
-
-    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
-
-    `episodes`: the video of a sample may be several videos of a library, whose names begin with it.
-    """
-
-    name: str
-    title: str
-    samples: tuple[Sample, ...]
-    problems: tuple[Problem, ...] = ()
-    scoring: Scoring = "options"
-    episodes: bool = False
-
-
 GZIP = b"\x1f\x8b"
 AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
-"""Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
-
-Row = TypeVar("Row", bound=BaseModel)
-Item = TypeVar("Item")
 AddNote = Callable[[str], None]
 """Notes a defect of a row that is kept all the same."""
 Raw = tuple[str, Any]
 """The place of a row, and its content: an object of JSON or CSV, or a `BadRow`."""
-ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
+
+
+class Row(BaseModel):
+    """A row of an annotation file: fields beyond the named ones are ignored, and an id may be a number."""
+
+    model_config = AS_PUBLISHED
 
 
 class BadRow(ValueError):
     """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
 
 
-def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
-    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
+class _HasId(Protocol):
+    @property
+    def item_id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_HasId)
+ItemOf = TypeVar("ItemOf", bound=_HasId, covariant=True)
+
+
+class RowOf(Protocol[ItemOf]):
+    """A class of rows, made of pydantic, that become items of one kind."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...
+
+    def item(self, note: AddNote) -> ItemOf:
+        """Make the item of this row; raise `BadRow` if there can be none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark(Generic[Item]):
+    """A benchmark: its items in the file's order, and the defects of the file, by row.
+
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
+
+    `episodes`: the video of a question may be several videos of a library, whose names begin with it.
+    """
+
+    name: str
+    title: str
+    samples: tuple[Item, ...]
+    problems: tuple[Problem, ...] = ()
+    scoring: Scoring = "options"
+    episodes: bool = False
+
+
+def parse_rows(rows: Iterable[Raw], shape: type[RowOf[Item]]) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Parse the rows of the published shape into items, in their order, and note the problems of the others.
 
     A second row of an id is left out.
     """
-    return parse_rows(rows, shape, to_item, lambda sample: sample.item_id)
-
-
-def parse_rows(
-    rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Item], id_of: Callable[[Item], str]
-) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
-    """Parse rows into items of any kind, each of another id; see `parse_samples`."""
     items: dict[str, Item] = {}
     problems: list[Problem] = []
     for where, raw in rows:
@@ -144,16 +158,23 @@ def parse_rows(
         try:
             if isinstance(raw, BadRow):
                 raise raw
-            item = to_item(shape.model_validate(raw), note)
+            item = shape.model_validate(raw).item(note)
         except ValidationError as error:
-            note(_fields(error))
+            note("; ".join(map(_defect, error.errors())))
         except (BadRow, BadQuestion) as error:
             note(str(error))
         else:
-            if id_of(item) in items:
-                note(f"the id {id_of(item)} is there already; the first row of it counts")
-            items.setdefault(id_of(item), item)
+            if item.item_id in items:
+                note(f"the id {item.item_id} is there already; the first row of it counts")
+            items.setdefault(item.item_id, item)
     return tuple(items.values()), tuple(problems)
+
+
+def _defect(error: ErrorDetails) -> str:
+    """Describe the error of a field in one line: its name, the defect, and the value."""
+    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
+    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
+    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")
 
 
 def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
@@ -269,6 +290,11 @@ def _csv(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str] | Ba
             yield reader.line_num, row
 
 
+def tsv_rows(path: Path) -> Iterator[Raw]:
+    """Read objects of strings as `csv_rows` does, from columns that tabs divide."""
+    return csv_rows(path, "\t")
+
+
 def parquet_rows(path: Path) -> Iterator[Raw]:
     """Read the rows of a parquet file, counted from 1."""
     import pyarrow.parquet as pq
@@ -319,17 +345,6 @@ def _text(path: Path) -> str:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
-
-
-def _fields(error: ValidationError) -> str:
-    """Describe the errors of a row in one line: each field, the defect, and the value."""
-    return "; ".join(map(_field, error.errors()))
-
-
-def _field(error: ErrorDetails) -> str:
-    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
-    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
-    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")
 
 
 WHOLE = "all"
@@ -622,7 +637,7 @@ class MomentSample:
     `duration_s` is the length of `video` as the benchmark publishes it, None where it does not.
     """
 
-    sample_id: str
+    item_id: str
     benchmark: str
     text: str
     video: str | None
@@ -632,6 +647,10 @@ class MomentSample:
     absent: bool = False
     category: str | None = None
     duration_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.text and self.image is None:
+            raise BadRow("got neither words nor a picture to search for")
 
     @property
     def query(self) -> MomentQuery:
@@ -650,35 +669,7 @@ class MomentSample:
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-@dataclass(frozen=True, slots=True)
-class MomentBenchmark:
-    """A benchmark of moments: its samples in the file's order, and the defects of the file, by row."""
-
-    name: str
-    title: str
-    samples: tuple[MomentSample, ...]
-    problems: tuple[Problem, ...] = ()
-
-
-ParsedMoments = tuple[tuple[MomentSample, ...], tuple[Problem, ...]]
-MomentRow = TypeVar("MomentRow", bound=BaseModel)
-
-
-def parse_moments(
-    rows: Iterable[Raw], shape: type[MomentRow], to_item: Callable[[MomentRow, AddNote], MomentSample]
-) -> ParsedMoments:
-    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
-
-    A second row of an id is left out, and so is one without words and without a picture.
-    """
-
-    def to_sample(row: MomentRow, note: AddNote) -> MomentSample:
-        sample = to_item(row, note)
-        if not sample.text and sample.image is None:
-            raise BadRow("got neither words nor a picture to search for")
-        return sample
-
-    return parse_rows(rows, shape, to_sample, lambda sample: sample.sample_id)
+MomentBenchmark = Benchmark[MomentSample]
 
 
 def is_there(picture: Path) -> bool:

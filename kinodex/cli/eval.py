@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import Library
     from kinodex.jobs.eval.moments import Cases, Pictures, Result, Standing
-    from kinodex.jobs.eval.samples import Benchmark, MomentBenchmark
+    from kinodex.jobs.eval.samples import Benchmark, MomentBenchmark, Sample
     from kinodex.jobs.eval.tables import Scores
     from kinodex.jobs.models import ModelChoice
 
@@ -95,7 +95,7 @@ def check(
         _show(found, console())
 
 
-def _counts(read: Benchmark) -> dict[str, Any]:
+def _counts(read: Benchmark[Sample]) -> dict[str, Any]:
     groups: dict[str, Counter[str]] = {}
     for item in read.samples:
         for breakdown, names in item.groups.items():
@@ -111,7 +111,7 @@ def _counts(read: Benchmark) -> dict[str, Any]:
     }
 
 
-def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str, Any]:
+def _in_library(read: Benchmark[Sample], library: str, id_map: Path | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from kinodex.index.library import Library

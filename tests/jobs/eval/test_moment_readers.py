@@ -229,7 +229,7 @@ def shown(search: MomentSample) -> str:
     picture = f" with {search.image.name}" if search.image else ""
     more = [f"{search.duration_s:g} s"] if search.duration_s else []
     more += [search.category] if search.category else []
-    return ", ".join([f"{search.sample_id}: {search.text}{picture} in {search.video} = {true}", *more])
+    return ", ".join([f"{search.item_id}: {search.text}{picture} in {search.video} = {true}", *more])
 
 
 def write(folder: Path, name: str, content: object) -> Path:
@@ -257,7 +257,7 @@ def test_rows_become_searches_and_what_is_wrong_with_others_is_noted(tmp_path: P
         assert all(part in what for (_, what), (_, part) in zip(found, noted, strict=True)), f"{name}: {found}"
         assert "PLANTED" not in repr(benchmark)
         sizes = [what for where, what in problems(benchmark) if where == "file"]
-        published = ", ".join(f"{part} {size:,}" for part, size in MOMENT_BENCHMARKS[name].sizes.items())
+        published = ", ".join(f"{part} {size:,}" for part, (size, _) in MOMENT_BENCHMARKS[name].sizes.items())
         assert sizes == ([f"got {len(searches)} searches; published: {published}"] if published else []), name
 
 

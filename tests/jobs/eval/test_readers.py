@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.benchmarks import BENCHMARKS, UnknownBenchmark, annotation_files, read_benchmark
+from kinodex.jobs.eval.benchmarks import (
+    BENCHMARKS,
+    UnknownBenchmark,
+    annotation_files,
+    read_benchmark,
+    read_moment_benchmark,
+)
 from kinodex.jobs.eval.samples import Sample, Target
+from tests.support.command import Kinodex
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
 
@@ -68,7 +75,7 @@ def shown(item: Sample) -> str:
     return "; ".join([*parts, *(f"{name}: {', '.join(values)}" for name, values in item.groups.items())])
 
 
-def without(row: Row, *names: str) -> Row:
+def without(row: Row, *names: str) -> dict[str, object]:
     return {name: value for name, value in row.items() if name not in names}
 
 
@@ -530,3 +537,45 @@ def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name
                 continue
             with suppress(UsageError):
                 read_benchmark(name, tmp_path)
+
+
+OWN = """
+from kinodex.agent.protocol import Question
+from kinodex.jobs.eval.benchmarks import BenchmarkInfo
+from kinodex.jobs.eval.samples import BadRow, Row, Sample, Target, csv_rows
+
+class Line(Row):
+    id: str
+    film: str
+    asked: str
+    is_true: str
+
+    def item(self, note):
+        if self.is_true not in ("yes", "no"):
+            raise BadRow(f"is_true: got {self.is_true}; it is yes or no")
+        return Sample(self.id, self.film, Question(self.asked, ("yes", "no")), Target(int(self.is_true == "no")))
+
+MINE = BenchmarkInfo("Mine", csv_rows, Line, ("mine.csv",))
+OTHER = BenchmarkInfo("Other", csv_rows, Line, ("mine.csv",), scoring="judge")
+"""
+
+
+def test_a_benchmark_of_ones_own_is_a_file_as_an_agent_is(tmp_path: Path, kinodex: Kinodex) -> None:
+    own, table = tmp_path / "mine.py", tmp_path / "mine.csv"
+    own.write_text(OWN)
+    table.write_text("id,film,asked,is_true\n1,harbour,Is it red?,yes\n2,harbour,Is it blue?,perhaps\n")
+    found = read_benchmark(f"{own}:MINE", tmp_path)
+    assert [shown(each) for each in found.samples] == ["1 of harbour: Is it red? [yes / no] -> 0"]
+    assert problems(found) == [("line 3", "is_true: got perhaps; it is yes or no")]
+    assert annotation_files(f"{own}:MINE", tmp_path) == (table, own), "the plan of a run keeps a digest of both"
+    checked = json.loads(kinodex("eval", "check", f"{own}:MINE", table, "--json").out)
+    assert (checked["title"], checked["questions"], checked["videos"]) == ("Mine", 1, 1)
+    for spec, says in (
+        (str(own), "name one as"),
+        (f"{own}:YOURS", "has MINE, OTHER"),
+        (f"{tmp_path}/no.py", "there is no file"),
+    ):
+        with pytest.raises(UnknownBenchmark, match=says):
+            read_benchmark(spec, tmp_path)
+    with pytest.raises(UsageError, match="Mine is of another kind: a row of it is no search but a Sample"):
+        read_moment_benchmark(f"{own}:MINE", table)

@@ -102,7 +102,7 @@ def test_beside_a_system_of_words_alone_a_picture_alone_is_left_out_and_counted(
     assert [case.case_id for case in cases.cases] == ["i2v-2", "i2v-3"]
     ((reason, count),) = cases.left_out.items()
     assert count == 2
-    assert reason.startswith("a picture without text, which words, ground cannot search for; --system frames ")
+    assert reason.startswith("a picture without text, which words, ground cannot search for; --contender frames ")
     found = solved(opened, cases, pictures, "words", "ground")
     assert found["i2v-2", "ground"].found == found["i2v-3", "ground"].found
     assert open_pictures(opened, None, ["words"], samples).embed is None

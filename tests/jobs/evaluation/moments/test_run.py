@@ -184,7 +184,7 @@ CHANGES: dict[str, tuple[Callable[[Inputs], object], int | str]] = {
     "the video": (lambda of: of.write(video="film-01", relevant=[[0, 3]]), 2),
     "the model": (lambda of: of.options.update({"--model": "another"}), "with models"),
     "the agent's code": (lambda of: (of.folder / "agent.py").write_text(OWN_AGENT + "# changed\n"), "with code"),
-    "the number of results": (lambda of: of.options.update({"--most": 20}), "with most"),
+    "the number of results": (lambda of: of.options.update({"-k": 20}), "with most"),
     "the gap": (lambda of: of.options.update({"--min-gap": 9}), "with min_gap_s"),
     "a caption": (lambda of: of.caption("a bird"), "with state"),
     "the videos": (lambda of: of.remove("film-03"), "with videos 3"),
@@ -200,13 +200,13 @@ def test_a_result_is_kept_only_if_all_that_it_depends_on_is_the_same(
     (tmp_path / "agent.py").write_text(OWN_AGENT)
     out = tmp_path / "results.jsonl"
     with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        options = {"--system": f"agent:{tmp_path / 'agent.py'}", "--model": "tester", "--base-url": server.base_url}
+        options = {"--contender": f"agent:{tmp_path / 'agent.py'}", "--model": "tester", "--base-url": server.base_url}
         of = Inputs(tmp_path, options | {"--out": out, "--library": tmp_path / "library"})
 
         def search():
             given = [each for pair in of.options.items() for each in pair]
             searches = tmp_path / "searches.jsonl"
-            return kinodex("eval", "search", "own", searches, "--system", "frames", *given, "--no-cache")
+            return kinodex("eval", "search", "own", searches, "--contender", "frames", *given, "--no-cache")
 
         of.write()
         of.paint("red")
@@ -229,9 +229,9 @@ def test_an_agent_can_be_added_to_a_file_begun_without_one_and_left_out_again(
     searches, out = tmp_path / "searches.jsonl", tmp_path / "results.jsonl"
     searches.write_text('{"id": "1", "text": "a boat", "relevant": [["film-01", 0, 3]]}\n')
     with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        given = "--library", library, "--out", out, "--base-url", server.base_url, "--no-cache", "--system", "ground"
+        given = "--library", library, "--out", out, "--base-url", server.base_url, "--no-cache", "--contender", "ground"
         command = "eval", "ground", "own", searches, *given
-        agent = "--system", "agent:uniform", "--model"
+        agent = "--contender", "agent:uniform", "--model"
         for options, lines in (((), 1), ((*agent, "tester"), 2), (("--model", "another"), 2), ((*agent, "tester"), 2)):
             ran = kinodex(*command, *options)
             assert ran.code == 0, ran

@@ -8,7 +8,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.moments import Bench, Case, check_systems, solver
+from kinodex.jobs.eval.moments import Bench, Case, check_contenders, solver
 from kinodex.jobs.eval.samples import MomentQuery
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
@@ -51,6 +51,6 @@ def test_ranges_come_with_their_verdict_and_half_of_the_evidence_may_be_left_out
 
 
 def test_systems_are_named_once_and_unknown_ones_refused() -> None:
-    assert check_systems(["frames", "agent:eea", "frames"]) == ("frames", "agent:eea")
-    with pytest.raises(UsageError, match="got the system smell"):
-        check_systems(["smell"])
+    assert check_contenders(["frames", "agent:eea", "frames"]) == ("frames", "agent:eea")
+    with pytest.raises(UsageError, match="got the contender smell"):
+        check_contenders(["smell"])

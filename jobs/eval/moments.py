@@ -142,7 +142,7 @@ def run_cases(
 
 @dataclass(slots=True)
 class _Failures:
-    """Failures of a contender's searches in a row: `unheard` ones got no reply at all, `failed` went wrong otherwise."""
+    """Failures of a contender's searches in a row: `unheard` ones got no reply, `failed` went wrong otherwise."""
 
     unheard: int = 0
     failed: int = 0

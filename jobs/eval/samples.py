@@ -400,8 +400,8 @@ def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, .
         _check_groups(samples, breakdown, names)
     unknown = sorted((subset.ids or frozenset()) - {sample.item_id for sample in samples})
     if unknown:
-        known = _list_names([sample.item_id for sample in samples])
-        raise UsageError(f"--ids has {len(unknown):,} that no question has: {_list_names(unknown)}; there are {known}")
+        known = some([sample.item_id for sample in samples])
+        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {known}")
     found = tuple(sample for sample in samples if _is_in(sample, subset))
     if not found:
         raise UsageError(f"no question is in the part {subset}; give fewer of --only and --ids together")
@@ -502,12 +502,12 @@ def _is_in(sample: Sample, subset: Subset) -> bool:
 def _check_groups(samples: Sequence[Sample], breakdown: str, names: Collection[str]) -> None:
     known = {each: None for sample in samples for each in sample.groups}
     if breakdown not in known:
-        there = f"it is one of {_list_names(known)}" if known else "these questions have no groups"
+        there = f"it is one of {some(known)}" if known else "these questions have no groups"
         raise UsageError(f"got --only {breakdown}=...; {there}")
     groups = sorted({each for sample in samples for each in sample.groups.get(breakdown, ())})
     unknown = [name for name in sorted(names) if name not in groups]
     if unknown:
-        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {_list_names(groups)}")
+        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {some(groups)}")
 
 
 def _read_ids(path: Path) -> frozenset[str]:
@@ -521,9 +521,10 @@ def _read_ids(path: Path) -> frozenset[str]:
     return ids
 
 
-def _list_names(names: Collection[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(list(names)[:MOST_NAMED]) + more
+def some(names: Collection[str], most: int = MOST_NAMED) -> str:
+    """The first names of a list, and the number of the others."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(list(names)[:most]) + more
 
 
 def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_video: Counter[str]) -> int:

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from kinodex.jobs.eval.page import plots, write_page
-from kinodex.jobs.eval.plots import DPI, SIMULATED, save_plot
+from kinodex.jobs.eval.page import write_page
+from kinodex.jobs.eval.plots import DPI, SIMULATED, plots, save_plot
 from kinodex.jobs.eval.score import Estimate
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 

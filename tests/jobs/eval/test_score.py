@@ -1,16 +1,33 @@
-"""Errors clustered by video: against closed forms, against scipy's t-test, and against many runs by chance."""
+"""Errors clustered by video, evidence against true ranges, and answers that their evidence supports."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
 from statistics import fmean, stdev
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from kinodex.jobs.eval.score import LEAST_VIDEOS, clustered_error, difference, estimate, exact_p_value, p_value, spread
+from kinodex.agent.answer import Evidence
+from kinodex.jobs.eval.score import (
+    LEAST_VIDEOS,
+    EvidenceScore,
+    clustered_error,
+    difference,
+    estimate,
+    evidence_suffices,
+    exact_p_value,
+    p_value,
+    right_without_evidence,
+    score_evidence,
+    spread,
+)
+
+# Errors clustered by video: against closed forms, against scipy's t-test, and against many runs by chance.
 
 
 def by_video(values, each: int):
@@ -158,3 +175,59 @@ def test_spread() -> None:
     costs = spread([float(number) for number in range(1, 12)])
     assert (costs.mean, costs.median, costs.p90, costs.total) == pytest.approx((6.0, 6.0, 10.0, 66.0))
     assert spread([3]) == spread([3.0])
+
+
+# Evidence against true ranges.
+
+
+TRUE = [(10.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "hit", "overlap"),
+    [
+        ([("v", 10, 20)], True, 1.0),
+        ([("v", 15, 25)], True, 5 / 15),
+        ([("v", 12, 13), ("v", 12.5, 14)], True, 2 / 10),
+        ([("v", 0, 100)], True, 0.1),
+        ([("v", 20, 30)], False, 0.0),
+        ([("other", 10, 20)], False, 0.0),
+        ([("v", 10, 20), ("other", 0, 10)], True, 0.5),
+        ([], False, 0.0),
+    ],
+)
+def test_evidence_hits_where_it_lies_in_a_true_range_and_overlaps_by_its_share(evidence, hit, overlap) -> None:
+    found = score_evidence([Evidence(*each) for each in evidence], {"v"}, TRUE)
+    assert found.hit == hit
+    assert found.overlap == pytest.approx(overlap)
+
+
+def test_true_ranges_that_overlap_count_once() -> None:
+    evidence = [Evidence("v", 0, 10)]
+    assert score_evidence(evidence, {"v"}, [(0.0, 8.0), (2.0, 10.0)]) == EvidenceScore(True, 1.0)
+
+
+def test_of_several_videos_one_that_shows_it_is_enough() -> None:
+    assert score_evidence([Evidence("b", 10, 20)], {"a", "b"}, TRUE) == EvidenceScore(True, 1.0)
+
+
+# Right answers with and without support, of those that the gate looked at.
+
+
+@pytest.mark.parametrize(
+    ("score", "supported", "without", "alone"),
+    [
+        (1.0, True, False, True),
+        (1.0, False, True, False),
+        (0.0, True, False, False),
+        (0.0, False, False, False),
+        (2 / 3, False, True, False),
+        (1.0, None, None, None),
+        (None, True, None, None),
+    ],
+)
+def test_right_answers_are_told_by_their_support(
+    score: float | None, supported: bool | None, without: bool | None, alone: bool | None
+) -> None:
+    result: Any = SimpleNamespace(score=score, record=SimpleNamespace(supported=supported))
+    assert (right_without_evidence(result), evidence_suffices(result)) == (without, alone)

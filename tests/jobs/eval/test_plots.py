@@ -1,4 +1,4 @@
-"""Plots of the search, drawn: their bars, lines and ticks stand where the figures say."""
+"""Plots, drawn: their bars, lines and ticks stand where the figures say."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from kinodex.jobs.eval.plots import (
+    COLOURS,
     DEEPEST,
     PANELS_ACROSS,
+    THEMED,
     distance_plot,
     draw_distance,
     draw_entropy,
     draw_frames,
     draw_rounds,
     entropy_plot,
+    for_page,
     frames_plot,
+    plots,
     rounds_plot,
+    save_plot,
 )
 from kinodex.jobs.eval.report import Depth, EvalReport, Standing
-from tests.support.runs.reports import AGENTS, CONTROLS, sample_report
+from tests.support.runs.reports import ABLATIONS, AGENTS, CONTROLS, sample_report
+
+# Plots of the search, drawn: their bars, lines and ticks stand where the figures say.
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +107,26 @@ def test_panels_stand_in_even_rows_under_their_names(report: EvalReport) -> None
     places = [axes.get_subplotspec() for axes in figure.axes]
     assert {place.get_geometry()[:2] for place in places if place is not None} == {(2, 3)}
     assert None not in places
+
+
+# Plots of accuracy with many systems and categories.
+
+
+def test_many_contenders_and_categories_still_fit_a_page_of_a_paper():
+    report = sample_report((*AGENTS, *ABLATIONS, *CONTROLS), questions=100)
+    many = {f"category {number}": report.standings[0].accuracy for number in range(50)}
+    report = replace(report, standings=tuple(replace(each, groups={"topic": many}) for each in report.standings))
+    assert all(plot.width_in <= 7.2 and plot.height_in <= 10 for plot in plots(report))
+
+
+# Plots as files and as elements of a page.
+
+
+def test_a_plot_in_a_page_takes_its_colours_from_it(tmp_path):
+    def draw(figure):
+        figure.subplots().plot([0, 1], [0, 1], color=COLOURS[0])
+
+    element = for_page(save_plot(draw, tmp_path, "line"))
+    assert element.startswith("<svg viewBox") and "<!--" not in element and "<metadata" not in element
+    assert "var(--c0)" in element and "var(--ink)" in element
+    assert not any(f"#{name}" in element for name in THEMED)

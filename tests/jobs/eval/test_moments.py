@@ -37,7 +37,7 @@ from kinodex.jobs.eval.moments import (
 from kinodex.jobs.eval.samples import MomentQuery, MomentSample
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex, Ran, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.runs.eval_runs import OWN_AGENT
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, in_turn
@@ -252,36 +252,41 @@ CHANGES: dict[str, tuple[Callable[[Inputs], object], int | str]] = {
 }
 
 
-@pytest.mark.parametrize("changed", CHANGES)
 def test_a_result_is_kept_only_if_all_that_it_depends_on_is_the_same(
-    library: Path, tmp_path: Path, kinodex: Kinodex, changed: str
+    library: Path, tmp_path: Path, kinodex: Kinodex
 ) -> None:
-    change, expected = CHANGES[changed]
-    shutil.copytree(library, tmp_path / "library")
-    (tmp_path / "agent.py").write_text(OWN_AGENT)
-    out = tmp_path / "results.jsonl"
+    place, begun = tmp_path / "place", tmp_path / "begun"
+    shutil.copytree(library, place / "library")
+    (place / "agent.py").write_text(OWN_AGENT)
     with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        options = {"--contender": f"agent:{tmp_path / 'agent.py'}", "--model": "tester", "--base-url": server.base_url}
-        of = Inputs(tmp_path, options | {"--out": out, "--library": tmp_path / "library"})
+        options = {"--contender": f"agent:{place / 'agent.py'}", "--model": "tester", "--base-url": server.base_url}
+        options |= {"--out": place / "results.jsonl", "--library": place / "library"}
 
-        def search():
+        def search(of: Inputs) -> Ran:
             given = [each for pair in of.options.items() for each in pair]
-            searches = tmp_path / "searches.jsonl"
+            searches = place / "searches.jsonl"
             return kinodex("eval", "search", "own", searches, "--contender", "frames", *given, "--no-cache")
 
+        def lines() -> int:
+            return len((place / "results.jsonl").read_text().splitlines())
+
+        of = Inputs(place, options)
         of.write()
         of.paint("red")
         of.caption("a boat")
-        ran = search()
-        assert ran.code == 0, ran
-        assert len(out.read_text().splitlines()) == 1 + 2
-        change(of)
-        ran = search()
-    if isinstance(expected, str):
-        assert ran.code == 2 and expected in ran.err and "give a new file" in ran.err, ran
-    else:
-        assert ran.code == 0, ran
-        assert len(out.read_text().splitlines()) == 1 + 2 + expected
+        assert search(of).code == 0
+        assert lines() == 1 + 2
+        shutil.copytree(place, begun)
+        for name, (change, expected) in CHANGES.items():
+            changed = replace(of, options=dict(of.options))
+            change(changed)
+            ran = search(changed)
+            if isinstance(expected, str):
+                assert ran.code == 2 and expected in ran.err and "give a new file" in ran.err, f"{name}: {ran}"
+            else:
+                assert (ran.code, lines()) == (0, 1 + 2 + expected), f"{name}: {ran}"
+            shutil.rmtree(place)
+            shutil.copytree(begun, place)
 
 
 def test_an_agent_can_be_added_to_a_file_begun_without_one_and_left_out_again(

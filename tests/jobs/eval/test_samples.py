@@ -140,52 +140,35 @@ def test_the_limit_draws_from_the_part(kinodex: Kinodex, library: Path, tmp_path
     assert [item.item_id for item in read_items(out)] == ["harbour-1", "harbour-3"]
 
 
-@pytest.mark.parametrize(
-    ("word", "says"),
-    [
-        ("kind", "give GROUP=VALUE"),
-        ("=kite", "give GROUP=VALUE"),
-        ("kind=", "give GROUP=VALUE"),
-        ("kinds=kite", "got --only kinds=...; it is one of kind"),
-        ("kind=Kite", "got --only kind=Kite; kind is one of kite, lamp"),
-    ],
-)
-def test_what_is_no_group_is_refused(kinodex: Kinodex, tmp_path: Path, word: str, says: str):
-    bad(kinodex, "eval", "check", "sketch", questions(tmp_path), "--only", word, code=2, says=says)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"harbour-1\nharbor-1\n", "--ids has 1 that no question has: harbor-1; there are harbour-0, "),
-        (b"\n \n", "names no question"),
-        (b"\xff\xfe\x00", "cannot read"),
-    ],
-)
-def test_a_file_of_other_ids_is_refused(kinodex: Kinodex, tmp_path: Path, content: bytes, says: str):
-    (tmp_path / "ids.txt").write_bytes(content)
+def test_what_no_question_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    path, ids, many = questions(tmp_path), tmp_path / "ids.txt", tmp_path / "many"
+    many.mkdir()
     films = ("harbour", *(f"film-{number}" for number in range(20)))
-    options = (questions(tmp_path, films), "--ids", tmp_path / "ids.txt")
-    bad(kinodex, "eval", "check", "sketch", *options, code=2, says=says)
-
-
-def test_many_known_names_are_shortened(kinodex: Kinodex, tmp_path: Path):
+    of_films = questions(many, films)
+    for only, listed, says in (
+        (["kind"], None, "give GROUP=VALUE"),
+        (["=kite"], None, "give GROUP=VALUE"),
+        (["kind="], None, "give GROUP=VALUE"),
+        (["kinds=kite"], None, "got --only kinds=...; it is one of kind"),
+        (["kind=Kite"], None, "got --only kind=Kite; kind is one of kite, lamp"),
+        ([], b"harbour-1\nharbor-1\n", "--ids has 1 that no question has: harbor-1; there are harbour-0, "),
+        ([], b"\n \n", "names no question"),
+        ([], b"\xff\xfe\x00", "cannot read"),
+        (["kind=kite"], b"harbour-1\n", "no question is in the part kind = kite; 1 ids"),
+    ):
+        ids.write_bytes(listed or b"")
+        with pytest.raises(UsageError) as refused:
+            ids_of("sketch", of_films if listed and b"harbor" in listed else path, only, ids if listed else None)
+        assert says in str(refused.value)
     rows = [kit.sketch_row(str(number), kind=f"kind-{number:02}") for number in range(40)]
-    path = kit.published(tmp_path, "sketch", *rows)
-    ran = kinodex("eval", "check", "sketch", path, "--only", "kind=none")
-    assert "kind-00, kind-01, " in ran.error_line
-    assert ran.error_line.endswith("kind-11 and 28 more")
+    with pytest.raises(UsageError, match=r"kind-00, kind-01, .*kind-11 and 28 more"):
+        ids_of("sketch", kit.published(tmp_path, "sketch", *rows), ["kind=none"])
+    with pytest.raises(UsageError, match="these questions have no groups"):
+        ids_of("own", kit.published(tmp_path, "own"), ["category=x"])
 
 
-def test_a_part_without_a_question_is_refused(kinodex: Kinodex, tmp_path: Path):
-    (tmp_path / "ids.txt").write_text("harbour-1\n")
-    options = (questions(tmp_path), "--only", "kind=kite", "--ids", tmp_path / "ids.txt")
-    bad(kinodex, "eval", "check", "sketch", *options, code=2, says="no question is in the part kind = kite; 1 ids")
-
-
-def test_questions_without_groups_say_so(kinodex: Kinodex, tmp_path: Path):
-    path = kit.published(tmp_path, "own")
-    bad(kinodex, "eval", "check", "own", path, "--only", "category=x", code=2, says="these questions have no groups")
+def test_a_part_that_is_refused_is_one_line_of_the_command(kinodex: Kinodex, tmp_path: Path) -> None:
+    bad(kinodex, "eval", "check", "sketch", questions(tmp_path), "--only", "kind", code=2, says="give GROUP=VALUE")
 
 
 def item(item_id: str, video: str, *kinds: str) -> Sample:
@@ -253,19 +236,16 @@ def found(video: str, rows: Sequence[VideoRow], id_map: dict[str, str] | None = 
     return matching.videos.get(video) or matching.missing[0].why
 
 
-@pytest.mark.parametrize(
-    "called",
-    ["id1", "My film", "clip.one", "clip.one.mp4", "b/clip.one", "a/b/clip.one.mp4"],
-)
-def test_a_video_goes_by_id_title_and_the_last_parts_of_its_uri(called: str) -> None:
-    rows = [row("id1", "s3://bucket/a/b/clip.one.mp4", "My film"), row("id2", "/x/clip.two.mp4")]
-    assert found(called, rows) == ("id1",)
-
-
-def test_a_part_of_a_name_is_not_the_name_and_case_counts() -> None:
-    rows = [row("id1", "/x/aBc.mp4")]
-    assert found("abc", rows) == "no video of the library has the name abc"
-    assert found("aB", rows) == "no video of the library has the name aB"
+def test_a_video_goes_by_id_title_and_the_last_parts_of_its_uri_and_by_no_part_of_a_name() -> None:
+    rows = [
+        row("id1", "s3://bucket/a/b/clip.one.mp4", "My film"),
+        row("id2", "/x/clip.two.mp4"),
+        row("id3", "/x/aBc.mp4"),
+    ]
+    for called in ("id1", "My film", "clip.one", "clip.one.mp4", "b/clip.one", "a/b/clip.one.mp4"):
+        assert found(called, rows) == ("id1",)
+    for called in ("abc", "aB"):
+        assert found(called, rows) == f"no video of the library has the name {called}"
 
 
 def test_nextqa_files_are_found_by_its_published_map(tmp_path: Path) -> None:
@@ -302,20 +282,17 @@ def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     assert found("s05e08", folders, episodes=True) == ("one", "two")
 
 
-@pytest.mark.parametrize("name", ["map.csv", "map.json"])
-def test_maps_of_two_columns_or_an_object(name: str, tmp_path: Path) -> None:
-    text = '{"a": "b/c", "d": 7}' if name.endswith("json") else "a,b/c\nd,7\n"
-    (tmp_path / name).write_text(text)
-    assert read_id_map(tmp_path / name) == {"a": "b/c", "d": "7"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("m.csv", "a\n"), ("m.csv", ""), ("m.json", "[1]"), ("m.json", '{"a": []}'), ("m.json", "{")]
-)
-def test_a_map_of_something_else_is_refused(name: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(UsageError, match=r"m\.(csv|json)"):
-        read_id_map(tmp_path / name)
+def test_a_map_is_two_columns_or_an_object(tmp_path: Path) -> None:
+    for name, text in (("map.json", '{"a": "b/c", "d": 7}'), ("map.csv", "a,b/c\nd,7\n")):
+        (tmp_path / name).write_text(text)
+        assert read_id_map(tmp_path / name) == {"a": "b/c", "d": "7"}
+    for name, text in (
+        *(("m.csv", "a\n"), ("m.csv", ""), ("m.json", "[1]"), ("m.json", '{"a": []}'), ("m.json", "{")),
+        ("m.csv", "a,b\nc,d\na,e\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(UsageError, match=r"m\.csv maps a to several names" if "a,e" in text else r"m\.(csv|json)"):
+            read_id_map(tmp_path / name)
 
 
 def test_captions_imported_under_a_benchmark_s_names_are_its_videos(tmp_path: Path) -> None:
@@ -335,12 +312,6 @@ def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
 def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
     rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
     assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")
-
-
-def test_a_map_of_one_name_to_two_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "map.csv").write_text("a,b\nc,d\na,e\n")
-    with pytest.raises(UsageError, match="maps a to several names"):
-        read_id_map(tmp_path / "map.csv")
 
 
 # Files of rows: what cannot be one is noted or refused, and swallows no other.

@@ -1,66 +1,92 @@
-"""The benchmarks by name: their readers, published sizes, sources and licences."""
+"""The benchmarks by name: their readers, published sizes, sources and licences.
+
+One of a user's own is a `BenchmarkInfo` in a Python file, and is named as FILE.py:NAME (docs/evaluation.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.readers import choices, moments, others
-from kinodex.jobs.eval.samples import Benchmark, MomentBenchmark, ParsedMoments, ParsedRows, Problem, Sample, Scoring
+from kinodex.jobs.eval.readers import moments, questions
+from kinodex.jobs.eval.samples import (
+    Benchmark,
+    Item,
+    MomentBenchmark,
+    MomentSample,
+    Problem,
+    Raw,
+    RowOf,
+    Sample,
+    Scoring,
+    csv_rows,
+    json_lines,
+    json_rows,
+    parquet_rows,
+    parse_rows,
+    tsv_rows,
+)
+
+SUFFIX = ".py"
 
 
 class UnknownBenchmark(UsageError):
     """An unknown name of a benchmark."""
 
 
-Info = TypeVar("Info")
-
-
 @dataclass(frozen=True, slots=True)
-class BenchmarkInfo:
-    """Facts of a benchmark. `files` are the names of its annotation file, the usual first; `beside` others with it.
+class BenchmarkInfo(Generic[Item]):
+    """Facts of a benchmark: `rows` reads its file, and `row` is the class of a row, whose `item` gives the item.
 
-    `sizes` are the (questions, videos) of each published part, by its name; a file should have one of them. The number
-    of videos is None where it is not known.
+    `files` are the names of its annotation file, the usual first; `beside` others with it. `sizes` are the (questions,
+    videos) of each published part, by its name; a file should have one of them. The number of videos is None where it
+    is not known. `episodes`: the video of a question may be several videos of a library, whose names begin with it.
     """
 
     title: str
-    read: Callable[[Path], ParsedRows]
+    rows: Callable[[Path], Iterable[Raw]]
+    row: type[RowOf[Item]]
     files: tuple[str, ...]
-    sizes: Mapping[str, tuple[int, int | None]]
-    had_from: str
-    licence: str
+    sizes: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    had_from: str = "a file of your own"
+    licence: str = "see its page"
     beside: tuple[str, ...] = ()
     scoring: Scoring = "options"
     episodes: bool = False
 
 
-BENCHMARKS: Mapping[str, BenchmarkInfo] = {
+BENCHMARKS: Mapping[str, BenchmarkInfo[Sample]] = {
     "egoschema": BenchmarkInfo(
         "EgoSchema (500)",
-        others.read_subset,
-        others.FILES,
+        questions.egoschema_subset_rows,
+        questions.EgoSchemaSubsetRow,
+        questions.EGOSCHEMA_FILES,
         {"subset": (500, 500)},
         "questions.json and subset_answers.json of https://github.com/egoschema/EgoSchema",
         "Ego4D licence",
-        beside=(others.ANSWERS,),
+        beside=(questions.EGOSCHEMA_ANSWERS,),
     ),
     "egoschema-full": BenchmarkInfo(
         "EgoSchema",
-        others.read_full,
+        questions.egoschema_rows,
+        questions.EgoSchemaRow,
         ("questions.json",),
         {"all": (5031, 5031)},
         "https://github.com/egoschema/EgoSchema, which also says where answers are scored",
         "Ego4D licence",
-        beside=(others.ANSWERS,),
+        beside=(questions.EGOSCHEMA_ANSWERS,),
     ),
     "nextqa": BenchmarkInfo(
         "NExT-QA",
-        others.read_nextqa,
+        csv_rows,
+        questions.NextQARow,
         ("val.csv", "test.csv"),
         {"val": (4996, 570), "test": (8564, 1000)},
         "dataset/nextqa of https://github.com/doc-doc/NExT-QA",
@@ -68,15 +94,16 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "intentqa": BenchmarkInfo(
         "IntentQA",
-        others.read_intentqa,
+        csv_rows,
+        questions.IntentQARow,
         ("test.csv", "val.csv"),
         {"test": (2134, 567), "val": (2044, 524)},
         "https://github.com/JoseponLee/IntentQA",
-        "see its page",
     ),
     "lvbench": BenchmarkInfo(
         "LVBench",
-        choices.read_lvbench,
+        questions.lvbench_rows,
+        questions.LVBenchRow,
         ("video_info.meta.jsonl",),
         {"all": (1549, 103)},
         "https://huggingface.co/datasets/zai-org/LVBench",
@@ -84,7 +111,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "video-mme": BenchmarkInfo(
         "Video-MME",
-        choices.read_video_mme,
+        parquet_rows,
+        questions.VideoMMERow,
         ("test-00000-of-00001.parquet", "videomme/test-00000-of-00001.parquet"),
         {"all": (2700, 900)},
         "https://huggingface.co/datasets/lmms-lab/Video-MME",
@@ -92,7 +120,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "video-mme-v2": BenchmarkInfo(
         "Video-MME-v2",
-        choices.read_video_mme_v2,
+        parquet_rows,
+        questions.VideoMMEv2Row,
         ("test.parquet",),
         {"all": (3200, 800)},
         "https://huggingface.co/datasets/MME-Benchmarks/Video-MME-v2",
@@ -100,26 +129,29 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "mlvu": BenchmarkInfo(
         "MLVU",
-        choices.read_choices,
-        (*choices.CHOICE_FILES, "test_question.json"),
+        questions.mlvu_rows,
+        questions.MLVURow,
+        (*questions.MLVU_CHOICES, "test_question.json"),
         {"dev": (2174, None), "test": (502, None)},
         "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
         "CC-BY-NC-SA-4.0",
-        beside=choices.CHOICE_FILES[1:],
+        beside=questions.MLVU_CHOICES[1:],
     ),
     "mlvu-open": BenchmarkInfo(
         "MLVU, free answers",
-        choices.read_open_ended,
-        choices.OPEN_FILES,
+        questions.mlvu_open_rows,
+        questions.MLVUOpenRow,
+        questions.MLVU_OPEN,
         {},
         "MLVU/json of https://huggingface.co/datasets/MLVU/MVLU",
         "CC-BY-NC-SA-4.0",
-        beside=choices.OPEN_FILES[1:],
+        beside=questions.MLVU_OPEN[1:],
         scoring="judge",
     ),
     "minerva": BenchmarkInfo(
         "MINERVA",
-        choices.read_minerva,
+        json_rows,
+        questions.MinervaRow,
         ("minerva.json",),
         {"all": (1515, None)},
         "the file linked from https://github.com/google-deepmind/neptune",
@@ -127,7 +159,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "cg-bench": BenchmarkInfo(
         "CG-Bench",
-        choices.read_cg_bench,
+        json_rows,
+        questions.CGBenchRow,
         ("cgbench.json", "cgbench_mini.json"),
         {"all": (12129, 1219), "mini": (3000, None)},
         "https://huggingface.co/datasets/CG-Bench/CG-Bench, after asking there",
@@ -135,7 +168,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "mmbench-video": BenchmarkInfo(
         "MMBench-Video",
-        others.read_mmbench_video,
+        tsv_rows,
+        questions.MMBenchVideoRow,
         ("MMBench-Video.tsv",),
         {"all": (1998, 609)},
         "https://huggingface.co/datasets/opencompass/MMBench-Video",
@@ -144,7 +178,8 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "longvideobench": BenchmarkInfo(
         "LongVideoBench",
-        others.read_longvideobench,
+        questions.longvideobench_rows,
+        questions.LongVideoBenchRow,
         ("lvb_val.json", "validation-00000-of-00001.parquet"),
         {"val": (1337, None), "test": (5341, None)},
         "https://huggingface.co/datasets/longvideobench/LongVideoBench, after asking there",
@@ -152,211 +187,210 @@ BENCHMARKS: Mapping[str, BenchmarkInfo] = {
     ),
     "longtvqa": BenchmarkInfo(
         "LongTVQA",
-        others.read_longtvqa,
+        json_rows,
+        questions.LongTVQARow,
         ("LongTVQA_val.jsonl", "LongTVQA_val.json"),
         {"val": (15253, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA",
-        "see its page",
         episodes=True,
     ),
     "longtvqa-plus": BenchmarkInfo(
         "LongTVQA+",
-        others.read_longtvqa,
+        json_rows,
+        questions.LongTVQARow,
         ("LongTVQA_plus_val.json", "LongTVQA_plus_train.json"),
         {"val": (3017, 188), "train": (23545, None)},
         "https://huggingface.co/datasets/longvideoagent/LongTVQA_plus",
-        "see its page",
         episodes=True,
     ),
     "own": BenchmarkInfo(
         "Questions of one's own",
-        others.read_multiple_choice,
+        json_lines,
+        questions.OwnRow,
         ("questions.jsonl",),
-        {},
-        "a file of your own, with a line of JSON for each question: id, video, question, options, answer",
-        "yours",
+        had_from="a file of your own, with a line of JSON for each question: id, video, question, options, answer",
+        licence="yours",
     ),
     "own-open": BenchmarkInfo(
         "Open questions of one's own",
-        others.read_open_ended,
+        json_lines,
+        questions.OwnOpenRow,
         ("questions.jsonl",),
-        {},
-        "a file of your own, with a line of JSON for each question: id, video, question, answer",
-        "yours",
+        had_from="a file of your own, with a line of JSON for each question: id, video, question, answer",
+        licence="yours",
         scoring="judge",
     ),
     "sketch": BenchmarkInfo(
         "Sketch world",
-        others.read_synthetic,
+        json_lines,
+        questions.SketchRow,
         ("questions.jsonl",),
-        {},
-        "kinodex sample FOLDER --hours 4",
-        "yours: the films are drawn by code",
+        had_from="kinodex sample FOLDER --hours 4",
+        licence="yours: the films are drawn by code",
     ),
 }
 
-
-def find_benchmark(name: str) -> BenchmarkInfo:
-    """Find the benchmark of this name; raise `UnknownBenchmark` with the nearest name."""
-    return find_by_name(name, BENCHMARKS)
-
-
-def find_by_name(name: str, infos: Mapping[str, Info]) -> Info:
-    """Find the facts of this name; raise `UnknownBenchmark` with the nearest name."""
-    if name in infos:
-        return infos[name]
-    near = get_close_matches(name.lower(), infos, 1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(infos)}")
-
-
-def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
-    """List the file that `path` is, or that it holds as a folder, then those beside it that are read with it.
-
-    Raises `UsageError` if there is none, with the source of the file.
-    """
-    info = find_benchmark(name)
-    found = find_file(path, info.title, info.files, info.had_from)
-    return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside))
-
-
-def find_file(path: Path, title: str, names: Sequence[str], had_from: str) -> Path:
-    """Find the file that `path` is, or the first of these names in the folder that it is; raises `UsageError`."""
-    candidates = [path] if path.is_file() else [path / each for each in names]
-    found = next(filter(Path.is_file, candidates), None)
-    if found is None:
-        raise UsageError(
-            f"{path} neither is nor holds an annotation file of {title}: {' or '.join(names)}; "
-            f"give its path; source: {had_from}"
-        )
-    return found
-
-
-def read_benchmark(name: str, path: Path) -> Benchmark:
-    """Read the questions in a published file, or in the folder that holds it, and the defects of other rows.
-
-    Raises `UsageError` for a file of something else, in which no row can be read.
-    """
-    info = find_benchmark(name)
-    file, *_ = annotation_files(name, path)
-    items, problems = info.read(file)
-    if not items:
-        first = f"; {problems[0].where}: {problems[0].what}" if problems else ""
-        raise UsageError(
-            f"no question of {info.title} can be read from {file}{first}; give the file as it was "
-            f"published; source: {info.had_from}"
-        )
-    problems = (*_sizes(info, items), *problems)
-    return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)
-
-
-def _sizes(info: BenchmarkInfo, items: tuple[Sample, ...]) -> tuple[Problem, ...]:
-    questions, videos = len(items), len({item.video for item in items})
-    if not info.sizes or any(
-        questions == expected[0] and expected[1] in (None, videos) for expected in info.sizes.values()
-    ):
-        return ()
-    published = ", ".join(
-        f"{part} {expected[0]:,}" + (f" about {expected[1]:,}" if expected[1] else "")
-        for part, expected in info.sizes.items()
-    )
-    return (Problem("file", f"got {questions:,} questions about {videos:,} videos; published: {published}"),)
-
-
-# The benchmarks of moments by name: their readers, sources and licences.
-
-
-@dataclass(frozen=True, slots=True)
-class MomentBenchmarkInfo:
-    """Facts of a benchmark of moments. `files` are the names of its annotation file, the usual first.
-
-    `sizes` are the numbers of searches of each published part, by its name; empty where they are not known.
-    """
-
-    title: str
-    read: Callable[[Path], ParsedMoments]
-    files: tuple[str, ...]
-    sizes: Mapping[str, int]
-    had_from: str
-    licence: str
-
-
-MOMENT_BENCHMARKS: Mapping[str, MomentBenchmarkInfo] = {
-    "momentseeker": MomentBenchmarkInfo(
+MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[MomentSample]] = {
+    "momentseeker": BenchmarkInfo(
         "MomentSeeker",
-        moments.read_momentseeker,
+        moments.momentseeker_rows,
+        moments.MomentSeekerRow,
         ("t2v.json", "it2v.json", "ti2v.json"),
         {},
         "https://huggingface.co/datasets/avery00/MomentSeeker",
         "CC-BY-NC-SA-4.0",
     ),
-    "qvhighlights": MomentBenchmarkInfo(
+    "qvhighlights": BenchmarkInfo(
         "QVHighlights",
-        moments.read_qvhighlights,
+        json_lines,
+        moments.QVHighlightsRow,
         ("highlight_val_release.jsonl", "highlight_test_with_gt.jsonl", "highlight_train_release.jsonl"),
-        {"val": 1550, "test": 1542, "train": 7218},
+        {"val": (1550, None), "test": (1542, None), "train": (7218, None)},
         "data of https://github.com/jayleicn/moment_detr",
         "CC-BY-NC-SA-4.0",
     ),
-    "charades-sta": MomentBenchmarkInfo(
+    "charades-sta": BenchmarkInfo(
         "Charades-STA",
-        moments.read_charades_sta,
+        moments.charades_rows,
+        moments.CharadesRow,
         ("charades_sta_test.txt", "charades_sta_train.txt"),
-        {"test": 3720, "train": 12408},
+        {"test": (3720, None), "train": (12408, None)},
         "https://github.com/jiyanggao/TALL",
         "see its page; the videos are those of Charades",
     ),
-    "activitynet-captions": MomentBenchmarkInfo(
+    "activitynet-captions": BenchmarkInfo(
         "ActivityNet Captions",
-        moments.read_activitynet_captions,
+        moments.activitynet_rows,
+        moments.ActivityNetRow,
         ("val_1.json", "val_2.json", "train.json"),
-        {"val_1": 17505, "val_2": 17031, "train": 37421},
+        {"val_1": (17505, None), "val_2": (17031, None), "train": (37421, None)},
         "https://cs.stanford.edu/people/ranjaykrishna/densevid",
-        "see its page",
     ),
-    "cg-bench": MomentBenchmarkInfo(
+    "cg-bench": BenchmarkInfo(
         "CG-Bench",
-        moments.read_cg_bench,
+        json_rows,
+        moments.ClueRow,
         ("cgbench.json", "cgbench_mini.json"),
-        {"all": 12129, "mini": 3000},
+        {"all": (12129, None), "mini": (3000, None)},
         "https://huggingface.co/datasets/CG-Bench/CG-Bench, after asking there",
         "MIT; the videos belong to their owners",
     ),
-    "own": MomentBenchmarkInfo(
+    "own": BenchmarkInfo(
         "Searches of one's own",
-        moments.read_own,
+        moments.own_rows,
+        moments.OwnSearchRow,
         ("searches.jsonl",),
-        {},
-        "a file of your own, with a line of JSON for each search: id, text, video, relevant",
-        "yours",
+        had_from="a file of your own, with a line of JSON for each search: id, text, video, relevant",
+        licence="yours",
     ),
 }
 
 
-def find_moment_benchmark(name: str) -> MomentBenchmarkInfo:
-    """Find the benchmark of moments of this name; raise `UnknownBenchmark` with the nearest name."""
-    return find_by_name(name, MOMENT_BENCHMARKS)
+def find_benchmark(name: str) -> BenchmarkInfo[Sample]:
+    """Find the benchmark of this name or FILE.py:NAME; raise `UnknownBenchmark` with the nearest name."""
+    return _find(name, BENCHMARKS)
 
 
-def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
-    """Read the samples in a published file, or in the folder that holds it, and the defects of other rows.
+def find_moment_benchmark(name: str) -> BenchmarkInfo[MomentSample]:
+    """Find the benchmark of moments of this name or FILE.py:NAME; raise `UnknownBenchmark` with the nearest name."""
+    return _find(name, MOMENT_BENCHMARKS)
+
+
+def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
+    """List the file that `path` is, or that it holds as a folder, then those beside it that are read with it.
+
+    The last is the file of a benchmark of one's own. Raises `UsageError` if there is none, with the source of the file.
+    """
+    info = find_benchmark(name)
+    found = _annotations(info, path)
+    own = [Path(name.partition(SUFFIX)[0] + SUFFIX)] if SUFFIX in name else []
+    return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside)), *own
+
+
+def read_benchmark(name: str, path: Path) -> Benchmark[Sample]:
+    """Read the questions in a published file, or in the folder that holds it, and the defects of other rows.
 
     Raises `UsageError` for a file of something else, in which no row can be read.
     """
+    info = find_benchmark(name)
+    items, problems = _read(info, Sample, path, "question")
+    videos = len({item.video for item in items})
+    if not _is_published(info, len(items), videos):
+        published = ", ".join(
+            f"{part} {count:,}" + (f" about {about:,}" if about else "") for part, (count, about) in info.sizes.items()
+        )
+        size = Problem("file", f"got {len(items):,} questions about {videos:,} videos; published: {published}")
+        problems = (size, *problems)
+    return Benchmark(name, info.title, items, problems, info.scoring, info.episodes)
+
+
+def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
+    """Read the searches in a published file, as `read_benchmark` does."""
     info = find_moment_benchmark(name)
-    file = find_file(path, info.title, info.files, info.had_from)
-    samples, problems = info.read(file)
-    if not samples:
+    items, problems = _read(info, MomentSample, path, "search")
+    if not _is_published(info, len(items), None):
+        published = ", ".join(f"{part} {count:,}" for part, (count, _) in info.sizes.items())
+        problems = (Problem("file", f"got {len(items):,} searches; published: {published}"), *problems)
+    return Benchmark(name, info.title, items, problems)
+
+
+def _find(name: str, infos: Mapping[str, BenchmarkInfo[Item]]) -> BenchmarkInfo[Item]:
+    if name in infos:
+        return infos[name]
+    if SUFFIX in name:
+        found: BenchmarkInfo[Item] = _of_file(name)
+        return found
+    near = get_close_matches(name.lower(), infos, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UnknownBenchmark(f"got benchmark {name}; {hint}there are {', '.join(infos)}")
+
+
+@cache
+def _of_file(spec: str) -> Any:
+    """The benchmark of a spec FILE.py:NAME, or the only one of FILE.py; raises any error of the file's own code."""
+    file, _, name = spec.partition(SUFFIX)
+    path, name = Path(file + SUFFIX), name.removeprefix(":")
+    if not path.is_file():
+        raise UnknownBenchmark(f"there is no file {path}; write FILE.py or FILE.py:NAME, with a BenchmarkInfo in it")
+    place = spec_from_file_location(f"benchmark_{path.stem}", path)
+    assert place is not None and place.loader is not None
+    module = sys.modules[place.name] = module_from_spec(place)  # where type hints look names up
+    place.loader.exec_module(module)
+    found = {each: value for each, value in vars(module).items() if isinstance(value, BenchmarkInfo)}
+    if name not in found and (name or len(found) != 1):
+        there = ", ".join(found) or "none"
+        raise UnknownBenchmark(f"got {spec}, and of benchmarks {path} has {there}; name one as {path}:NAME")
+    return found[name] if name else next(iter(found.values()))
+
+
+def _read(
+    info: BenchmarkInfo[Item], kind: type[Item], path: Path, what: str
+) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    file = _annotations(info, path)
+    items, problems = parse_rows(info.rows(file), info.row)
+    if not items:
         first = f"; {problems[0].where}: {problems[0].what}" if problems else ""
         raise UsageError(
-            f"no search of {info.title} can be read from {file}{first}; give the file as it was "
-            f"published; source: {info.had_from}"
+            f"no {what} of {info.title} can be read from {file}{first}; give the file as it was published; "
+            f"source: {info.had_from}"
         )
-    return MomentBenchmark(name, info.title, samples, (*_moment_sizes(info, len(samples)), *problems))
+    if not isinstance(items[0], kind):
+        raise UsageError(f"{info.title} is of another kind: a row of it is no {what} but a {type(items[0]).__name__}")
+    return items, problems
 
 
-def _moment_sizes(info: MomentBenchmarkInfo, searches: int) -> tuple[Problem, ...]:
-    if not info.sizes or searches in info.sizes.values():
-        return ()
-    published = ", ".join(f"{part} {size:,}" for part, size in info.sizes.items())
-    return (Problem("file", f"got {searches:,} searches; published: {published}"),)
+def _annotations(info: BenchmarkInfo[Item], path: Path) -> Path:
+    """The file that `path` is, or the first of the benchmark's names in the folder that it is."""
+    candidates = [path] if path.is_file() else [path / each for each in info.files]
+    found = next(filter(Path.is_file, candidates), None)
+    if found is None:
+        raise UsageError(
+            f"{path} neither is nor holds an annotation file of {info.title}: {' or '.join(info.files)}; "
+            f"give its path; source: {info.had_from}"
+        )
+    return found
+
+
+def _is_published(info: BenchmarkInfo[Item], items: int, videos: int | None) -> bool:
+    sizes = info.sizes.values()
+    return not sizes or any(items == size[0] and (videos is None or size[1] in (None, videos)) for size in sizes)

@@ -36,6 +36,8 @@ from kinodex.jobs.eval.samples import (
     json_file,
     json_lines,
     parquet_rows,
+    some,
+    tsv_rows,
 )
 from kinodex.jobs.eval.systems import Judgement, SampleResult, System
 
@@ -312,16 +314,13 @@ AGENT = "imported"
 MOST_NAMED = 5
 NONE = ("-1", "-1.0", "nan", "None")
 """Words for "no option" in submission files, and in tables that were written by pandas."""
-_WHOLE_NUMBER = re.compile(r"\d{1,3}(\.0)?")
-_TVQA_OPTION = re.compile(r"a(\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """A file of predictions, and how to read it.
+    """A file of predictions, and how to read it; `name` is that of the contender, None for the file's own.
 
-    `name` is that of the contender, None for the file's own. `first` is the number of the first option, 0 or 1; None
-    if the user does not say that the numbers count the options.
+    `first` is the number of the first option, 0 or 1; None if the user does not say that numbers count the options.
     Questions without a prediction count as wrong, as benchmarks' servers count them, or with `partial` not at all.
     """
 
@@ -334,6 +333,15 @@ class ImportRequest:
     replaces: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A row of a file: its place, the ids that its question may go by, the likeliest first, and its prediction."""
+
+    where: str
+    ids: tuple[str, ...]
+    value: Any
+
+
 def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
     """Read predictions, match them to a run's questions, and keep them in the run's folder.
 
@@ -343,18 +351,17 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
     """
     run = read_run(folder)
     name = f"{request.name or request.file.stem} (imported)"
-    _check_name(run, name, request.replaces)
+    imported = {each.system.name for each in run.imported}
+    if name in {each.name for each in run.plan.contenders} and not (name in imported and request.replaces):
+        raise UsageError(f"{run.folder} has a contender {name!r}; give another --name, or --replace for this one")
     predictions = read_predictions(request.file, request.id_field, request.prediction_field)
     matched, notes = _matched(run.items, predictions, request.file)
     matched = _counted(run.items, matched, request)
-    _check_first(run.items, matched, request)
     results = [_result(name, item, matched.get(item.item_id), request.first or 0) for item in run.items]
-    missing = [each for each in results if each.item_id not in matched]
-    if missing:
+    if missing := len(results) - len(matched):
         counted = "left out" if request.partial else "counted as unanswered"
-        notes.append(f"{len(missing):,} of {len(results):,} questions have no prediction and are {counted}")
-    unread = sum(each.status == "invalid" for each in results)
-    if unread:
+        notes.append(f"{missing:,} of {len(results):,} questions have no prediction and are {counted}")
+    if unread := sum(each.status == "invalid" for each in results):
         notes.append(f"predictions that name no option, counted as invalid: {unread:,}")
     kept = tuple(each for each in results if not request.partial or each.item_id in matched)
     digest = hashlib.sha256(request.file.read_bytes()).hexdigest()
@@ -372,7 +379,7 @@ def read_option(value: Any, options: Sequence[str], first: int = 0) -> int | Non
     """
     if isinstance(value, str) and (found := named_option(value, options)) is not None:
         return found
-    number, tvqa = _number(value), _TVQA_OPTION.fullmatch(str(value).strip())
+    number, tvqa = _number(value), re.fullmatch(r"a(\d)", str(value).strip())
     index = int(tvqa[1]) if tvqa else -1 if number is None else number - first
     return index if 0 <= index < len(options) else None
 
@@ -391,29 +398,7 @@ def is_empty(value: Any, options: Sequence[str]) -> bool:
 def _number(value: Any) -> int | None:
     """Read a whole number, which CSV and parquet may write as text or as 3.0; None for anything else."""
     text = "" if isinstance(value, bool) else str(value).strip()
-    return int(float(text)) if _WHOLE_NUMBER.fullmatch(text) else None
-
-
-def _check_name(run: Run, name: str, replaces: bool) -> None:
-    imported = {each.system.name for each in run.imported}
-    taken = {each.name for each in run.plan.contenders} - imported
-    if name in taken or (name in imported and not replaces):
-        raise UsageError(f"{run.folder} has a contender {name!r}; give another --name, or --replace for this one")
-
-
-def _forget_judgements(run: Run, found: ImportedSystem) -> None:
-    """Withdraw the scores of replaced answers that older versions kept without what was judged."""
-    texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
-    same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
-    stale = [
-        each
-        for each in run.judgements
-        if each.contender == found.system.name and not each.asked and each.item_id not in same
-    ]
-    if stale:
-        with open_for_append(run.folder / JUDGED) as append:
-            for each in stale:
-                append(replace(each, score=None, asked="replaced"))
+    return int(float(text)) if re.fullmatch(r"\d{1,3}(\.0)?", text) else None
 
 
 def _matched(
@@ -438,17 +423,22 @@ def _matched(
             )
     if not found:
         raise UsageError(
-            f"{file} predicts none of the run's {len(known):,} questions: it has {_some(unknown)}, and the run "
-            f"{_some([item.item_id for item in items])}; name the field of the id by --id-field"
+            f"{file} predicts none of the run's {len(known):,} questions: it has {some(unknown, MOST_NAMED)}, and the "
+            f"run {some(list(known.values()), MOST_NAMED)}; name the field of the id by --id-field"
         )
-    notes = [f"predictions of no question of this run: {len(unknown):,}, {_some(unknown)}"] if unknown else []
-    return found, notes + ([f"{len(repeated):,} stand there twice alike: {_some(repeated)}"] if repeated else [])
+    notes = []
+    if unknown:
+        notes.append(f"predictions of no question of this run: {len(unknown):,}, {some(unknown, MOST_NAMED)}")
+    if repeated:
+        notes.append(f"{len(repeated):,} stand there twice alike: {some(repeated, MOST_NAMED)}")
+    return found, notes
 
 
 def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
     """Turn a file's texts, if all are whole numbers, into numbers that count the options, as JSON would have them.
 
-    CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused.
+    CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused, and
+    so are numbers that fit the options only if they are counted from another first one.
     """
     asked = {item.item_id: item.question.options for item in items if item.question.options}
     texts = {
@@ -457,33 +447,24 @@ def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: I
         if item_id in asked and isinstance(each.value, str) and not is_empty(each.value, asked[item_id])
     }
     numbers = {item_id: number for item_id, text in texts.items() if (number := _number(text)) is not None}
-    if len(numbers) < len(texts):
-        return matched
-    if request.first is not None:
-        return {name: replace(each, value=numbers.get(name, each.value)) for name, each in matched.items()}
-    for name, number in numbers.items():
-        words = named_option(texts[name], asked[name])
-        if words is not None and words != number:
-            raise UsageError(
-                f"{request.file} predicts {number} for {name}, whose option {words} (from 0) has these words; if the "
-                "numbers count the options, say so by --first 0 or --first 1, else give the options' letters"
-            )
-    return matched
-
-
-def _check_first(items: Sequence[Sample], matched: Mapping[str, Prediction], request: ImportRequest) -> None:
-    """Refuse numbers that fit the options only if they are counted from another first number."""
-    numbers = [
-        (number, len(item.question.options))
-        for item in items
-        if item.item_id in matched and (number := _number(matched[item.item_id].value)) is not None
-    ]
-    too_high = any(number >= options for number, options in numbers)
-    if too_high and not request.first and all(number >= 1 for number, _ in numbers):
+    if len(numbers) == len(texts) and request.first is not None:
+        matched = {name: replace(each, value=numbers.get(name, each.value)) for name, each in matched.items()}
+    elif len(numbers) == len(texts):
+        for name, number in numbers.items():
+            words = named_option(texts[name], asked[name])
+            if words is not None and words != number:
+                raise UsageError(
+                    f"{request.file} predicts {number} for {name}, whose option {words} (from 0) has these words; if "
+                    "the numbers count the options, say so by --first 0 or --first 1, else give the options' letters"
+                )
+    counts = {name: number for name, each in matched.items() if (number := _number(each.value)) is not None}
+    too_high = any(number >= len(asked.get(name, ())) for name, number in counts.items())
+    if too_high and not request.first and min(counts.values()) >= 1:
         raise UsageError(
             f"{request.file} counts options from 1 on, as it seems: no prediction is 0, and one is beyond the last "
             "option; say so by --first 1"
         )
+    return matched
 
 
 def _result(name: str, item: Sample, prediction: Prediction | None, first: int) -> SampleResult:
@@ -493,25 +474,28 @@ def _result(name: str, item: Sample, prediction: Prediction | None, first: int) 
     option = None if empty or not options else read_option(value, options, first)
     status: Status = "answered" if option is not None or not options else "invalid"
     text = None if empty else str(value) if option is None else options[option]
-    if empty:
-        status = "insufficient_evidence"
     reason = "" if prediction is not None else "no prediction"
+    status = "insufficient_evidence" if empty else status
     return SampleResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+def _forget_judgements(run: Run, found: ImportedSystem) -> None:
+    """Withdraw the scores of replaced answers that older versions kept without what was judged."""
+    texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
+    same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
+    of_it = [each for each in run.judgements if each.contender == found.system.name]
+    if stale := [each for each in of_it if not each.asked and each.item_id not in same]:
+        with open_for_append(run.folder / JUDGED) as append:
+            for each in stale:
+                append(replace(each, score=None, asked="replaced"))
 
 
-# Read a file of predictions: a question's id and what was predicted, in the forms in which such files are handed out.
+# Files of predictions, in the forms in which they are handed out: a question's id and what was predicted.
 #
 # - JSON: an object of predictions by id (EgoSchema's submissions), a list of objects, or an object that holds such a
-# list
-#   under a name such as "predictions";
+#   list under a name such as "predictions";
 # - JSON lines, such as the samples that lmms-eval logs (`doc`, `filtered_resps`; its `target` is the truth);
-# - CSV and TSV with heads, such as VLMEvalKit's results (`index`, `prediction`; its `answer` is the truth), and
-# parquet.
+# - CSV, TSV and parquet, such as VLMEvalKit's results (`index`, `prediction`; its `answer` is the truth).
 
 ID_FIELDS = ("question_id", "item_id", "q_uid", "uid", "qid", "id", "index")
 """Names of a question's id. NExT-QA's questions are numbered by video: their ids are joined of `video` and `qid`."""
@@ -524,15 +508,6 @@ SAMPLE_FIELD = "doc"
 FORMS = "JSON of predictions by id or of a list, JSON lines, CSV, TSV or parquet"
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """A row of a file: its place, the ids that its question may go by, the likeliest first, and its prediction."""
-
-    where: str
-    ids: tuple[str, ...]
-    value: Any
-
-
 def read_predictions(
     path: Path, id_field: str | None = None, prediction_field: str | None = None
 ) -> tuple[Prediction, ...]:
@@ -541,37 +516,36 @@ def read_predictions(
     Raises:
         UsageError: the file is in none of the forms, or a row has no id or no prediction.
     """
-    rows = tuple(_rows(path))
     ids = ID_FIELDS if id_field is None else (id_field,)
     fields = PREDICTION_FIELDS if prediction_field is None else (prediction_field,)
-    found = tuple(_prediction(path, where, raw, ids, fields) for where, raw in rows)
+    found = tuple(_prediction(path, where, raw, ids, fields) for where, raw in _rows(path))
     if not found:
         raise UsageError(f"{path} holds no prediction; give {FORMS}")
     return found
 
 
 def _rows(path: Path) -> Iterable[Raw]:
-    match path.suffix.lower():
-        case ".jsonl" | ".ndjson":
-            return json_lines(path)
-        case ".json":
-            return _json_rows(path)
-        case ".csv":
-            return csv_rows(path)
-        case ".tsv":
-            return csv_rows(path, "\t")
-        case ".parquet":
-            return parquet_rows(path)
-        case suffix:
-            hint = "; save the sheet as CSV" if suffix in (".xlsx", ".xls") else ""
-            raise UsageError(f"got {path}, which is no file of predictions{hint}; give {FORMS}")
+    suffix = path.suffix.lower()
+    readers: Mapping[str, Callable[[Path], Iterable[Raw]]] = {
+        ".json": _json_rows,
+        ".jsonl": json_lines,
+        ".ndjson": json_lines,
+        ".csv": csv_rows,
+        ".tsv": tsv_rows,
+        ".parquet": parquet_rows,
+    }
+    if suffix not in readers:
+        hint = "; save the sheet as CSV" if suffix in (".xlsx", ".xls") else ""
+        raise UsageError(f"got {path}, which is no file of predictions{hint}; give {FORMS}")
+    return readers[suffix](path)
 
 
 def _json_rows(path: Path) -> Iterator[Raw]:
     content = json_file(path)
     if isinstance(content, Mapping):
-        held = next((content[name] for name in LIST_FIELDS if isinstance(content.get(name), list | Mapping)), content)
-        content = held
+        content = next(
+            (content[name] for name in LIST_FIELDS if isinstance(content.get(name), list | Mapping)), content
+        )
     if isinstance(content, Mapping):
         for key, value in content.items():
             fields = value if isinstance(value, Mapping) else {PREDICTION_FIELDS[0]: value}
@@ -587,46 +561,30 @@ def _prediction(path: Path, where: str, raw: Any, ids: tuple[str, ...], fields: 
     if isinstance(raw, BadRow) or not isinstance(raw, Mapping):
         problem = str(raw) if isinstance(raw, BadRow) else f"got {str(raw)[:60]!r}, which is no object"
         raise UsageError(f"{path}, {where}: {problem}; correct it, or give {FORMS}")
-    inner = raw.get(SAMPLE_FIELD)
+    there, inner = ", ".join(map(str, raw)) or "an empty row", raw.get(SAMPLE_FIELD)
     places = [inner, raw] if isinstance(inner, Mapping) else [raw]
     found = [_video_and_number(each) for each in places] + [each.get(name) for each in places for name in ids]
     known = tuple(dict.fromkeys(str(each) for each in found if each not in (None, "")))
     if not known:
-        raise UsageError(f"{path}, {where}: got no id of a question in {_names(raw)}; name its field by --id-field")
+        raise UsageError(f"{path}, {where}: got no id of a question in {there}; name its field by --id-field")
     field = next((name for name in fields if name in raw), None)
     if field is None:
-        raise UsageError(f"{path}, {where}: got no prediction in {_names(raw)}; name its field by --prediction-field")
+        raise UsageError(f"{path}, {where}: got no prediction in {there}; name its field by --prediction-field")
     if field == PREDICTION_FIELDS[-1] and fields is PREDICTION_FIELDS and "question" in raw:
         raise UsageError(
             f"{path}, {where}: got a question with its {field!r}, as annotation files have the truth; if that is what "
             f"was predicted, say so by --prediction-field {field}"
         )
-    several = _several(raw[field])
-    if several:
-        raise UsageError(f"{path}, {where}: got {several} different responses as {field}; leave the one that counts")
-    return Prediction(where, known, _first(raw[field]))
+    value = raw[field]
+    while isinstance(value, list | tuple):  # lmms-eval logs the responses to a question in lists
+        if (different := len(set(map(str, value)))) > 1:
+            raise UsageError(
+                f"{path}, {where}: got {different} different responses as {field}; leave the one that counts"
+            )
+        value = value[0] if value else None
+    return Prediction(where, known, value)
 
 
 def _video_and_number(row: Mapping[str, Any]) -> str | None:
-    videos = (row.get("video"), row.get("video_id"))
-    video, number = next((each for each in videos if each is not None), None), row.get("qid")
-    return None if video is None or number is None else f"{video}_{number}"
-
-
-def _several(value: Any) -> int:
-    """The number of different responses in a list, or in a list of lists; 0 if there are not several."""
-    while isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]
-    different = {str(each) for each in value} if isinstance(value, list | tuple) else set()
-    return len(different) if len(different) > 1 else 0
-
-
-def _first(value: Any) -> Any:
-    """Take the first of the responses that lmms-eval logs in lists."""
-    while isinstance(value, list | tuple) and value:
-        value = value[0]
-    return None if value in ([], ()) else value
-
-
-def _names(row: Mapping[str, Any]) -> str:
-    return ", ".join(map(str, row)) or "an empty row"
+    video = row.get("video_id") if row.get("video") is None else row["video"]
+    return None if video is None or row.get("qid") is None else f"{video}_{row['qid']}"

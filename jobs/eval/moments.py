@@ -1,7 +1,7 @@
-"""Evaluation of searches and of grounding: ranked moments and ranges against the true ones of a benchmark of moments.
+"""Searches and grounding measured: every contender's ranked moments against the true ones of a benchmark of moments.
 
-Beside `jobs.evaluation.run`, which is for questions. May import `jobs.benchmarks`, `jobs.ground`,
-`jobs.evaluation.score`, `jobs.evaluation.report`, `agent` and `index`.
+A search of the benchmark whose videos the library holds is a case. Each contender solves every case, its results are
+kept line by line, and figures of ranked lists, ranges and verdicts are means over the cases.
 """
 
 from __future__ import annotations
@@ -19,62 +19,217 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.ask import is_plugin, plugin_source
+from kinodex.agent.ask import find_variant, is_plugin, plugin_source
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import (
-    ENDS_ALL,
-    GONE_AFTER,
-    BadSettings,
-    ModelUnreachable,
-    NeedsLanguage,
-    TraceError,
-    UnknownAgent,
-)
+from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.index.errors import KinodexError, SpaceError
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.samples import MissingVideo, MomentQuery, MomentSample, match_names
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
+from kinodex.jobs.eval.samples import MissingVideo, MomentBenchmark, MomentQuery, MomentSample, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
-from kinodex.jobs.export.moments import Moment
-from kinodex.jobs.ground import Grounding, ground
-from kinodex.jobs.models import ModelChoice, describe_models
-from kinodex.jobs.open import load_image_tower
+from kinodex.jobs.eval.solve import ENDS_A_RUN
+from kinodex.jobs.ground import Grounding, ground, ground_with
+from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
+from kinodex.jobs.open import load_image_tower, open_environment
 from kinodex.jobs.pictures import read_picture
 from kinodex.jobs.run_now import run_now
 
-# Figures of ranges of time, and of the verdict that an event is there.
-
+ENDS_OF_SEARCHES = tuple(set(ENDS_A_RUN) - {UsageError})
+"""What every other search would meet too; an unreadable picture, a `UsageError`, is one search's."""
 Found = tuple[str, float, float]
-"""A moment that a system found: the id of a video, and a half-open range in the seconds that a player shows."""
+"""A moment that a contender found: the id of a video, and a half-open range in the seconds that a player shows."""
+MOST_FAILED = 20
+"""Searches in a row that may fail otherwise before the run ends."""
 
 
-def iou(one: Found, other: Found) -> float:
-    """Shared time of two ranges over the time that they cover together; 0 in two videos.
+@dataclass(frozen=True, slots=True)
+class MomentRequest:
+    """A run: the first `limit` searches of a benchmark, of a library, by contenders that give `most` results each.
 
-    Intersection over union of time, as in temporal grounding (Gao et al. 2017, arXiv 1705.02101, section 4).
+    Results of one video lie `min_gap_s` apart. They are kept in the file `out`, and with `retry_errors` searches that
+    failed before are made again. Without `absent` only what is there is searched for.
     """
-    shared_s = min(one[2], other[2]) - max(one[1], other[1])
-    if one[0] != other[0] or shared_s <= 0:
-        return 0.0
-    return shared_s / (max(one[2], other[2]) - min(one[1], other[1]))
+
+    benchmark: str
+    file: Path
+    library: str
+    contenders: Sequence[str]
+    choice: ModelChoice
+    most: int
+    limit: int | None = None
+    space: str | None = None
+    out: Path | None = None
+    retry_errors: bool = False
+    min_gap_s: float = 0.0
+    absent: bool = True
 
 
-def best_iou(found: Found | None, relevant: Sequence[Found]) -> float:
-    """IoU of a range with the true one that it fits best; 0 for none."""
-    return 0.0 if found is None else max((iou(found, each) for each in relevant), default=0.0)
+@dataclass(frozen=True, slots=True)
+class MomentRun:
+    """The cases of a run, the benchmark they are of, and the results."""
+
+    benchmark: MomentBenchmark
+    cases: Cases
+    results: list[Result]
 
 
-def auroc(present: Sequence[float], absent: Sequence[float]) -> float | None:
-    """Chance that an event that is there has more evidence than one that is not, half for equal ones.
+def run_moments(
+    request: MomentRequest, announce: Callable[[ModelChoice], object], report: Callable[[int, int], object]
+) -> MomentRun:
+    """Solve the searches of a benchmark, or go on with them; raises as `run_cases` and `make_cases` do.
 
-    The area under the ROC curve (Hanley and McNeil 1982, Radiology 143); None without both kinds.
+    `announce` is called with the models before they are asked, `report` as `run_cases` does.
     """
-    if not present or not absent:
-        return None
-    above = sum((one > other) + 0.5 * (one == other) for one in present for other in absent)
-    return above / (len(present) * len(absent))
+    names = check_contenders(request.contenders)
+    benchmark = read_moment_benchmark(request.benchmark, request.file)
+    library = Library.open(request.library)
+    searches = [each for each in benchmark.samples if request.absent or not each.absent]
+    pictures = open_pictures(library, request.space, names, searches)
+    cases = make_cases(searches, library.videos(), request.limit, pictures)
+    environment = open_environment(library, space=request.space)
+    if any(name.startswith(AGENT) for name in names):
+        check_known_world(request.choice, environment.source.space, has_pictures=environment.has_pictures)
+        announce(request.choice)
+    limits = request.most, request.min_gap_s, request.space
+    bench = Bench(library, environment, request.choice, *limits, pictures.embed)
+    settings = run_settings(request.benchmark, request.file, bench)
+    file = ResultFile(request.out, settings, agent_settings(names, bench))
+    results = run_cases(cases, names, bench, file, report, retry_errors=request.retry_errors)
+    return MomentRun(benchmark, cases, results)
+
+
+def run_cases(
+    cases: Cases,
+    names: Sequence[str],
+    bench: Bench,
+    results: ResultFile,
+    report: Callable[[int, int], object],
+    *,
+    retry_errors: bool = False,
+) -> list[Result]:
+    """Solve what the file does not hold yet, and return the results of these cases and systems.
+
+    A result of another text or picture under the same id is replaced: files of one's own are edited between runs. What
+    the endpoint gave no reply to is not kept, and is asked again by the next run; what failed otherwise, by
+    `retry_errors`. `report` is called with the numbers of results that are there and that there will be.
+
+    Raises:
+        KinodexError: the endpoint would refuse any other request too, gave no reply to several searches in a row, or
+            many in a row failed; all results until then are kept.
+    """
+    todo = [(name, case) for name in names for case in cases.cases]
+    if texts := [case.query.text for case in cases.cases if case.query.text]:
+        bench.environment.source.embed_texts(texts)
+    solvers = {name: solver(name, bench) for name in names}
+    made_with = agent_settings(names, bench)
+    queries = {case.case_id: _query_digest(case) for case in cases.cases}
+    failures = {name: _Failures() for name in names}
+    found = []
+    for done, (name, case) in enumerate(todo):
+        report(done, len(todo))
+        kept, query = results.results.get((name, case.case_id)), queries[case.case_id]
+        if kept is None or kept.query not in ("", query) or (retry_errors and kept.error):
+            solved = failures[name].solve(name, solvers[name], case)
+            kept = replace(solved, query=query, made_with=made_with.get(name, {}))
+            if not failures[name].unheard:
+                results.add(kept)
+        found.append(kept)
+    return found
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failures of a contender's searches in a row: `unheard` ones got no reply, `failed` went wrong otherwise."""
+
+    unheard: int = 0
+    failed: int = 0
+
+    def solve(self, name: str, solve: Solve, case: Case) -> Result:
+        """Solve a case; an error of this search alone is its result: others may succeed.
+
+        Raises what any other search would meet too, the last of several errors in a row, and kinodex's own defects.
+        """
+        try:
+            result = solve(case)
+        except Exception as error:
+            if _ends_a_run(error, name):
+                raise
+            lost = isinstance(error, ModelUnreachable)
+            self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
+            if self.unheard >= GONE_AFTER or self.failed >= MOST_FAILED:
+                raise
+            said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
+            return Result(case.case_id, name, (), False, error=" ".join(said.split()))
+        self.unheard = self.failed = 0
+        return result
+
+
+def _ends_a_run(error: Exception, name: str) -> bool:
+    """True for what every other search would meet too; of an agent any other fault is one search's."""
+    if name.startswith(AGENT):
+        return isinstance(error, ENDS_A_RUN)
+    return not isinstance(error, KinodexError) or isinstance(error, ENDS_OF_SEARCHES)
+
+
+# The settings on which results depend.
+
+
+def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
+    """The settings on which results depend: a file of results is for these alone. Systems may be added to it."""
+    return {
+        "benchmark": benchmark,
+        "file": file.name,
+        "library": bench.library.uri,
+        "videos": len(bench.environment.videos),
+        "contents": _contents(bench),
+        "state": _state(bench),
+        "space": bench.environment.space,
+        "most": bench.most,
+        "min_gap_s": bench.min_gap_s,
+    }
+
+
+def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, Any]]:
+    """The further settings of the agents among the systems: their models, and the code of one that is not kinodex's."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if name.startswith(AGENT):
+            agent = name.removeprefix(AGENT)
+            code = {"code": _digest(plugin_source(agent).encode())} if is_plugin(agent) else {}
+            found[name] = {MODELS: describe_models(bench.choice), **code}
+    return found
+
+
+def _contents(bench: Bench) -> str:
+    """Say of a library what searches depend on: its videos, and what was added to them."""
+    ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
+    videos = f"videos {hashlib.sha256(ids.encode()).hexdigest()[:12]}"
+    added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
+    return "; ".join([videos, *added])
+
+
+def _state(bench: Bench) -> str:
+    """Digest of the times at which videos came and something was added last: contents may change and count the same."""
+    videos = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
+    return _digest(json.dumps([videos, str(bench.library.additions.newest_at())]).encode())
+
+
+def _query_digest(case: Case) -> str:
+    """Digest of what a system may see of a case: of a picture its content, which another may have replaced."""
+    image = None
+    if case.query.image is not None:
+        try:
+            image = _digest(case.query.image.read_bytes())
+        except OSError:  # says the search itself
+            image = "unreadable"
+    return _digest(json.dumps([case.query.text, case.video_id, image]).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 # Searches by a picture: its vector, with that of the words beside it; or the reason why there can be none.
@@ -110,7 +265,7 @@ def open_pictures(
     blind = [name for name in systems if name not in READ_PICTURES]
     if not any(sample.image for sample in samples):
         return Pictures()
-    able = " and ".join(f"--system {name}" for name in READ_PICTURES)
+    able = " and ".join(f"--contender {name}" for name in READ_PICTURES)
     alone = f"a picture without text, which {', '.join(blind)} cannot search for; {able} can" if blind else ""
     if len(blind) == len(systems):
         return Pictures(alone=alone)
@@ -145,7 +300,7 @@ def query_vector(
     return vector
 
 
-# Cases of a run: the searches of a benchmark whose videos a library holds, with their true moments by video id.
+# Cases: the searches whose videos a library holds, with their true moments by video id.
 
 WORDS_ALONE = Pictures(alone="a picture without text")
 SEVERAL = "several videos of the library have its video's name"
@@ -224,232 +379,108 @@ def _left_out(
 
 def _case(sample: MomentSample, ids: Mapping[str, str]) -> Case:
     relevant = tuple((ids.get(video, video), start_s, end_s) for video, start_s, end_s in sample.relevant)
-    grades = sample.grades or (1.0,) * len(relevant)
-    cluster = sample.video or (sample.relevant[0][0] if sample.relevant else f"none/{sample.sample_id}")
-    video_id = None if sample.video is None else ids[sample.video]
-    category = sample.category or ""
-    return Case(sample.sample_id, sample.query, video_id, relevant, grades, sample.absent, category, cluster)
+    return Case(
+        case_id=sample.item_id,
+        query=sample.query,
+        video_id=None if sample.video is None else ids[sample.video],
+        relevant=relevant,
+        grades=sample.grades or (1.0,) * len(relevant),
+        absent=sample.absent,
+        category=sample.category or "",
+        cluster=sample.video or (sample.relevant[0][0] if sample.relevant else f"none/{sample.item_id}"),
+    )
 
 
-# Worths of ranked moments against the true ones, at the level of moments and of whole videos.
+# Contenders: searches of a library, grounding by search, and agents by name.
 
-
-def moment_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
-    """Worth of each result in order: that of the true range in which its middle lies, once for each range.
-
-    A further result in a range that was found before is passed over: it is no new find, and no mistake either. Where
-    true ranges overlap, the first that was not found before counts.
-    """
-    left = dict(enumerate(relevant))
-    gains = []
-    for each in found:
-        inside = [number for number, target in enumerate(relevant) if _holds(target, each)]
-        new = next((number for number in inside if number in left), None)
-        if new is not None:
-            del left[new]
-            gains.append(grades[new])
-        elif not inside:
-            gains.append(0.0)
-    return gains
-
-
-def video_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
-    """Worth of each video in the order of its first result: the greatest worth of its true ranges, 0 without one."""
-    worth = video_worths(relevant, grades)
-    return [worth.get(video, 0.0) for video in dict.fromkeys(video for video, _, _ in found)]
-
-
-def video_worths(relevant: Sequence[Found], grades: Sequence[float]) -> dict[str, float]:
-    """The greatest worth of a true range of each video that has any."""
-    worth: dict[str, float] = {}
-    for (video, _, _), grade in zip(relevant, grades, strict=True):
-        worth[video] = max(grade, worth.get(video, 0.0))
-    return worth
-
-
-def _holds(target: Found, found: Found) -> bool:
-    middle_s = (found[1] + found[2]) / 2
-    return target[0] == found[0] and target[1] <= middle_s < target[2]
-
-
-# Figures of one ranked list: R@k, average precision and nDCG, as information retrieval defines them.
-#
-# `gains` are the worths of the results in the order in which a search gave them, 0 for one that is not relevant;
-# `ideal`
-# are the worths of all that is relevant, found or not. What was not found counts as nothing at the end of the list.
-# Equal
-# scores are not averaged over their orders: the order is the search's own, which breaks ties by video and time.
-
-
-def recall_at(gains: Sequence[float], k: int) -> float:
-    """1 if something relevant is among the first `k` results, else 0: R@k of text-to-video retrieval.
-
-    Defined so by MSR-VTT's retrieval (Yu et al. 2018, arXiv 1808.02559) and TVR (Lei et al. 2020, arXiv 2001.09099),
-    not as the share of all that is relevant.
-    """
-    return float(any(gain > 0 for gain in gains[:k]))
-
-
-def average_precision(gains: Sequence[float], ideal: Sequence[float]) -> float:
-    """Mean of the precision at the rank of each relevant result, 0 for those not found: TREC's `map` for one query.
-
-    Grades do not count. (Voorhees and Harman 2005, TREC, chapter 3; `trec_eval` computes the same.)
-    """
-    relevant = sum(gain > 0 for gain in ideal)
-    found, total = 0, 0.0
-    for rank, gain in enumerate(gains, start=1):
-        if gain > 0:
-            found += 1
-            total += found / rank
-    return total / relevant if relevant else 0.0
-
-
-def ndcg_at(gains: Sequence[float], ideal: Sequence[float], k: int) -> float:
-    """Discounted gain of the first `k` results over that of the best possible list.
-
-    Gains are the grades themselves and the discount is log2(rank + 1) (Jarvelin and Kekalainen 2002, ACM TOIS 20;
-    `trec_eval`'s `ndcg_cut`).
-    """
-    best = _discounted(sorted(ideal, reverse=True)[:k])
-    return _discounted(gains[:k]) / best if best > 0 else 0.0
-
-
-def _discounted(gains: Sequence[float]) -> float:
-    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
-
-
-# Reports of a run: each system over all searches, with errors clustered by video.
-
-RANKS = (1, 5, 10)
-NDCG_RANK = 10
-IOUS = (0.3, 0.5, 0.7)
+SEARCHES = ("frames", "words", "captions", "fused")
+GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "both", "ground-pictures": "pictures", "ground-words": "words"}
+AGENT = "agent:"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The figures of one system by name, each a mean over `searches`; `plain` figures have no error.
+class Bench:
+    """All that systems need: the open library, its videos as agents see them, models, and the number of results."""
 
-    `failures` are the ids of the searches in which it did worst, the first of the file first.
-    """
-
-    system: str
-    searches: int
-    figures: Mapping[str, Estimate]
-    plain: Mapping[str, float | None]
-    failures: tuple[str, ...]
-    errors: int
-
-
-def search_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
-    """Score ranked results at the level of moments, and of videos for searches of the whole library.
-
-    Searches of what is nowhere have no right result, and are left out.
-    """
-    return [_search_standing(name, *pair) for name, pair in _by_system(cases, results, absent=False).items()]
+    library: Library
+    environment: Environment
+    choice: ModelChoice
+    most: int
+    min_gap_s: float
+    space: str | None = None
+    embed_picture: EmbedPicture | None = None
+    """The vector of a picture to search by; None: pictures are not searched by."""
 
 
-def _search_standing(name: str, cases: Sequence[Case], results: Sequence[Result]) -> Standing:
-    moments = [
-        moment_gains(result.found, case.relevant, case.grades) for case, result in zip(cases, results, strict=True)
-    ]
-    ideals = [list(case.grades) for case in cases]
-    figures = _ranked("moment", moments, ideals, cases)
-    whole = [at for at, case in enumerate(cases) if case.video_id is None]
-    if whole:
-        of_videos = [video_gains(results[at].found, cases[at].relevant, cases[at].grades) for at in whole]
-        worths = [list(video_worths(cases[at].relevant, cases[at].grades).values()) for at in whole]
-        figures |= _ranked("video", of_videos, worths, [cases[at] for at in whole])
-    failures = tuple(case.case_id for case, gains in zip(cases, moments, strict=True) if not any(gains[: RANKS[-1]]))
-    return Standing(name, len(cases), figures, {}, failures, sum(bool(each.error) for each in results))
+Solve = Callable[[Case], "Result"]
 
 
-def _ranked(
-    level: str, gains: Sequence[Sequence[float]], ideals: Sequence[Sequence[float]], cases: Sequence[Case]
-) -> dict[str, Estimate]:
-    pairs = list(zip(gains, ideals, strict=True))
-    figures = {f"{level} R@{k}": _mean([recall_at(each, k) for each in gains], cases) for k in RANKS}
-    figures[f"{level} mAP"] = _mean([average_precision(*pair) for pair in pairs], cases)
-    figures[f"{level} nDCG@{NDCG_RANK}"] = _mean([ndcg_at(*pair, NDCG_RANK) for pair in pairs], cases)
-    return figures
-
-
-def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
-    """Score the first range of each event that is there, and the verdicts on all.
-
-    A range counts whether or not the system said that the event is there: that is scored by `misses` and `false
-    alarms`, their mean `balanced accuracy`, and, of systems that give evidence, by AUROC. A search that failed said
-    neither: it counts as wrong.
-    """
-    there, nowhere = _by_system(cases, results, absent=False), _by_system(cases, results, absent=True)
-    return [
-        _ground_standing(name, there.get(name, ([], [])), nowhere.get(name, ([], [])))
-        for name in dict.fromkeys(each.system for each in results)
-    ]
-
-
-def _ground_standing(
-    name: str, there: tuple[Sequence[Case], Sequence[Result]], nowhere: tuple[Sequence[Case], Sequence[Result]]
-) -> Standing:
-    ious = [best_iou(next(iter(result.found), None), case.relevant) for case, result in zip(*there, strict=True)]
-    figures = {f"R@1 IoU {least:g}": _mean([float(each >= least) for each in ious], there[0]) for least in IOUS}
-    figures["mIoU"] = _mean(ious, there[0])
-    plain: dict[str, float | None] = {}
-    if all(each.present is not None for each in (*there[1], *nowhere[1])):
-        figures["misses"] = _mean([float(not each.present or bool(each.error)) for each in there[1]], there[0])
-        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for each in nowhere[1]], nowhere[0])
-        wrong = figures["misses"].mean, figures["false alarms"].mean
-        plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there[0] and nowhere[0] else None
-    plain["AUROC"] = auroc(_evidence(there[1]), _evidence(nowhere[1]))
-    failures = tuple(case.case_id for case, value in zip(there[0], ious, strict=True) if value < IOUS[0])
-    errors = sum(bool(each.error) for each in (*there[1], *nowhere[1]))
-    return Standing(name, len(there[0]) + len(nowhere[0]), figures, plain, failures, errors)
-
-
-def _by_system(
-    cases: Sequence[Case], results: Sequence[Result], *, absent: bool
-) -> dict[str, tuple[list[Case], list[Result]]]:
-    """The cases of which something is, or is not, there, and the results of each system for them."""
-    known = {case.case_id: case for case in cases if case.absent is absent}
-    found: dict[str, tuple[list[Case], list[Result]]] = {}
-    for result in results:
-        if result.case_id in known:
-            pair = found.setdefault(result.system, ([], []))
-            pair[0].append(known[result.case_id])
-            pair[1].append(result)
-    return found
-
-
-def _evidence(results: Sequence[Result]) -> list[float]:
-    return [each.evidence for each in results if each.evidence is not None]
-
-
-def _mean(values: Sequence[float], cases: Sequence[Case]) -> Estimate:
-    return estimate(values, [case.cluster for case in cases], 0.0, 1.0)
-
-
-def by_category(
-    cases: Sequence[Case],
-    results: Sequence[Result],
-    standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]],
-) -> dict[str, list[Standing]]:
-    """The standings of each category of searches, in the order of the file; empty if there are fewer than two."""
-    names = list(dict.fromkeys(case.category for case in cases))
-    if len(names) < 2:
-        return {}
-    found = {}
+def check_contenders(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of contenders, each once; raise UsageError for one that there is not."""
     for name in names:
-        part = [case for case in cases if case.category == name]
-        ids = {case.case_id for case in part}
-        found[name] = standings(part, [each for each in results if each.case_id in ids])
-    return found
+        if name.startswith(AGENT):
+            find_variant(name.removeprefix(AGENT))
+        elif name not in (*SEARCHES, *GROUNDINGS):
+            known = ", ".join((*SEARCHES, *GROUNDINGS, "agent:NAME"))
+            raise UsageError(f"got the contender {name}; there are {known}")
+    return tuple(dict.fromkeys(names))
 
 
-# The result file of a run: a first line with its settings, then a line of JSON for each search and system.
+def solver(name: str, bench: Bench) -> Solve:
+    """A function from a case to the result of the contender of this name; it sees the query alone, and no truth."""
+    if name in SEARCHES:
+        return lambda case: _searched(name, bench, case)
+    if name in GROUNDINGS:
+        return lambda case: _grounded(name, bench, case, GROUNDINGS[name])
+    return lambda case: _asked(name, bench, case)
+
+
+def _searched(name: str, bench: Bench, case: Case) -> Result:
+    search, text = bench.library.search, case.query.text
+    scope = Scope() if case.video_id is None else Scope((case.video_id,))
+    limits = scope, bench.most, bench.min_gap_s
+    hits: list[Hit]
+    if name == "words":
+        hits = search.words(text, *limits, bench.library.sentences.meaning(text))
+    elif name == "captions":
+        hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
+    else:
+        vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
+        if name == "frames" or not text:
+            hits = search.frames(vector, *limits, bench.space)
+        else:
+            meaning = bench.library.sentences.meaning(text)
+            hits = search.hybrid(text, vector, *limits, bench.space, meaning)
+    # A hit is the moment at which it begins: a caption of a long segment is no longer find than a frame.
+    found = tuple((bench.library.video(hit.video_id).video_id, hit.time_s, hit.time_s) for hit in hits)
+    return Result(case.case_id, name, found)
+
+
+def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -> Result:
+    videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
+    grounding = ground(
+        bench.library, bench.environment, case.query.text, videos, most=bench.most, evidence_from=evidence_from
+    )
+    return _result(case, name, grounding)
+
+
+def _asked(name: str, bench: Bench, case: Case) -> Result:
+    environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
+    agent = name.removeprefix(AGENT)
+    call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
+    return _result(case, name, run_now(call))
+
+
+def _result(case: Case, name: str, grounding: Grounding) -> Result:
+    found = tuple((each.video.video_id, each.start_s, each.end_s) for each in grounding.candidates)
+    return Result(case.case_id, name, found, grounding.present, grounding.evidence)
+
+
+# The file of results: a first line with the settings of the run, then a line of JSON for each search and contender.
 #
 # A run that stopped anywhere goes on where it stopped: a line that was not written whole is dropped, and settings that
-# differ are refused. Those that concern some systems alone, such as the models of agents, stand with each result, so
-# that
-# systems can be added. Of two lines for one search and system the later counts.
+# differ are refused. Those of one contender, such as the models of an agent, stand with each result, so that contenders
+# can be added. Of two lines for one search and contender the later counts.
 
 FORMAT = 1
 SINCE_KEPT = ("contents", "state")
@@ -528,7 +559,10 @@ class ResultFile:
 
 def _checked_head(path: Path, line: str, head: Mapping[str, Any]) -> Mapping[str, Any]:
     """Parse the first line; raise UsageError unless it has the settings of this run."""
-    written = _json(line)
+    try:
+        written = json.loads(line)
+    except json.JSONDecodeError:
+        written = None
     if not isinstance(written, dict) or written.get("kinodex_moments") != FORMAT:
         raise UsageError(f"{path} is no result file of `kinodex eval`; give a new file")
     keys = [key for key in {**written, **head} if key != MODELS and (key in written or key not in SINCE_KEPT)]
@@ -562,249 +596,236 @@ def _read_result(path: Path, number: int, line: str) -> Result:
         ) from error
 
 
-def _json(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return None
+# Standings: each contender over all searches, with errors clustered by video.
 
-
-# A run: every case solved by every system, each result kept as soon as it is there.
-
-MOST_FAILED = 20
-"""Searches in a row that may fail otherwise before the run ends."""
-ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent)
-"""What every other search would meet too."""
-
-
-def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
-    """The settings on which results depend: a file of results is for these alone. Systems may be added to it."""
-    return {
-        "benchmark": benchmark,
-        "file": file.name,
-        "library": bench.library.uri,
-        "videos": len(bench.environment.videos),
-        "contents": _contents(bench),
-        "state": _state(bench),
-        "space": bench.environment.space,
-        "most": bench.most,
-        "min_gap_s": bench.min_gap_s,
-    }
-
-
-def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, Any]]:
-    """The further settings of the agents among the systems: their models, and the code of one that is not kinodex's."""
-    found: dict[str, dict[str, Any]] = {}
-    for name in names:
-        if name.startswith(AGENT):
-            agent = name.removeprefix(AGENT)
-            code = {"code": _digest(plugin_source(agent).encode())} if is_plugin(agent) else {}
-            found[name] = {MODELS: describe_models(bench.choice), **code}
-    return found
-
-
-def run_cases(
-    cases: Cases,
-    names: Sequence[str],
-    bench: Bench,
-    results: ResultFile,
-    report: Callable[[int, int], object],
-    *,
-    retry_errors: bool = False,
-) -> list[Result]:
-    """Solve what the file does not hold yet, and return the results of these cases and systems.
-
-    A result of another text or picture under the same id is replaced: files of one's own are edited between runs. What
-    the endpoint gave no reply to is not kept, and is asked again by the next run; what failed otherwise, by
-    `retry_errors`. `report` is called with the numbers of results that are there and that there will be.
-
-    Raises:
-        KinodexError: the endpoint would refuse any other request too, gave no reply to several searches in a row, or
-            many in a row failed; all results until then are kept.
-    """
-    todo = [(name, case) for name in names for case in cases.cases]
-    if texts := [case.query.text for case in cases.cases if case.query.text]:
-        bench.environment.source.embed_texts(texts)
-    solvers = {name: solver(name, bench) for name in names}
-    made_with = agent_settings(names, bench)
-    queries = {case.case_id: _query_digest(case) for case in cases.cases}
-    failures = {name: _Failures() for name in names}
-    found = []
-    for done, (name, case) in enumerate(todo):
-        report(done, len(todo))
-        kept, query = results.results.get((name, case.case_id)), queries[case.case_id]
-        if kept is None or kept.query not in ("", query) or (retry_errors and kept.error):
-            solved = failures[name].solve(name, solvers[name], case)
-            kept = replace(solved, query=query, made_with=made_with.get(name, {}))
-            if not failures[name].unheard:
-                results.add(kept)
-        found.append(kept)
-    return found
-
-
-@dataclass(slots=True)
-class _Failures:
-    """Failures of a system's searches in a row: `unheard` ones got no reply at all, `failed` ones went wrong otherwise.
-
-    `solved` counts all searches of this run.
-    """
-
-    solved: int = 0
-    unheard: int = 0
-    failed: int = 0
-
-    def solve(self, name: str, solve: Solve, case: Case) -> Result:
-        """Solve a case; an error of this search alone is its result: others may succeed.
-
-        Raises what any other search would meet too, the last of several errors in a row, and kinodex's own defects.
-        """
-        self.solved += 1
-        try:
-            result = solve(case)
-        except Exception as error:
-            if isinstance(error, ENDS_A_RUN) or not _is_of_one(error, name):
-                raise
-            lost = isinstance(error, ModelUnreachable)
-            self.unheard, self.failed = (self.unheard + 1, self.failed) if lost else (0, self.failed + 1)
-            if self.unheard >= GONE_AFTER or self.failed >= MOST_FAILED:
-                raise
-            said = str(error) if isinstance(error, KinodexError) else f"{type(error).__name__}: {error}"
-            return Result(case.case_id, name, (), False, error=" ".join(said.split()))
-        self.unheard = self.failed = 0
-        return result
-
-
-def _is_of_one(error: Exception, name: str) -> bool:
-    """True for what one search may meet alone: an error with a sentence, or any of an agent's."""
-    if name.startswith(AGENT):
-        return not isinstance(error, UsageError)
-    return isinstance(error, KinodexError)
-
-
-def _contents(bench: Bench) -> str:
-    """Say of a library what searches depend on: its videos, and what was added to them."""
-    ids = "\n".join(sorted(video.video_id for video in bench.environment.videos))
-    videos = f"videos {hashlib.sha256(ids.encode()).hexdigest()[:12]}"
-    added = [f"{each.stage} by {each.model}, {each.rows:,} rows" for each in bench.library.additions.facts()]
-    return "; ".join([videos, *added])
-
-
-def _state(bench: Bench) -> str:
-    """Digest of the times at which videos came and something was added last: contents may change and count the same."""
-    videos = sorted((video.video_id, video.ingested_at.isoformat()) for video in bench.library.videos())
-    return _digest(json.dumps([videos, str(bench.library.additions.newest_at())]).encode())
-
-
-def _query_digest(case: Case) -> str:
-    """Digest of what a system may see of a case: of a picture its content, which another may have replaced."""
-    image = None
-    if case.query.image is not None:
-        try:
-            image = _digest(case.query.image.read_bytes())
-        except OSError:  # says the search itself
-            image = "unreadable"
-    return _digest(json.dumps([case.query.text, case.video_id, image]).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
-# Systems that a run of moments compares: searches of a library, grounding by search, and agents by name.
-
-SEARCHES = ("frames", "words", "captions", "fused")
-GROUNDINGS: Mapping[str, AnchorsFrom] = {"ground": "both", "ground-pictures": "pictures", "ground-words": "words"}
-AGENT = "agent:"
+RANKS = (1, 5, 10)
+NDCG_RANK = 10
+IOUS = (0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """All that systems need: the open library, its videos as agents see them, models, and the number of results."""
+class Standing:
+    """The figures of one system by name, each a mean over `searches`; `plain` figures have no error.
 
-    library: Library
-    environment: Environment
-    choice: ModelChoice
-    most: int
-    min_gap_s: float
-    space: str | None = None
-    embed_picture: EmbedPicture | None = None
-    """The vector of a picture to search by; None: pictures are not searched by."""
-
-
-Solve = Callable[[Case], Result]
-
-
-def check_systems(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of systems, each once; raise UsageError for one that there is not."""
-    from kinodex.agent.ask import find_variant
-
-    for name in names:
-        if name.startswith(AGENT):
-            find_variant(name.removeprefix(AGENT))
-        elif name not in (*SEARCHES, *GROUNDINGS):
-            known = ", ".join((*SEARCHES, *GROUNDINGS, "agent:NAME"))
-            raise UsageError(f"got the system {name}; there are {known}")
-    return tuple(dict.fromkeys(names))
-
-
-def solver(name: str, bench: Bench) -> Solve:
-    """A function from a case to the result of the system of this name; it sees the query alone, and no truth.
-
-    It raises what goes wrong; `kinodex.jobs.eval.moments` knows what is of one search alone.
+    `failures` are the ids of the searches in which it did worst, the first of the file first.
     """
-    if name in SEARCHES:
-        return lambda case: _searched(name, bench, case)
-    if name in GROUNDINGS:
-        return lambda case: _grounded(name, bench, case, GROUNDINGS[name])
-    return lambda case: _asked(name, bench, case)
+
+    system: str
+    searches: int
+    figures: Mapping[str, Estimate]
+    plain: Mapping[str, float | None]
+    failures: tuple[str, ...]
+    errors: int
 
 
-def _searched(name: str, bench: Bench, case: Case) -> Result:
-    search, text = bench.library.search, case.query.text
-    scope = Scope() if case.video_id is None else Scope((case.video_id,))
-    limits = scope, bench.most, bench.min_gap_s
-    hits: list[Hit]
-    if name == "words":
-        hits = search.words(text, *limits, bench.library.sentences.meaning(text))
-    elif name == "captions":
-        hits = search.captions(text, bench.environment.embed_text(text) if bench.space is None else None, *limits)
-    else:
-        vector = query_vector(case.query, bench.environment.embed_text, bench.embed_picture)
-        if name == "frames" or not text:
-            hits = search.frames(vector, *limits, bench.space)
-        else:
-            meaning = bench.library.sentences.meaning(text)
-            hits = search.hybrid(text, vector, *limits, bench.space, meaning)
-    # A hit is the moment at which it begins: a caption of a long segment is no longer find than a frame.
-    found = tuple(_found(bench.library.video(hit.video_id), hit.time_s, hit.time_s) for hit in hits)
-    return Result(case.case_id, name, found)
+def search_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
+    """Score ranked results at the level of moments, and of videos for searches of the whole library.
+
+    Searches of what is nowhere have no right result, and are left out.
+    """
+    return [_search_standing(name, *pair) for name, pair in _by_system(cases, results, absent=False).items()]
 
 
-def _grounded(name: str, bench: Bench, case: Case, evidence_from: AnchorsFrom) -> Result:
-    videos = [] if case.video_id is None else [bench.library.video(case.video_id)]
-    grounding = ground(
-        bench.library, bench.environment, case.query.text, videos, most=bench.most, evidence_from=evidence_from
-    )
-    return _result(case, name, grounding)
+def _search_standing(name: str, cases: Sequence[Case], results: Sequence[Result]) -> Standing:
+    moments = [
+        moment_gains(result.found, case.relevant, case.grades) for case, result in zip(cases, results, strict=True)
+    ]
+    ideals = [list(case.grades) for case in cases]
+    figures = _ranked("moment", moments, ideals, cases)
+    whole = [at for at, case in enumerate(cases) if case.video_id is None]
+    if whole:
+        of_videos = [video_gains(results[at].found, cases[at].relevant, cases[at].grades) for at in whole]
+        worths = [list(video_worths(cases[at].relevant, cases[at].grades).values()) for at in whole]
+        figures |= _ranked("video", of_videos, worths, [cases[at] for at in whole])
+    failures = tuple(case.case_id for case, gains in zip(cases, moments, strict=True) if not any(gains[: RANKS[-1]]))
+    return Standing(name, len(cases), figures, {}, failures, sum(bool(each.error) for each in results))
 
 
-def _asked(name: str, bench: Bench, case: Case) -> Result:
-    from kinodex.jobs.ground import ground_with
-
-    environment = bench.environment if case.video_id is None else bench.environment.only([case.video_id])
-    agent = name.removeprefix(AGENT)
-    call = ground_with(bench.library, environment, case.query.text, agent, bench.choice, most=bench.most)
-    return _result(case, name, run_now(call))
-
-
-def _result(case: Case, name: str, grounding: Grounding) -> Result:
-    found = tuple(_of_moment(each) for each in grounding.candidates)
-    return Result(case.case_id, name, found, grounding.present, grounding.evidence)
+def _ranked(
+    level: str, gains: Sequence[Sequence[float]], ideals: Sequence[Sequence[float]], cases: Sequence[Case]
+) -> dict[str, Estimate]:
+    pairs = list(zip(gains, ideals, strict=True))
+    figures = {f"{level} R@{k}": _mean([recall_at(each, k) for each in gains], cases) for k in RANKS}
+    figures[f"{level} mAP"] = _mean([average_precision(*pair) for pair in pairs], cases)
+    figures[f"{level} nDCG@{NDCG_RANK}"] = _mean([ndcg_at(*pair, NDCG_RANK) for pair in pairs], cases)
+    return figures
 
 
-def _of_moment(moment: Moment) -> Found:
-    return _found(moment.video, moment.start_s, moment.end_s)
+def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
+    """Score the first range of each event that is there, and the verdicts on all.
+
+    A range counts whether or not the system said that the event is there: that is scored by `misses` and `false
+    alarms`, their mean `balanced accuracy`, and, of contenders that give evidence, by AUROC. A search that failed said
+    neither: it counts as wrong.
+    """
+    there, nowhere = _by_system(cases, results, absent=False), _by_system(cases, results, absent=True)
+    return [
+        _ground_standing(name, there.get(name, ([], [])), nowhere.get(name, ([], [])))
+        for name in dict.fromkeys(each.system for each in results)
+    ]
 
 
-def _found(video: VideoRow, start_s: float, end_s: float) -> Found:
-    return video.video_id, start_s, end_s
+def _ground_standing(
+    name: str, there: tuple[Sequence[Case], Sequence[Result]], nowhere: tuple[Sequence[Case], Sequence[Result]]
+) -> Standing:
+    ious = [best_iou(next(iter(result.found), None), case.relevant) for case, result in zip(*there, strict=True)]
+    figures = {f"R@1 IoU {least:g}": _mean([float(each >= least) for each in ious], there[0]) for least in IOUS}
+    figures["mIoU"] = _mean(ious, there[0])
+    plain: dict[str, float | None] = {}
+    if all(each.present is not None for each in (*there[1], *nowhere[1])):
+        figures["misses"] = _mean([float(not each.present or bool(each.error)) for each in there[1]], there[0])
+        figures["false alarms"] = _mean([float(bool(each.present or each.error)) for each in nowhere[1]], nowhere[0])
+        wrong = figures["misses"].mean, figures["false alarms"].mean
+        plain["balanced accuracy"] = 1.0 - math.fsum(wrong) / 2 if there[0] and nowhere[0] else None
+    evidence = [[each.evidence for each in part if each.evidence is not None] for part in (there[1], nowhere[1])]
+    plain["AUROC"] = auroc(*evidence)
+    failures = tuple(case.case_id for case, value in zip(there[0], ious, strict=True) if value < IOUS[0])
+    errors = sum(bool(each.error) for each in (*there[1], *nowhere[1]))
+    return Standing(name, len(there[0]) + len(nowhere[0]), figures, plain, failures, errors)
+
+
+def _by_system(
+    cases: Sequence[Case], results: Sequence[Result], *, absent: bool
+) -> dict[str, tuple[list[Case], list[Result]]]:
+    """The cases of which something is, or is not, there, and the results of each system for them."""
+    known = {case.case_id: case for case in cases if case.absent is absent}
+    found: dict[str, tuple[list[Case], list[Result]]] = {}
+    for result in results:
+        if result.case_id in known:
+            pair = found.setdefault(result.system, ([], []))
+            pair[0].append(known[result.case_id])
+            pair[1].append(result)
+    return found
+
+
+def _mean(values: Sequence[float], cases: Sequence[Case]) -> Estimate:
+    return estimate(values, [case.cluster for case in cases], 0.0, 1.0)
+
+
+def by_category(
+    cases: Sequence[Case],
+    results: Sequence[Result],
+    standings: Callable[[Sequence[Case], Sequence[Result]], list[Standing]],
+) -> dict[str, list[Standing]]:
+    """The standings of each category of searches, in the order of the file; empty if there are fewer than two."""
+    names = list(dict.fromkeys(case.category for case in cases))
+    if len(names) < 2:
+        return {}
+    found = {}
+    for name in names:
+        part = [case for case in cases if case.category == name]
+        ids = {case.case_id for case in part}
+        found[name] = standings(part, [each for each in results if each.case_id in ids])
+    return found
+
+
+# Figures of one ranked list: R@k, average precision and nDCG, as information retrieval defines them.
+#
+# `gains` are the worths of the results in the order in which a search gave them, 0 for one that is not relevant;
+# `ideal` are the worths of all that is relevant, found or not. What was not found counts as nothing at the end of the
+# list. Equal scores keep the order of the search, which breaks ties by video and time.
+
+
+def moment_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
+    """Worth of each result in order: that of the true range in which its middle lies, once for each range.
+
+    A further result in a range that was found before is passed over: it is no new find, and no mistake either. Where
+    true ranges overlap, the first that was not found before counts.
+    """
+    left = dict(enumerate(relevant))
+    gains = []
+    for each in found:
+        inside = [number for number, target in enumerate(relevant) if _holds(target, each)]
+        new = next((number for number in inside if number in left), None)
+        if new is not None:
+            del left[new]
+            gains.append(grades[new])
+        elif not inside:
+            gains.append(0.0)
+    return gains
+
+
+def video_gains(found: Sequence[Found], relevant: Sequence[Found], grades: Sequence[float]) -> list[float]:
+    """Worth of each video in the order of its first result: the greatest worth of its true ranges, 0 without one."""
+    worth = video_worths(relevant, grades)
+    return [worth.get(video, 0.0) for video in dict.fromkeys(video for video, _, _ in found)]
+
+
+def video_worths(relevant: Sequence[Found], grades: Sequence[float]) -> dict[str, float]:
+    """The greatest worth of a true range of each video that has any."""
+    worth: dict[str, float] = {}
+    for (video, _, _), grade in zip(relevant, grades, strict=True):
+        worth[video] = max(grade, worth.get(video, 0.0))
+    return worth
+
+
+def _holds(target: Found, found: Found) -> bool:
+    middle_s = (found[1] + found[2]) / 2
+    return target[0] == found[0] and target[1] <= middle_s < target[2]
+
+
+def recall_at(gains: Sequence[float], k: int) -> float:
+    """1 if something relevant is among the first `k` results, else 0: R@k of text-to-video retrieval.
+
+    Defined so by MSR-VTT's retrieval (Yu et al. 2018, arXiv 1808.02559) and TVR (Lei et al. 2020, arXiv 2001.09099),
+    not as the share of all that is relevant.
+    """
+    return float(any(gain > 0 for gain in gains[:k]))
+
+
+def average_precision(gains: Sequence[float], ideal: Sequence[float]) -> float:
+    """Mean of the precision at the rank of each relevant result, 0 for those not found: TREC's `map` for one query.
+
+    Grades do not count. (Voorhees and Harman 2005, TREC, chapter 3; `trec_eval` computes the same.)
+    """
+    relevant = sum(gain > 0 for gain in ideal)
+    found, total = 0, 0.0
+    for rank, gain in enumerate(gains, start=1):
+        if gain > 0:
+            found += 1
+            total += found / rank
+    return total / relevant if relevant else 0.0
+
+
+def ndcg_at(gains: Sequence[float], ideal: Sequence[float], k: int) -> float:
+    """Discounted gain of the first `k` results over that of the best possible list.
+
+    Gains are the grades themselves and the discount is log2(rank + 1) (Jarvelin and Kekalainen 2002, ACM TOIS 20;
+    `trec_eval`'s `ndcg_cut`).
+    """
+    best = _discounted(sorted(ideal, reverse=True)[:k])
+    return _discounted(gains[:k]) / best if best > 0 else 0.0
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+# Figures of ranges of time, and of the verdict that an event is there.
+
+
+def iou(one: Found, other: Found) -> float:
+    """Shared time of two ranges over the time that they cover together; 0 in two videos.
+
+    Intersection over union of time, as in temporal grounding (Gao et al. 2017, arXiv 1705.02101, section 4).
+    """
+    shared_s = min(one[2], other[2]) - max(one[1], other[1])
+    if one[0] != other[0] or shared_s <= 0:
+        return 0.0
+    return shared_s / (max(one[2], other[2]) - min(one[1], other[1]))
+
+
+def best_iou(found: Found | None, relevant: Sequence[Found]) -> float:
+    """IoU of a range with the true one that it fits best; 0 for none."""
+    return 0.0 if found is None else max((iou(found, each) for each in relevant), default=0.0)
+
+
+def auroc(present: Sequence[float], absent: Sequence[float]) -> float | None:
+    """Chance that an event that is there has more evidence than one that is not, half for equal ones.
+
+    The area under the ROC curve (Hanley and McNeil 1982, Radiology 143); None without both kinds.
+    """
+    if not present or not absent:
+        return None
+    above = sum((one > other) + 0.5 * (one == other) for one in present for other in absent)
+    return above / (len(present) * len(absent))

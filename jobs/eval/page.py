@@ -9,24 +9,14 @@ from typing import TYPE_CHECKING
 
 from kinodex.jobs.eval.folder import FIGURES, PAGE, write_whole
 from kinodex.jobs.eval.plots import (
-    Plot,
     Scale,
-    accuracy_plot,
     agents_of,
-    breakdown_label,
     breakdowns,
     categories,
-    category_plots,
-    cost_plot,
-    distance_plot,
-    duration_plot,
-    entropy_plot,
     for_page,
-    frames_plot,
     p_label,
     pair_p_label,
-    pair_plot,
-    rounds_plot,
+    plots,
     save_plot,
     scale_of,
 )
@@ -53,71 +43,36 @@ QUESTIONS_A_VIDEO = (10, 100)
 
 
 def write_page(report: EvalReport, folder: Path) -> Path:
-    """Write report.html and figures/ into a folder; return the page's path."""
+    """Write report.html, and figures/ with every plot as SVG and PNG, into a folder; return the page's path."""
     from markupsafe import Markup
 
-    drawn = write_figures(report, folder)
+    figures = []
+    for plot in plots(report):
+        size = {"width_in": plot.width_in, "height_in": plot.height_in}
+        svg = save_plot(plot.draw, folder / FIGURES, plot.name, **size, simulated=report.simulated)
+        # The SVGs are our own, and what they say of the user's is drawn as outlines.
+        figures.append((plot, Markup(for_page(svg))))
     scored = [each for each in agents_of(report) or report.standings if each.accuracy.questions]
     best = max(scored, key=lambda each: each.accuracy.mean, default=None)
     costs = {name: label for name, label in COSTS.items() if _is_spent(report, name)}
-    text = (
-        templates()
-        .get_template("report.html.jinja")
-        .render(
-            report=report,
-            scale=scale_of(report),
-            percent=Scale("Share", "%", 100, 1),
-            # The SVGs are our own, and what they say of the user's is drawn as outlines.
-            figures=[(plot, Markup(for_page(svg))) for plot, svg in drawn],
-            breakdowns={name: (breakdown_label(name), categories(report, name)) for name in breakdowns(report)},
-            costs=costs,
-            main_costs={name: costs[name] for name in MAIN_COSTS if name in costs},
-            best=best,
-            rivals=_rivals(report, best),
-            deep=[each for each in agents_of(report) if len(each.depths) > 1],
-            few_videos=FEW_VIDEOS,
-            notices=notices(report),
-            shared=[report.asked / max(report.videos, 1), *QUESTIONS_A_VIDEO],
-        )
+    page = templates().get_template("report.html.jinja")
+    text = page.render(
+        report=report,
+        scale=scale_of(report),
+        percent=Scale("Share", "%", 100, 1),
+        figures=figures,
+        breakdowns={name: (name.replace("_", " "), categories(report, name)) for name in breakdowns(report)},
+        costs=costs,
+        main_costs={name: costs[name] for name in MAIN_COSTS if name in costs},
+        best=best,
+        rivals=_rivals(report, best),
+        deep=[each for each in agents_of(report) if len(each.depths) > 1],
+        few_videos=FEW_VIDEOS,
+        notices=notices(report),
+        shared=[report.asked / max(report.videos, 1), *QUESTIONS_A_VIDEO],
     )
-    path = folder / PAGE
-    write_whole(path, text.encode())
-    return path
-
-
-def write_figures(report: EvalReport, folder: Path) -> list[tuple[Plot, str]]:
-    """Write every plot of a report as SVG and PNG into figures/ of a folder; return the plots with their SVGs."""
-    drawn = []
-    for plot in plots(report):
-        svg = save_plot(
-            plot.draw,
-            folder / FIGURES,
-            plot.name,
-            width_in=plot.width_in,
-            height_in=plot.height_in,
-            simulated=report.simulated,
-        )
-        drawn.append((plot, svg))
-    return drawn
-
-
-def plots(report: EvalReport) -> tuple[Plot, ...]:
-    """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
-    scored = [each for each in report.standings if each.accuracy.questions]
-    pairs = [each for each in report.pairs if each.difference.questions]
-    report = replace(report, standings=tuple(scored), pairs=tuple(pairs))
-    kinds = (
-        accuracy_plot,
-        frames_plot,
-        cost_plot,
-        duration_plot,
-        category_plots,
-        pair_plot,
-        rounds_plot,
-        entropy_plot,
-        distance_plot,
-    )
-    return tuple(plot for kind in kinds for plot in kind(report))
+    write_whole(folder / PAGE, text.encode())
+    return folder / PAGE
 
 
 @cache

@@ -77,7 +77,11 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     found = [each for each in candidates if each.video in matches.videos]
     samples = draw_samples(found, request.limit, request.seed)
     if not samples:
-        raise _no_samples(request, context.library, len(matches.missing))
+        raise UsageError(
+            f"{context.library} holds none of the {len(matches.missing)} videos that {request.annotations} asks about; "
+            f"`kinodex eval check {request.benchmark} {request.annotations} {context.library}` gives the reasons, and "
+            "--map FILE can name the videos"
+        )
     video_ids = {each.item_id: matches.videos[each.video] for each in samples}
     videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
     completed, problems = complete_samples(samples, video_ids, rows, id_map)
@@ -89,7 +93,7 @@ def _plan(
     request: RunRequest,
     context: RunContext,
     library: Library,
-    benchmark: Benchmark,
+    benchmark: Benchmark[Sample],
     matches: VideoMatches,
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],
@@ -101,11 +105,14 @@ def _plan(
     if not context.subtitles:
         _check_has_more_than_speech(captions, videos)
     models = describe_models(context.choice)
+    files = annotation_files(request.benchmark, request.annotations)
+    captioned = sum(captions.get(row.video_id, 0) for row in videos)
+    hours, frames = sum(row.duration_s for row in videos) / 3600, sum(row.frames for row in videos)
     return RunPlan(
         benchmark=benchmark.name,
         title=benchmark.title,
         annotations=str(request.annotations),
-        annotations_sha256=_digest(annotation_files(request.benchmark, request.annotations)),
+        annotations_sha256=hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest(),
         scoring=benchmark.scoring,
         library=library.uri,
         space=str(space),
@@ -120,7 +127,7 @@ def _plan(
         items=video_ids,
         missing=matches.missing,
         problems=benchmark.problems,
-        index_cost=_index_cost(captions, videos),
+        index_cost=IndexCost(len(videos), hours, frames, captioned),
         version=version("kinodex"),
         part=str(request.subset),
         rules=context.rules,
@@ -162,27 +169,6 @@ def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[Vi
             f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
             "library holds a transcript alone; leave the option out, or import captions"
         )
-
-
-def _no_samples(request: RunRequest, library: str, missing: int) -> UsageError:
-    return UsageError(
-        f"{library} holds none of the {missing} videos that {request.annotations} asks about; "
-        f"`kinodex eval check {request.benchmark} {request.annotations} {library}` gives the reasons, and --map "
-        "FILE can name the videos"
-    )
-
-
-def _digest(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-def _index_cost(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> IndexCost:
-    hours = sum(row.duration_s for row in videos) / 3600
-    captioned = sum(captions.get(row.video_id, 0) for row in videos)
-    return IndexCost(len(videos), hours, sum(row.frames for row in videos), captioned)
 
 
 def _change(begun: RunPlan, now: RunPlan, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The style of every plot: colours, markers and scales of the systems, and figures saved as SVG and PNG."""
+"""Plots of a report: the style that they share, those of accuracy, and those of the search; saved as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -38,6 +38,27 @@ MOST_COMPARED = 8
 """Systems that a crowded plot has room for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot to be drawn: its file's name, its title, a caption of a sentence or two, and its size."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[Figure], None]
+    width_in: float = COLUMN_IN
+    height_in: float = 2.4
+
+
+def plots(report: EvalReport) -> tuple[Plot, ...]:
+    """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
+    scored = [each for each in report.standings if each.accuracy.questions]
+    pairs = [each for each in report.pairs if each.difference.questions]
+    report = replace(report, standings=tuple(scored), pairs=tuple(pairs))
+    of_accuracy = accuracy_plot, frames_plot, cost_plot, duration_plot, category_plots, pair_plot
+    return tuple(plot for kind in (*of_accuracy, rounds_plot, entropy_plot, distance_plot) for plot in kind(report))
+
+
 def save_plot(
     draw: Callable[[Figure], None],
     folder: Path,
@@ -65,10 +86,17 @@ def save_plot(
         if simulated:
             _mark(figure)
         figure.savefig(folder / f"{name}.png", dpi=DPI)
-        # Both are laid out alike, and once.
-        figure.set_layout_engine("none")
+        figure.set_layout_engine("none")  # both are laid out alike, and once
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     return (folder / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def _mark(figure: Figure) -> None:
+    bold = {"fontweight": "bold", "ha": "right"}
+    figure.suptitle(SIMULATED, fontsize=7, color=COLOURS[1], x=0.99, **bold)
+    for axes in figure.axes:
+        across = {**bold, "ha": "center", "va": "center", "rotation": 20, "fontsize": 14}
+        axes.text(0.5, 0.5, "SIMULATION", transform=axes.transAxes, color=MUTED, alpha=0.15, zorder=0.5, **across)
 
 
 def for_page(svg: str) -> str:
@@ -76,7 +104,7 @@ def for_page(svg: str) -> str:
     element = re.sub(r"<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     element = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', element, count=1)
     element = re.sub(r"<metadata>.*?</metadata>|(?<=<g) id=\"[^\"]*\"", "", element, flags=re.DOTALL)
-    return re.sub("#[0-9a-f]{6}", lambda found: _themed(found[0]), element)
+    return re.sub("#[0-9a-f]{6}", lambda hue: f"var(--{THEMED[hue[0]]})" if hue[0] in THEMED else hue[0], element)
 
 
 def colour(position: int) -> str:
@@ -98,18 +126,6 @@ def only_grid(axes: Axes, axis: Literal["x", "y"]) -> None:
     """Show grid lines across one axis alone."""
     axes.grid(visible=False)
     axes.grid(visible=True, axis=axis)
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A plot to be drawn: its file's name, its title, a caption of a sentence or two, and its size."""
-
-    name: str
-    title: str
-    caption: str
-    draw: Callable[[Figure], None]
-    width_in: float
-    height_in: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,39 +201,10 @@ def categories(report: EvalReport, breakdown: str) -> dict[str, int]:
     return counts
 
 
-def breakdown_label(breakdown: str) -> str:
-    """Write a breakdown's name as words."""
-    return breakdown.replace("_", " ")
-
-
 def left_out(report: EvalReport, shown: int) -> str:
     """Say how many systems a plot leaves out."""
     left = len(report.standings) - shown
     return f" {left} more agents are in the table." if left else ""
-
-
-def _themed(hex_colour: str) -> str:
-    name = THEMED.get(hex_colour)
-    return f"var(--{name})" if name else hex_colour
-
-
-def _mark(figure: Figure) -> None:
-    figure.suptitle(SIMULATED, fontsize=7, fontweight="bold", color=COLOURS[1], x=0.99, ha="right")
-    for axes in figure.axes:
-        axes.text(
-            0.5,
-            0.5,
-            "SIMULATION",
-            transform=axes.transAxes,
-            ha="center",
-            va="center",
-            rotation=20,
-            fontsize=14,
-            fontweight="bold",
-            color=MUTED,
-            alpha=0.15,
-            zorder=0.5,
-        )
 
 
 # Plots of accuracy: over all questions, against the cost, by category, and in pairs.
@@ -283,20 +270,15 @@ def category_plots(report: EvalReport) -> Iterator[Plot]:
         often = sorted(held, key=lambda name: -held[name])[:MOST_CATEGORIES]
         counts = {name: held[name] for name in held if name in often}
         shown = select_compared(report, _room(len(counts)))
-        caption = f"{scale.name} by {breakdown_label(breakdown)} with 95 % confidence intervals; n questions in each."
+        label = breakdown.replace("_", " ")
+        caption = f"{scale.name} by {label} with 95 % confidence intervals; n questions in each."
         draw = partial(draw_categories, report=report, shown=shown, breakdown=breakdown, counts=counts)
         height_in = HEAD_IN + len(counts) * (ROW_IN + LINE_IN * len(shown))
         caption += left_out(report, len(shown)) + (
             " Rare categories: see the table." if len(counts) < len(held) else ""
         )
-        yield Plot(
-            f"by_{slug(breakdown)}",
-            f"{scale.name} by {breakdown_label(breakdown)}",
-            caption,
-            draw,
-            COLUMN_IN * 1.4,
-            height_in,
-        )
+        title = f"{scale.name} by {label}"
+        yield Plot(f"by_{slug(breakdown)}", title, caption, draw, COLUMN_IN * 1.4, height_in)
 
 
 def _room(rows: int) -> int:
@@ -638,6 +620,8 @@ def draw_entropy(figure: Figure, report: EvalReport, shown: Sequence[Standing]) 
 
 def draw_distance(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
     """Draw the share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
+    from matplotlib.lines import Line2D
+
     furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
     for axes, each in _panels(figure, shown):
         for name, hue, line in (("chosen", COLOURS[0], "-"), ("best", COLOURS[1], "--")):
@@ -652,19 +636,13 @@ def draw_distance(figure: Figure, report: EvalReport, shown: Sequence[Standing])
         axes.set_ylim(0, 102)
         axes.set_xlabel("Distance (s)")
     figure.axes[0].set_ylabel("Rounds within it (%)")
-    _name_lines(figure)
+    lines = [Line2D([], [], color=COLOURS[0]), Line2D([], [], color=COLOURS[1], linestyle="--")]
+    figure.legend(lines, ["explored next", "highest score"], loc="outside lower center", ncols=2)
 
 
 def _shares(values: Sequence[float], edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Percentages of values in each bin."""
     return np.histogram(values, edges)[0] / len(values) * 100.0
-
-
-def _name_lines(figure: Figure) -> None:
-    from matplotlib.lines import Line2D
-
-    lines = [Line2D([], [], color=COLOURS[0]), Line2D([], [], color=COLOURS[1], linestyle="--")]
-    figure.legend(lines, ["explored next", "highest score"], loc="outside lower center", ncols=2)
 
 
 def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, Standing]]:

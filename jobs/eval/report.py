@@ -196,7 +196,11 @@ def report_run(folder: Path) -> EvalReport:
     """Make the report of a run, and write it as report.json into the run's folder."""
     run = read_run(folder)
     report = make_report(run.plan, run.items, run.records, run.judgements)
-    report = replace(report, facts={**report.facts, **_sources(run)})
+    sources = {
+        each.system.name: "; ".join((f"imported from {each.source}, sha256 {each.sha256[:12]}", *each.notes))
+        for each in run.imported
+    }
+    report = replace(report, facts={**report.facts, **sources})
     write_whole(folder / REPORT, as_json(report))
     return report
 
@@ -350,7 +354,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
         "text on screen": "yes" if plan.screen_text else "no",
         "captions that agents make": "kept for later questions" if plan.keep_captions else "paid for by every question",
         "budget a question": set_limits or "none",
-        "insufficient evidence": _rules(plan.rules),
+        "insufficient evidence": _in_words(plan.rules),
         "requests at once": "not known" if plan.at_once is None else str(plan.at_once),
         "prices for a million tokens": "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none",
         "part of the benchmark": plan.part,
@@ -359,15 +363,7 @@ def _facts(plan: RunPlan) -> dict[str, str]:
     }
 
 
-def _sources(run: Run) -> dict[str, str]:
-    """Say from which file each imported system is, and what is to be said of it."""
-    return {
-        each.system.name: "; ".join((f"imported from {each.source}, sha256 {each.sha256[:12]}", *each.notes))
-        for each in run.imported
-    }
-
-
-def _rules(rules: AnswerRules | None) -> str:
+def _in_words(rules: AnswerRules | None) -> str:
     if rules is None:
         return "not recorded (an earlier kinodex: accepted at any time)"
     if rules.force_choice:
@@ -395,10 +391,8 @@ def _depths(results: Sequence[ScoredResult]) -> tuple[Depth, ...]:
     ended: dict[int, list[float]] = defaultdict(list)
     for each in results:
         ended[each.record.rounds].append(_score(each))
-    return tuple(
-        Depth(rounds, len(scores), len(scores) / len(results), fmean(scores))
-        for rounds, scores in sorted(ended.items())
-    )
+    found = sorted(ended.items())
+    return tuple(Depth(rounds, len(each), len(each) / len(results), fmean(each)) for rounds, each in found)
 
 
 def _length(item: Sample) -> tuple[str, ...]:
@@ -415,22 +409,8 @@ def _place(category: str) -> tuple[float, float, str]:
 # Compare two runs on the questions that both asked.
 
 COMPARED = (
-    "annotations_sha256",
-    "library",
-    "space",
-    "index_cost",
-    "models",
-    "at_once",
-    "prices",
-    "budget",
-    "rules",
-    "subtitles",
-    "screen_text",
-    "keep_captions",
-    "part",
-    "limit",
-    "seed",
-    "version",
+    *("annotations_sha256", "library", "space", "index_cost", "models", "at_once", "prices", "budget", "rules"),
+    *("subtitles", "screen_text", "keep_captions", "part", "limit", "seed", "version"),
 )
 """Fields of a plan, besides samples and systems, in which two runs can differ."""
 
@@ -487,7 +467,8 @@ def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
         )
     others = {item.item_id: item for item in other.items}
     both = [(item, others[item.item_id]) for item in one.items if item.item_id in others]
-    same = [(mine, theirs) for mine, theirs in both if _same(mine, theirs)]
+    known = [[(it.video, it.question, it.truth.option, it.truth.text) for it in pair] for pair in both]
+    same = [pair for pair, (mine, theirs) in zip(both, known, strict=True) if mine == theirs]
     if not same:
         raise UsageError(
             f"{one.folder} and {other.folder} have no question in common; compare runs of the same annotations with "
@@ -511,11 +492,6 @@ def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
         unpaired=tuple(sorted({*mine, *theirs} - {name for each in versus for name in (each.pair.a, each.pair.b)})),
         versus=versus,
     )
-
-
-def _same(mine: Sample, theirs: Sample) -> bool:
-    known = [(item.video, item.question, item.truth.option, item.truth.text) for item in (mine, theirs)]
-    return known[0] == known[1]
 
 
 def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, ScoredResult]]:

@@ -175,9 +175,17 @@ def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S)
     """Give a function that counts and shows each result: bars on a terminal, else a line every `every_s` seconds."""
     if console.quiet:
         yield tally.count
-        return
-    with _bars(console, tally) if console.is_terminal else _lines(console, tally, every_s) as on_result:
-        yield on_result
+    elif console.is_terminal:
+        with _bars(console, tally) as on_result:
+            yield on_result
+    else:
+        print_line = print_every(console, every_s)
+
+        def in_lines(result: SampleResult) -> None:
+            tally.count(result)
+            print_line(lambda seconds: tally.summary())
+
+        yield in_lines
 
 
 @contextmanager
@@ -198,17 +206,6 @@ def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
             bar.update(whole, completed=tally.done.total(), text=tally.cost_and_time())
 
         yield on_result
-
-
-@contextmanager
-def _lines(console: Console, tally: Tally, every_s: float) -> Iterator[OnResult]:
-    print_line = print_every(console, every_s)
-
-    def on_result(result: SampleResult) -> None:
-        tally.count(result)
-        print_line(lambda seconds: tally.summary())
-
-    yield on_result
 
 
 @dataclass(slots=True)
@@ -269,7 +266,9 @@ class _RunState:
             raise _gone("no question got an answer", sent[-1])
 
     def may_begin(self, system: System, under_way: Sequence[System]) -> bool:
-        """True if a sample of a system fits into the limit of money, beside those in progress."""
+        """True if there is place for a sample of a system, and money for it and for those in progress."""
+        if self.end is not None or len(under_way) >= self.options.samples:
+            return False
         limit = self.options.stop_at_cost
         if limit is None:
             return True
@@ -326,7 +325,7 @@ async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> No
     under_way: dict[asyncio.Task[SolvedSample], System] = {}
     try:
         while True:
-            while _may_begin(waiting, list(under_way.values()), state):
+            while waiting and state.may_begin(waiting[0][0], list(under_way.values())):
                 system, sample = waiting.popleft()
                 under_way[asyncio.ensure_future(solve(system, sample))] = system
             if not under_way:
@@ -344,11 +343,6 @@ async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> No
         await asyncio.gather(*under_way, return_exceptions=True)
     if waiting and state.end is None:
         state.end = state.cost_reached(waiting[0][0])
-
-
-def _may_begin(waiting: deque[Job], under_way: Sequence[System], state: _RunState) -> bool:
-    has_place = bool(waiting) and len(under_way) < state.options.samples and state.end is None
-    return has_place and state.may_begin(waiting[0][0], under_way)
 
 
 def _write_submissions(plan: RunPlan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
@@ -404,7 +398,9 @@ def run_plan(
 
     Raises as `make_plan` and `run` do, and `UsageError` for a missing package, also of those that the page needs.
     """
-    _check_installed("threadpoolctl", "scipy", *(["matplotlib"] if page else []))
+    for package in ("threadpoolctl", "scipy", *(["matplotlib"] if page else [])):
+        if find_spec(package) is None:  # before a run begins, not at its end
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     plan, samples = make_plan(request, context)
     run(plan, samples, workers.open_solver(context), out, console, options)
 
@@ -455,10 +451,3 @@ def evaluate(
 
         write_page(report, Path(out))
     return report
-
-
-def _check_installed(*packages: str) -> None:
-    """Raise ModuleNotFoundError for the first missing package: before a run begins, not at its end."""
-    for name in packages:
-        if find_spec(name) is None:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)

@@ -1,7 +1,7 @@
-"""Select the samples that a run asks: of a subset of the benchmark, with videos in the library, and drawn at random.
+"""The items of benchmarks: their types, the rows of files that become items, and the items that a run asks.
 
-Subsets are groups of questions as papers report them, and lists of ids. A video that the library lacks is listed, never
-silently left out.
+An item is a question or a search and, apart from it, its target, which no agent may see. A defect of a row is noted,
+not raised; a video that the library lacks is listed, never silently left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -27,10 +27,6 @@ from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.sources import VIDEO_SUFFIXES
-
-# Samples of a benchmark, and their parsing: a defect of a row of an annotation file is noted, not raised.
-#
-# A sample is a question and, apart from it, its target, which no agent may see.
 
 Scoring = Literal["options", "judge"]
 """The way an answer is scored: 0 or 1 by the chosen option, or 0 to 3 by a judge model."""
@@ -71,6 +67,60 @@ class Sample:
     duration_s: float | None = None
 
 
+Range = tuple[str, float, float]
+"""A moment: the benchmark's name of its video, and a half-open range in the seconds that a player shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MomentQuery:
+    """All of a sample that a search may see: `text` may be empty where there is an `image`; no `video`: all videos."""
+
+    text: str
+    video: str | None
+    image: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class MomentSample:
+    """One text to search for and, apart from it, the true moments. Videos have the benchmark's own names.
+
+    `relevant` is empty where the moments are not published, and where there are none: then `absent` is true.
+    `grades` has the worth of each relevant moment, more than 0, None where all are worth the same.
+    `duration_s` is the length of `video` as the benchmark publishes it, None where it does not.
+    """
+
+    item_id: str
+    benchmark: str
+    text: str
+    video: str | None
+    relevant: tuple[Range, ...]
+    grades: tuple[float, ...] | None = None
+    image: Path | None = None
+    absent: bool = False
+    category: str | None = None
+    duration_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.text and self.image is None:
+            raise BadRow("got neither words nor a picture to search for")
+
+    @property
+    def query(self) -> MomentQuery:
+        """The part of the sample that a search may see."""
+        return MomentQuery(self.text, self.video, self.image)
+
+    @property
+    def known(self) -> bool:
+        """True if the benchmark publishes the moments, or that there are none."""
+        return self.absent or bool(self.relevant)
+
+    @property
+    def videos(self) -> tuple[str, ...]:
+        """The names of all videos of the sample: the searched one and those of the moments, each once."""
+        names = (self.video, *(video for video, _, _ in self.relevant))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A defect of an annotation file: where ("row 17", "file"), and what it is."""
@@ -88,52 +138,70 @@ class MissingVideo:
     questions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A benchmark: its samples in the file's order, and the defects of the file, by row.
+# Rows of annotation files, and how they become items.
 
-    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
-
-    `episodes`: the video of a sample may be several videos of a library, whose names begin with it.
-    """
-
-    name: str
-    title: str
-    samples: tuple[Sample, ...]
-    problems: tuple[Problem, ...] = ()
-    scoring: Scoring = "options"
-    episodes: bool = False
-
-
-GZIP = b"\x1f\x8b"
 AS_PUBLISHED = ConfigDict(frozen=True, coerce_numbers_to_str=True, allow_inf_nan=False)
-"""Settings of the check of rows: fields beyond the named ones are ignored, and an id may be a number."""
-
-Row = TypeVar("Row", bound=BaseModel)
-Item = TypeVar("Item")
 AddNote = Callable[[str], None]
 """Notes a defect of a row that is kept all the same."""
 Raw = tuple[str, Any]
 """The place of a row, and its content: an object of JSON or CSV, or a `BadRow`."""
-ParsedRows = tuple[tuple[Sample, ...], tuple[Problem, ...]]
+
+
+class Row(BaseModel):
+    """A row of an annotation file: fields beyond the named ones are ignored, and an id may be a number."""
+
+    model_config = AS_PUBLISHED
 
 
 class BadRow(ValueError):
     """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
 
 
-def parse_samples(rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Sample]) -> ParsedRows:
-    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
+class _HasId(Protocol):
+    @property
+    def item_id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_HasId)
+ItemOf = TypeVar("ItemOf", bound=_HasId, covariant=True)
+
+
+class RowOf(Protocol[ItemOf]):
+    """A class of rows, made of pydantic, that become items of one kind."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...
+
+    def item(self, note: AddNote) -> ItemOf:
+        """Make the item of this row; raise `BadRow` if there can be none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark(Generic[Item]):
+    """A benchmark: its items in the file's order, and the defects of the file, by row.
+
+    A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
+
+    `episodes`: the video of a question may be several videos of a library, whose names begin with it.
+    """
+
+    name: str
+    title: str
+    samples: tuple[Item, ...]
+    problems: tuple[Problem, ...] = ()
+    scoring: Scoring = "options"
+    episodes: bool = False
+
+
+MomentBenchmark = Benchmark[MomentSample]
+
+
+def parse_rows(rows: Iterable[Raw], shape: type[RowOf[Item]]) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Parse the rows of the published shape into items, in their order, and note the problems of the others.
 
     A second row of an id is left out.
     """
-    return parse_rows(rows, shape, to_item, lambda sample: sample.item_id)
-
-
-def parse_rows(
-    rows: Iterable[Raw], shape: type[Row], to_item: Callable[[Row, AddNote], Item], id_of: Callable[[Item], str]
-) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
-    """Parse rows into items of any kind, each of another id; see `parse_samples`."""
     items: dict[str, Item] = {}
     problems: list[Problem] = []
     for where, raw in rows:
@@ -144,16 +212,23 @@ def parse_rows(
         try:
             if isinstance(raw, BadRow):
                 raise raw
-            item = to_item(shape.model_validate(raw), note)
+            item = shape.model_validate(raw).item(note)
         except ValidationError as error:
-            note(_fields(error))
+            note("; ".join(map(_defect, error.errors())))
         except (BadRow, BadQuestion) as error:
             note(str(error))
         else:
-            if id_of(item) in items:
-                note(f"the id {id_of(item)} is there already; the first row of it counts")
-            items.setdefault(id_of(item), item)
+            if item.item_id in items:
+                note(f"the id {item.item_id} is there already; the first row of it counts")
+            items.setdefault(item.item_id, item)
     return tuple(items.values()), tuple(problems)
+
+
+def _defect(error: ErrorDetails) -> str:
+    """Describe the error of a field in one line: its name, the defect, and the value."""
+    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
+    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
+    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")
 
 
 def make_question(text: str, options: Iterable[str], note: AddNote) -> Question:
@@ -181,6 +256,26 @@ def lettered_answer(field: str, letter: str, options: Sequence[str], what: str =
     if answer >= len(options):
         raise BadRow(f"{field}: got {letter}; there are {len(options)} {what}")
     return answer
+
+
+def is_there(picture: Path) -> bool:
+    """True if the file of a picture is there; False too for a name that no file can have."""
+    try:
+        return picture.is_file()
+    except (OSError, ValueError):  # too long, half a character
+        return False
+
+
+def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]:
+    """Return the range; raise `BadRow` with the field's name unless it begins at 0 or later, and ends after that."""
+    if not 0 <= start_s < end_s:
+        raise BadRow(f"{field}: got {start_s:g} to {end_s:g}; it is a start from 0 on and a later end in seconds")
+    return start_s, end_s
+
+
+# Files of rows, in the forms in which they are published.
+
+GZIP = b"\x1f\x8b"
 
 
 def json_file(path: Path) -> Any:
@@ -218,7 +313,11 @@ def json_rows(path: Path) -> Iterator[Raw]:
 def json_lines(path: Path) -> Iterator[Raw]:
     """Read one object a line, by line number."""
     for number, line in text_lines(path):
-        yield f"line {number}", _parsed(line)
+        try:
+            row = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            row = BadRow(f"not JSON: {error}")
+        yield f"line {number}", row
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -269,6 +368,11 @@ def _csv(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str] | Ba
             yield reader.line_num, row
 
 
+def tsv_rows(path: Path) -> Iterator[Raw]:
+    """Read objects of strings as `csv_rows` does, from columns that tabs divide."""
+    return csv_rows(path, "\t")
+
+
 def parquet_rows(path: Path) -> Iterator[Raw]:
     """Read the rows of a parquet file, counted from 1."""
     import pyarrow.parquet as pq
@@ -294,23 +398,6 @@ def csv_table(path: Path) -> list[list[str]]:
     return found
 
 
-def composed(name: str) -> str:
-    """A name as it is compared: a letter and its accent may be one character or two, by the system that wrote it."""
-    return unicodedata.normalize("NFC", name)
-
-
-def by_number(name: str) -> list[int | str]:
-    """The key by which names with numbers are sorted: "part 9" before "part 10"."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d{1,18})", name))]
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return parse_json(line)
-    except (ValueError, RecursionError) as error:
-        return BadRow(f"not JSON: {error}")
-
-
 def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
@@ -321,16 +408,7 @@ def _text(path: Path) -> str:
         raise UsageError(f"cannot read {path}: {error}; give the annotation file as it is published") from error
 
 
-def _fields(error: ValidationError) -> str:
-    """Describe the errors of a row in one line: each field, the defect, and the value."""
-    return "; ".join(map(_field, error.errors()))
-
-
-def _field(error: ErrorDetails) -> str:
-    field, kind = ".".join(map(str, error["loc"])) or "row", error["type"]
-    says = "Input should be an object with fields" if kind == "model_type" else error["msg"]
-    return f"{field}: {says}" + ("" if kind == "missing" else f", got {str(error['input'])[:60]!r}")
-
+# The items that a run asks: of a part of the benchmark, with videos in the library, and drawn at random.
 
 WHOLE = "all"
 MOST_NAMED = 12
@@ -385,9 +463,14 @@ def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, .
         _check_groups(samples, breakdown, names)
     unknown = sorted((subset.ids or frozenset()) - {sample.item_id for sample in samples})
     if unknown:
-        known = _list_names([sample.item_id for sample in samples])
-        raise UsageError(f"--ids has {len(unknown):,} that no question has: {_list_names(unknown)}; there are {known}")
-    found = tuple(sample for sample in samples if _is_in(sample, subset))
+        known = some([sample.item_id for sample in samples])
+        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {known}")
+    found = tuple(
+        sample
+        for sample in samples
+        if (subset.ids is None or sample.item_id in subset.ids)
+        and all(names & set(sample.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
+    )
     if not found:
         raise UsageError(f"no question is in the part {subset}; give fewer of --only and --ids together")
     return found
@@ -396,7 +479,7 @@ def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, .
 def match_videos(
     samples: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
 ) -> VideoMatches:
-    """Find each video of the samples by its name in `id_map`, else by its own name; see `match_names`."""
+    """Find each video of the items by its name in `id_map`, else by its own name; see `match_names`."""
     return match_names(Counter(each.video for each in samples), videos, id_map, episodes)
 
 
@@ -426,9 +509,23 @@ def match_names(
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
         else:
-            missing.append(MissingVideo(video, _no_match(name, same), questions))
+            why = f"no video of the library has the name {name}"
+            if same:
+                uris = ", ".join(row.uri for row in same[:3])
+                why = f"{len(same)} videos of the library have the name {name}: {uris}"
+            missing.append(MissingVideo(video, why, questions))
             ambiguous |= {video} if same else set()
     return VideoMatches(found, tuple(missing), frozenset(ambiguous))
+
+
+def composed(name: str) -> str:
+    """A name as it is compared: a letter and its accent may be one character or two, by the system that wrote it."""
+    return unicodedata.normalize("NFC", name)
+
+
+def by_number(name: str) -> list[int | str]:
+    """The key by which names with numbers are sorted: "part 9" before "part 10"."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d{1,18})", name))]
 
 
 def read_id_map(path: Path) -> dict[str, str]:
@@ -479,20 +576,15 @@ def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tup
     return tuple(samples[number] for number in sorted(numbers))
 
 
-def _is_in(sample: Sample, subset: Subset) -> bool:
-    grouped = all(names & set(sample.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
-    return grouped and (subset.ids is None or sample.item_id in subset.ids)
-
-
 def _check_groups(samples: Sequence[Sample], breakdown: str, names: Collection[str]) -> None:
     known = {each: None for sample in samples for each in sample.groups}
     if breakdown not in known:
-        there = f"it is one of {_list_names(known)}" if known else "these questions have no groups"
+        there = f"it is one of {some(known)}" if known else "these questions have no groups"
         raise UsageError(f"got --only {breakdown}=...; {there}")
     groups = sorted({each for sample in samples for each in sample.groups.get(breakdown, ())})
     unknown = [name for name in sorted(names) if name not in groups]
     if unknown:
-        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {_list_names(groups)}")
+        raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {some(groups)}")
 
 
 def _read_ids(path: Path) -> frozenset[str]:
@@ -506,9 +598,10 @@ def _read_ids(path: Path) -> frozenset[str]:
     return ids
 
 
-def _list_names(names: Collection[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(list(names)[:MOST_NAMED]) + more
+def some(names: Collection[str], most: int = MOST_NAMED) -> str:
+    """The first names of a list, and the number of the others."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(list(names)[:most]) + more
 
 
 def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_video: Counter[str]) -> int:
@@ -540,13 +633,7 @@ def _prefixes(name: str) -> Iterator[str]:
     return (name[: mark.start()] for mark in re.finditer(r"[\W_]", name))
 
 
-def _no_match(name: str, rows: Sequence[VideoRow]) -> str:
-    if not rows:
-        return f"no video of the library has the name {name}"
-    return f"{len(rows)} videos of the library have the name {name}: {', '.join(row.uri for row in rows[:3])}"
-
-
-# Samples completed with what a library knows of their videos: durations and ids of clips.
+# Items completed with what a library knows of their videos: durations and ids of clips.
 
 
 def complete_samples(
@@ -568,129 +655,18 @@ def complete_samples(
     for sample in samples:
         videos = [rows[each] for each in video_ids[sample.item_id]]
         truth = replace(sample.truth, clip=ids.get(sample.truth.clip or "", sample.truth.clip))
-        shown = _evidence_video(truth, videos)
-        if shown is not None:
-            problems += _outside(sample, shown)
+        # The evidence is of the clip, or of the only video; else the benchmark does not tell, or the library lacks it.
+        shown = [each for each in videos if each.video_id == truth.clip or (truth.clip is None and len(videos) == 1)]
+        problems += [
+            Problem(
+                f"question {sample.item_id}",
+                f"evidence: got {start_s:g} s to {end_s:g} s, and {video.title} in the library lasts from "
+                f"{video.start_s:g} s to {video.end_s:g} s as a player shows it; the question is kept",
+            )
+            for video in shown
+            for start_s, end_s in truth.evidence
+            if not (start_s < video.end_s and video.start_s < end_s)
+        ]
         duration_s = sample.duration_s or sum(each.duration_s for each in videos)
         completed.append(replace(sample, duration_s=duration_s, truth=truth))
     return tuple(completed), tuple(problems)
-
-
-def _evidence_video(truth: Target, videos: Sequence[VideoRow]) -> VideoRow | None:
-    """Find the one video that the evidence is of; None where the benchmark does not tell, or the library lacks it."""
-    if truth.clip is not None:
-        return next((each for each in videos if each.video_id == truth.clip), None)
-    return videos[0] if len(videos) == 1 else None
-
-
-def _outside(sample: Sample, video: VideoRow) -> list[Problem]:
-    first_s, last_s = video.start_s, video.end_s
-    return [
-        Problem(
-            f"question {sample.item_id}",
-            f"evidence: got {start_s:g} s to {end_s:g} s, and {video.title} in the library lasts from {first_s:g} s to "
-            f"{last_s:g} s as a player shows it; the question is kept",
-        )
-        for start_s, end_s in sample.truth.evidence
-        if not (start_s < last_s and first_s < end_s)
-    ]
-
-
-# Samples of benchmarks whose answers are ranges of time: a text or picture to search for, and the moments it means.
-#
-# No search and no agent may see anything of a sample but its text, its image and its video: see `MomentSample.query`.
-
-Range = tuple[str, float, float]
-"""A moment: the benchmark's name of its video, and a half-open range in the seconds that a player shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class MomentQuery:
-    """All of a sample that a search may see: `text` may be empty where there is an `image`; no `video`: all videos."""
-
-    text: str
-    video: str | None
-    image: Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class MomentSample:
-    """One text to search for and, apart from it, the true moments. Videos have the benchmark's own names.
-
-    `relevant` is empty where the moments are not published, and where there are none: then `absent` is true.
-    `grades` has the worth of each relevant moment, more than 0, None where all are worth the same.
-    `duration_s` is the length of `video` as the benchmark publishes it, None where it does not.
-    """
-
-    sample_id: str
-    benchmark: str
-    text: str
-    video: str | None
-    relevant: tuple[Range, ...]
-    grades: tuple[float, ...] | None = None
-    image: Path | None = None
-    absent: bool = False
-    category: str | None = None
-    duration_s: float | None = None
-
-    @property
-    def query(self) -> MomentQuery:
-        """The part of the sample that a search may see."""
-        return MomentQuery(self.text, self.video, self.image)
-
-    @property
-    def known(self) -> bool:
-        """True if the benchmark publishes the moments, or that there are none."""
-        return self.absent or bool(self.relevant)
-
-    @property
-    def videos(self) -> tuple[str, ...]:
-        """The names of all videos of the sample: the searched one and those of the moments, each once."""
-        names = (self.video, *(video for video, _, _ in self.relevant))
-        return tuple(dict.fromkeys(name for name in names if name is not None))
-
-
-@dataclass(frozen=True, slots=True)
-class MomentBenchmark:
-    """A benchmark of moments: its samples in the file's order, and the defects of the file, by row."""
-
-    name: str
-    title: str
-    samples: tuple[MomentSample, ...]
-    problems: tuple[Problem, ...] = ()
-
-
-ParsedMoments = tuple[tuple[MomentSample, ...], tuple[Problem, ...]]
-MomentRow = TypeVar("MomentRow", bound=BaseModel)
-
-
-def parse_moments(
-    rows: Iterable[Raw], shape: type[MomentRow], to_item: Callable[[MomentRow, AddNote], MomentSample]
-) -> ParsedMoments:
-    """Parse the rows of the published shape into samples, in their order, and note the problems of the others.
-
-    A second row of an id is left out, and so is one without words and without a picture.
-    """
-
-    def to_sample(row: MomentRow, note: AddNote) -> MomentSample:
-        sample = to_item(row, note)
-        if not sample.text and sample.image is None:
-            raise BadRow("got neither words nor a picture to search for")
-        return sample
-
-    return parse_rows(rows, shape, to_sample, lambda sample: sample.sample_id)
-
-
-def is_there(picture: Path) -> bool:
-    """True if the file of a picture is there; False too for a name that no file can have."""
-    try:
-        return picture.is_file()
-    except (OSError, ValueError):  # too long, half a character
-        return False
-
-
-def check_range(field: str, start_s: float, end_s: float) -> tuple[float, float]:
-    """Return the range; raise `BadRow` with the field's name unless it begins at 0 or later, and ends after that."""
-    if not 0 <= start_s < end_s:
-        raise BadRow(f"{field}: got {start_s:g} to {end_s:g}; it is a start from 0 on and a later end in seconds")
-    return start_s, end_s

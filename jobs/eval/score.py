@@ -243,13 +243,12 @@ Verdicts = Mapping[tuple[str, str], Judgement]
 class ScoredResult:
     """An answer and its score.
 
-    `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid` is
-    whether there was something to score. `cited` scores the evidence that the answer cites, `shown` all that a model
-    was shown or read in its run, and `hit` is whether the evidence, cited or not, touches a true range; `visited` is
-    whether the true clip was looked at. They are None where the benchmark does not tell, the library lacks the clip, or
-    the answer was imported. `chosen_s` and `best_s`
-    are the distances to the nearest true range of the segments that the search went on in, round by round, and of those
-    that had the highest score then.
+    `score` is 0 to 1, None where it is unknown: the answer is not public, or no model has judged yet. `valid`: there
+    was something to score. `cited` scores the evidence that the answer cites, `shown` all that a model was shown or
+    read in its run; `hit`: the evidence, cited or not, touches a true range; `visited`: the true clip was looked at.
+    They are None where the benchmark does not tell, the library lacks the clip, or the answer was imported. `chosen_s`
+    and `best_s` are the distances to the nearest true range of the segments that the search went on in, round by round,
+    and of those that had the highest score then.
     """
 
     item: Sample
@@ -311,6 +310,7 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
     known = bool(ranges and among) and not record.imported
     given = score_evidence(record.evidence, among, ranges) if known else None
     chosen = [each for each in record.search if each.chosen is not None] if known else []
+    has_clip = clip is not None and bool(among) and not record.imported
     return ScoredResult(
         item=item,
         record=record,
@@ -319,7 +319,7 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
         hit=None if given is None else given.hit,
         cited=NOTHING_CITED if given is not None and not record.evidence_cited else given,
         shown=score_evidence((*record.visited, *record.evidence), among, ranges) if known else None,
-        visited=_visited(record, among) if clip is not None and among and not record.imported else None,
+        visited=any(each.video_id in among for each in record.visited) if has_clip else None,
         chosen_s=_distances([each.chosen for each in chosen], among, ranges),
         best_s=_distances([each.best for each in chosen], among, ranges),
     )
@@ -357,10 +357,6 @@ def has_answer(record: SampleResult, scoring: Scoring) -> bool:
     return record.option is not None if scoring == "options" else bool(record.text)
 
 
-def _visited(record: SampleResult, among: set[str]) -> bool:
-    return any(each.video_id in among for each in record.visited)
-
-
 def _distances(segments: Sequence[Evidence | None], among: set[str], ranges: Ranges) -> tuple[float, ...]:
     """Seconds from each segment to the nearest range, 0 where they overlap (VCA, Figure 5).
 
@@ -384,29 +380,22 @@ RIGHT = 0.5
 
 def right_without_evidence(result: ScoredResult) -> bool | None:
     """True for a right answer that is not supported; None where the gate was off or came to nothing."""
-    return None if _unknown(result) else _is_right(result) and not result.record.supported
+    alone = evidence_suffices(result)
+    return None if alone is None else (result.score or 0.0) > RIGHT and not alone
 
 
 def evidence_suffices(result: ScoredResult) -> bool | None:
     """True for a right answer to which its evidence alone leads; None where the gate was off or came to nothing."""
-    return None if _unknown(result) else _is_right(result) and bool(result.record.supported)
-
-
-def _unknown(result: ScoredResult) -> bool:
-    return result.record.supported is None or result.score is None
-
-
-def _is_right(result: ScoredResult) -> bool:
-    return (result.score or 0.0) > RIGHT
+    if result.record.supported is None or result.score is None:
+        return None
+    return result.score > RIGHT and result.record.supported
 
 
 # Scores of groups of four questions, as Video-MME-v2 counts them (Fu et al. 2026, arXiv 2604.05015, and its code).
 #
 # A group about one ability (`group_type` "relevance") is worth the square of its share of right answers. In a group
-# that
-# is a chain of reasoning ("logic") only the right answers before the first wrong one count, in steps that depend on
-# which
-# questions stand side by side (`group_structure`).
+# that is a chain of reasoning ("logic") only the right answers before the first wrong one count, in steps that depend
+# on which questions stand side by side (`group_structure`).
 
 TITLE = "score_of_groups"
 SIZE = 4
@@ -435,7 +424,8 @@ def group_scores(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimat
             continue
         ordered = sorted(group, key=lambda each: by_number(each.item.item_id))
         last = ordered[-1].item.groups
-        score = score_group([each.score == 1 for each in ordered], last["group_type"][0], _structure(last))
+        structure = last.get("group_structure", ("",))[0].replace(" ", "")
+        score = score_group([each.score == 1 for each in ordered], last["group_type"][0], structure)
         levels = [f"level {name}" for name in last.get("level", ())]
         for category in ("all", last["group_type"][0], *levels):
             found[category].append((score, video))
@@ -455,10 +445,6 @@ def score_group(right: Sequence[bool], kind: str, structure: str) -> float:
     # Of two questions side by side, the second counts though the first is wrong.
     beside = pair is not None and length == pair and right[pair + 1]
     return worth[length + 1 if beside else length]
-
-
-def _structure(groups: Mapping[str, tuple[str, ...]]) -> str:
-    return groups.get("group_structure", ("",))[0].replace(" ", "")
 
 
 # Judge free-form answers by a model, from 0 to 3: how much of the true answer each holds. Its name is kept with it.
@@ -537,8 +523,7 @@ async def _judge_all(
     on_progress: Callable[[int, int], object],
 ) -> int:
     """Judge cases side by side; what ends the judging lets the requests under way come back, and keeps their scores."""
-    left = iter(cases)
-    tally = _Tally()
+    left, tally = iter(cases), _Tally()
     async with role_models(choice) as models:
         model = models.get(JUDGE) or models["default"]
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.answer import Evidence, evidence_ranges
+from kinodex.agent.answer import Answer, Evidence, evidence_ranges
 from kinodex.agent.ask import ask, spent_until
 from kinodex.agent.environment import Detect, Environment
 from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
@@ -28,7 +28,7 @@ from kinodex.agent.library_videos import EmbedText
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Note, R, Request, Segment, ShownFrame
-from kinodex.agent.trace import Acted, CandidateScore, Decided, Event, Exchanged, Expanded, Ranked, Scored
+from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.index.errors import KinodexError
@@ -57,8 +57,6 @@ ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, Un
 """What every other sample would meet too. Any other error is one sample's: a result with that error."""
 
 log = logging.getLogger(__name__)
-
-
 EnvironmentOf = Callable[[tuple[str, ...]], Environment]
 """Gives the environment of some of a library's videos, by their ids."""
 
@@ -92,7 +90,7 @@ def make_solver(
     """Make the same function for models that are open already."""
 
     async def solve(system: System, sample: SampleInput) -> SolvedSample:
-        lines = io.BytesIO()
+        lines, asked = io.BytesIO(), f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}"
         try:
             environment = environment_of(sample.video_ids)
             recorder = SearchRecorder(environment)
@@ -105,49 +103,34 @@ def make_solver(
                     if traces:
                         trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
-                result = await _solve(system, sample, (budget, rules), recorder, models_for(environment), on_event)
+                answer = await ask(
+                    sample.question,
+                    environment,
+                    models_for(environment),
+                    agent=system.find_variant(),
+                    parameters=system.settings,
+                    budget=budget,
+                    rules=rules,
+                    on_event=on_event,
+                )
+            result = _result(system, sample, answer, recorder)
         except ENDS_A_RUN as error:
-            error.add_note(_asked(system, sample))
+            error.add_note(asked)
             raise
         except Exception as error:
-            result = _failed(system, sample, error)
+            said = str(error)
+            if not isinstance(error, KinodexError):  # no sentence for users
+                log.warning("%s", asked, exc_info=error)
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                said = f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
+            lost = isinstance(error, ModelUnreachable)
+            result = failed_result(system, sample, said, spent_until(error), unreachable=lost)
         return SolvedSample(result, lines.getvalue() if traces else None)
 
     return solve
 
 
-def _failed(system: System, sample: SampleInput, error: Exception) -> SampleResult:
-    """Make the result of an error; one that is no sentence for users is logged with its traceback."""
-    said = str(error)
-    if not isinstance(error, KinodexError):
-        log.warning("%s", _asked(system, sample), exc_info=error)
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
-    return failed_result(system, sample, said, spent_until(error), unreachable=isinstance(error, ModelUnreachable))
-
-
-def _asked(system: System, sample: SampleInput) -> str:
-    return f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}"
-
-
-async def _solve(
-    system: System,
-    sample: SampleInput,
-    limits: tuple[Budget, AnswerRules],
-    recorder: SearchRecorder,
-    models: Models,
-    on_event: Callable[[Event], None],
-) -> SampleResult:
-    answer = await ask(
-        sample.question,
-        recorder.environment,
-        models,
-        agent=system.find_variant(),
-        parameters=system.settings,
-        budget=limits[0],
-        rules=limits[1],
-        on_event=on_event,
-    )
+def _result(system: System, sample: SampleInput, answer: Answer, recorder: SearchRecorder) -> SampleResult:
     return SampleResult(
         system.name,
         sample.item_id,
@@ -263,11 +246,8 @@ class SearchRecorder:
             case Scored() if self.rounds:
                 self._add_scores(event)
             case Decided() if self.rounds and event.segment is not None:
-                self.rounds[-1] = replace(
-                    self.rounds[-1], chosen=self._range(event.segment), best=self._range(self._best)
-                )
-            case _:
-                pass  # the figures need nothing of the other events
+                chosen, best = self._range(event.segment), self._range(self._best)
+                self.rounds[-1] = replace(self.rounds[-1], chosen=chosen, best=best)
 
     def _add_segments(self, segments: Iterable[Segment]) -> None:
         self._segments |= {segment.number: segment for segment in segments}
@@ -276,7 +256,9 @@ class SearchRecorder:
         candidates = event.candidates
         is_fused = event.entropy is not None
         fused = reward_entropy([PERCENT * each.fused for each in candidates]) if is_fused else None
-        self.rounds[-1] = replace(self.rounds[-1], intrinsic=_intrinsic_entropy(candidates), fused=fused)
+        rewards = [each.reward for each in candidates]
+        intrinsic = None if all(reward is None for reward in rewards) else reward_entropy(rewards)
+        self.rounds[-1] = replace(self.rounds[-1], intrinsic=intrinsic, fused=fused)
         self._best = max(candidates, key=lambda each: each.fused).number
 
     def _range(self, number: int | None) -> Evidence | None:
@@ -284,17 +266,11 @@ class SearchRecorder:
         return None if segment is None else Evidence(segment.video_id, segment.start_s, segment.end_s)
 
 
-def _intrinsic_entropy(candidates: Sequence[CandidateScore]) -> float | None:
-    rewards = [each.reward for each in candidates]
-    return None if all(reward is None for reward in rewards) else reward_entropy(rewards)
-
-
 # A thread for the models behind endpoints, with an event loop of its own.
 #
 # What an agent does between its calls (reading frames, comparing vectors) takes some milliseconds at a time, in which
-# its
-# event loop sends and receives nothing. With dozens of calls in flight that adds up, and the endpoint waits. The models
-# have their own loop here, so that a reply makes room for the next request at once.
+# its event loop sends and receives nothing. With dozens of calls in flight that adds up, and the endpoint waits. The
+# models have their own loop here, so that a reply makes room for the next request at once.
 
 T = TypeVar("T")
 

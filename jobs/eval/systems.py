@@ -63,10 +63,10 @@ def parse_systems(
         system = _parse_spec(spec)
         systems.append(system)
         if ablations:
-            off = system.find_variant().ablations
+            off = system.find_variant().ablations.items()
             systems += [
-                replace(system, name=f"{system.name}, {part}", settings={**system.settings, **off[part]})
-                for part in off
+                replace(system, name=f"{system.name}, {part}", settings={**system.settings, **settings})
+                for part, settings in off
             ]
     names = [each.name for each in systems]
     repeated = next((name for name in names if names.count(name) > 1), None)
@@ -98,17 +98,11 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _missing_controls(systems: Sequence[System], has_language: bool) -> list[System]:
-    named = {each.agent for each in systems}
-    first = next((each for each in systems if not each.is_control), None)
-    controls = []
-    for name in CONTROLS:
-        if name in named or (name == "blind" and not has_language):
-            continue
-        if name == "uniform" and first is not None:
-            controls.append(System(f"uniform, as many frames as {first.name}", name, frames_of=first.name))
-        else:
-            controls.append(System(name, name))
-    return controls
+    named = {each.agent for each in systems} | (set() if has_language else {"blind"})
+    controls = {name: System(name, name) for name in CONTROLS}
+    if first := next((each for each in systems if not each.is_control), None):
+        controls["uniform"] = System(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
+    return [each for name, each in controls.items() if name not in named]
 
 
 # Types of a run that cross between processes: samples without their targets, the run's context, and results.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
 from kinodex.jobs.eval.moments import Standing as MomentStanding
 from kinodex.jobs.eval.report import Comparison, EvalReport, Pair, Standing, Versus
-from kinodex.jobs.eval.samples import WHOLE, Problem, Scoring
+from kinodex.jobs.eval.samples import MOST_NAMED, WHOLE, Problem, Scoring, some
 from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
 from kinodex.jobs.output import counted, visible
 
@@ -136,9 +136,8 @@ def _drawn(table: Table) -> Drawn:
     from rich.markup import escape
     from rich.table import Table as Drawn
 
-    drawn = Drawn(
-        box=box.SIMPLE_HEAD, title=escape(table.title), title_justify="left", pad_edge=False, collapse_padding=True
-    )
+    drawn = Drawn(box=box.SIMPLE_HEAD, title=escape(table.title), title_justify="left", pad_edge=False)
+    drawn.collapse_padding = True
     for number, head in enumerate(table.heads):
         is_name = number < table.names
         drawn.add_column(escape(head), justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
@@ -206,8 +205,8 @@ def facts(report: EvalReport) -> list[str]:
     if 0 < report.videos < FEW_VIDEOS:
         lines.append(f"only {report.videos} videos: the errors themselves are rough; trust the intervals")
     lines += notices(report)
-    lines += _some("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
-    lines += _some("noted in the annotations", [f"{each.where}: {each.what}" for each in report.problems])
+    lines += _listed("missing", [f"{each.video} ({each.questions} questions): {each.why}" for each in report.missing])
+    lines += _listed("noted in the annotations", [f"{each.where}: {each.what}" for each in report.problems])
     return lines
 
 
@@ -228,17 +227,11 @@ def cost_text(standing: Standing, name: str) -> str:
 def _pairs(pairs: Sequence[Pair], scale: float) -> Table:
     """Make the table of differences on the questions of which both have a score."""
     heads = ("a", "b", "a less b [95 %]", "p", "exact p", "both right", "only a", "only b", "neither", "questions")
-    rows = [
-        (
-            pair.a,
-            pair.b,
-            difference(pair, scale),
-            p_text(pair.p_value),
-            p_text(pair.exact_p_value),
-            *(f"{count:,}" for count in (pair.both, pair.only_a, pair.only_b, pair.neither, pair.difference.questions)),
-        )
-        for pair in pairs
-    ]
+    rows = []
+    for pair in pairs:
+        counts = (pair.both, pair.only_a, pair.only_b, pair.neither, pair.difference.questions)
+        figures = difference(pair, scale), p_text(pair.p_value), p_text(pair.exact_p_value)
+        rows.append((pair.a, pair.b, *figures, *(f"{count:,}" for count in counts)))
     return Table("pairs on the same questions", heads, tuple(rows), names=2)
 
 
@@ -275,16 +268,15 @@ def _breakdown(report: EvalReport, breakdown: str, scale: float) -> Table:
     valid = {f"{each.name}, valid ones": each.valid_groups.get(breakdown, {}) for each in report.standings}
     groups |= valid if report.scoring == "judge" else {}
     sizes = _sizes(report.standings, breakdown)
-    title = breakdown.replace("_", " ")
+    title, heads = breakdown.replace("_", " "), [f"{category} ({size:,})" for category, size in sizes.items()]
+    columns = [
+        [with_error(found[category], scale) if category in found else NOTHING for category in sizes]
+        for found in groups.values()
+    ]
     if len(sizes) > len(groups):
-        rows = tuple(
-            (f"{category} ({size:,})", *(_cell(found, category, scale) for found in groups.values()))
-            for category, size in sizes.items()
-        )
-        return Table(f"by {title}", (title, *groups), rows)
-    heads = ("agent", *(f"{category} ({size:,})" for category, size in sizes.items()))
-    rows = tuple((name, *(_cell(found, category, scale) for category in sizes)) for name, found in groups.items())
-    return Table(f"by {title}", heads, rows)
+        return Table(f"by {title}", (title, *groups), tuple(zip(heads, *columns, strict=True)))
+    rows = tuple((name, *cells) for name, cells in zip(groups, columns, strict=True))
+    return Table(f"by {title}", ("agent", *heads), rows)
 
 
 def _sizes(standings: Sequence[Standing], breakdown: str) -> dict[str, int]:
@@ -292,10 +284,6 @@ def _sizes(standings: Sequence[Standing], breakdown: str) -> dict[str, int]:
     by_agent = sorted((each.groups.get(breakdown, {}) for each in standings), key=len, reverse=True)
     names = {category: None for groups in by_agent for category in groups}
     return {name: max(groups[name].questions for groups in by_agent if name in groups) for name in names}
-
-
-def _cell(found: Mapping[str, Estimate], category: str, scale: float) -> str:
-    return with_error(found[category], scale) if category in found else NOTHING
 
 
 def _share(estimate: Estimate | None) -> str:
@@ -316,11 +304,9 @@ _VERIFIED: dict[str, Callable[[Standing], str]] = {
 """With the gate: the shares of right answers that their evidence alone does not show, and of those that it shows."""
 
 
-def _some(title: str, lines: Sequence[str]) -> list[str]:
-    if not lines:
-        return []
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
     more = [f"  and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
-    return [f"{title}: {len(lines):,}", *(f"  {line}" for line in lines[:MOST_LINES]), *more]
+    return [f"{title}: {len(lines):,}", *(f"  {line}" for line in lines[:MOST_LINES]), *more] if lines else []
 
 
 COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
@@ -354,17 +340,10 @@ def comparison_facts(comparison: Comparison) -> list[str]:
 
 def _row(versus: Versus, scale: float) -> tuple[str, ...]:
     pair, a, b = versus.pair, versus.a, versus.b
-    return (
-        pair.a,
-        pair.b,
-        with_error(a.accuracy, scale),
-        with_error(b.accuracy, scale),
-        difference(pair, scale),
-        p_text(pair.p_value),
-        p_text(pair.exact_p_value),
-        *(f"{count:,}" for count in (pair.only_a, pair.only_b, pair.difference.questions)),
-        *(f"{cost_text(a, name)} / {cost_text(b, name)}" for name in COMPARED_COSTS),
-    )
+    scores = with_error(a.accuracy, scale), with_error(b.accuracy, scale), difference(pair, scale)
+    counts = (f"{count:,}" for count in (pair.only_a, pair.only_b, pair.difference.questions))
+    costs = (f"{cost_text(a, name)} / {cost_text(b, name)}" for name in COMPARED_COSTS)
+    return pair.a, pair.b, *scores, p_text(pair.p_value), p_text(pair.exact_p_value), *counts, *costs
 
 
 # Tables and lines of a run of moments: for people at a terminal, as Markdown, and as JSON.
@@ -379,7 +358,7 @@ GROUND_NOTES = (
     "range that it fits best. misses: events that are there and were said to be nowhere; false alarms: the reverse. "
     "± is a standard error clustered by video, [] a 95 % interval"
 )
-NAMED, NAMED_PROBLEMS = 12, 3
+NAMED_PROBLEMS = 3
 
 
 def moment_facts(
@@ -394,33 +373,25 @@ def moment_facts(
         f"{whole:,} of the whole library, {len(cases.cases) - whole:,} of one video"
     ]
     if problems:
-        named = "; ".join(f"{each.where}: {each.what}" for each in problems[:NAMED_PROBLEMS])
-        more = f"; and {len(problems) - NAMED_PROBLEMS:,} more" if len(problems) > NAMED_PROBLEMS else ""
-        lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {named}{more}")
+        named = [f"{each.where}: {each.what}" for each in problems[:NAMED_PROBLEMS]]
+        named += [f"and {len(problems) - NAMED_PROBLEMS:,} more"] if len(problems) > NAMED_PROBLEMS else []
+        lines.append(f"{counted(len(problems), 'defect')} in the file of the benchmark: {'; '.join(named)}")
     lines += [f"left out: {count:,} ({reason})" for reason, count in cases.left_out.items()]
     lacking = [each for each in cases.missing if each.video not in cases.ambiguous]
     if lacking:
-        names = ", ".join(each.video for each in lacking[:NAMED])
-        more = f" and {len(lacking) - NAMED:,} more" if len(lacking) > NAMED else ""
-        lines.append(
-            f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}{more}"
-        )
-    lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:NAMED]
-    lines += _failed(results)
-    return [*lines, f"results in {file}"] if file else lines
-
-
-def _failed(results: Sequence[Result]) -> list[str]:
-    """A line for each system of which searches failed: how many, and why the first did."""
+        names = some([each.video for each in lacking])
+        lines.append(f"not in the library: {counted(len(lacking), 'video')}, whose moments count as missed: {names}")
+    lines += [f"not searched: {each.why}" for each in cases.missing if each.video in cases.ambiguous][:MOST_NAMED]
     failed: dict[str, list[Result]] = {}
     for each in results:
         if each.error:
             failed.setdefault(each.system, []).append(each)
-    return [
+    lines += [
         f"{name} failed in {len(errors):,} searches, which count as wrong (--retry-errors searches again); the first, "
         f"{visible(errors[0].case_id)}: {visible(errors[0].error)}"
         for name, errors in failed.items()
     ]
+    return [*lines, f"results in {file}"] if file else lines
 
 
 def standing_table(title: str, standings: Sequence[MomentStanding], prefix: str = "") -> Table:
@@ -428,19 +399,15 @@ def standing_table(title: str, standings: Sequence[MomentStanding], prefix: str 
 
     Searches that failed have a column if there are any.
     """
-    names = [name for name in _names(standings) if name.startswith(prefix)]
+    known = dict.fromkeys(name for each in standings for name in (*each.figures, *each.plain))
+    names = [name for name in known if name.startswith(prefix)]
     failed = any(each.errors for each in standings)
-    rows = tuple(
-        (
-            each.system,
-            str(each.searches),
-            *([str(each.errors)] if failed else []),
-            *(_moment_cell(each, name) for name in names),
-        )
-        for each in standings
-    )
+    rows = []
+    for each in standings:
+        counts = [str(each.searches), *([str(each.errors)] if failed else [])]
+        rows.append((each.system, *counts, *(_moment_cell(each, name) for name in names)))
     heads = "system", "searches", *(["failed"] if failed else []), *(name.removeprefix(prefix) for name in names)
-    return Table(title, heads, rows)
+    return Table(title, heads, tuple(rows))
 
 
 def search_tables(
@@ -488,10 +455,6 @@ class Scores(NamedTuple):
 
 SEARCH = Scores(search_standings, search_tables, SEARCH_NOTES)
 GROUND = Scores(ground_standings, ground_tables, GROUND_NOTES)
-
-
-def _names(standings: Sequence[MomentStanding]) -> list[str]:
-    return list(dict.fromkeys(name for each in standings for name in (*each.figures, *each.plain)))
 
 
 def _moment_cell(standing: MomentStanding, name: str) -> str:

@@ -1,6 +1,6 @@
-"""The commands of `kinodex eval`: parse options, call `jobs.evaluation` or `jobs.simulation`, print.
+"""The commands of `kinodex eval`: parse options, call `kinodex.jobs.eval`, print.
 
-May import everything; what they need is imported when they run.
+What they need is imported when they run.
 """
 
 from __future__ import annotations
@@ -8,44 +8,36 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinodex.cli import options
-from kinodex.cli import options as ending
 from kinodex.cli import sketch as eval_simulate_command
-from kinodex.cli.options import (
-    AtOnceOption,
-    BaseUrlOption,
-    CacheOption,
-    JsonOption,
-    LibraryArgument,
-    ModelsOption,
-    OtlpOption,
-    SampleOption,
-)
+from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kinodex.index.library import Library
-    from kinodex.jobs.eval.moments import Cases, Pictures, Result, Standing
-    from kinodex.jobs.eval.samples import Benchmark, MomentBenchmark
+    from kinodex.jobs.eval.moments import MomentRequest, MomentRun, Standing
+    from kinodex.jobs.eval.samples import Benchmark, Sample
     from kinodex.jobs.eval.tables import Scores
-    from kinodex.jobs.models import ModelChoice
 
-# `kinodex eval check`: list the questions of an annotation file, its defects, and its videos that a library has.
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
+)
+RESPELT = {"--system": "--contender", "--most": "-k"}
+"""Options of `search` and `ground` that had other names."""
 
-LISTED = 20
-
-BenchmarkArgument = Annotated[str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch.")]
+BenchmarkArgument = Annotated[
+    str, typer.Argument(help="A benchmark's name, such as egoschema, lvbench or sketch, or FILE.py:NAME.")
+]
 MapOption = Annotated[
     Path | None, typer.Option("--map", exists=True, help="CSV or JSON: the library's names for the videos.")
 ]
-
 OnlyOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,8 +48,189 @@ OnlyOption = Annotated[
 IdsOption = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, help="Only the questions in this file, an id a line.")
 ]
+RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
+PageOption = Annotated[bool, typer.Option(help="Also write report.html and figures/ again.")]
 
 
+def with_run(arguments: Sequence[str]) -> list[str]:
+    """Insert `run` into a command line after `eval` if no other of its commands follows, and respell old options."""
+    names = {command.name for command in app.registered_commands}
+    if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
+        return ["eval", "run", *arguments[1:]]
+    if list(arguments[:1]) == ["eval"] and arguments[1:2] and arguments[1] in ("search", "ground"):
+        return [_respelt(each) for each in arguments]
+    return list(arguments)
+
+
+def _respelt(word: str) -> str:
+    name, equals, value = word.partition("=")
+    if name not in RESPELT:
+        return word
+    print(f"{name} is now {RESPELT[name]}", file=sys.stderr)
+    return f"{RESPELT[name]}{equals}{value}"
+
+
+# `kinodex eval run`: run agents on the questions of a benchmark, and report their results.
+
+
+@app.command("run")
+def eval_run(
+    benchmark: BenchmarkArgument,
+    library: LibraryArgument,
+    annotations: Annotated[
+        Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for all results; a folder of the same run is continued. Kept replies cost as if new."
+        ),
+    ],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: eea."
+        ),
+    ] = None,
+    ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
+    controls: Annotated[
+        bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
+    ] = True,
+    model: options.ModelOption = "builtin",
+    base_url: BaseUrlOption = None,
+    models: ModelsOption = None,
+    input_price: options.InputPriceOption = 0.0,
+    output_price: options.OutputPriceOption = 0.0,
+    cache: CacheOption = True,
+    sample: options.SampleOption = 0,
+    detector: options.DetectorOption = None,
+    space: options.SpaceOption = None,
+    subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
+    screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
+    map_: MapOption = None,
+    only: OnlyOption = None,
+    ids: IdsOption = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
+    max_frames: options.MaxFramesOption = None,
+    max_rounds: options.MaxRoundsOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    max_seconds: options.MaxSecondsOption = None,
+    max_cost: options.MaxCostOption = None,
+    force_choice: options.ForceChoiceOption = False,
+    early_insufficient: options.EarlyInsufficientOption = False,
+    verify: options.VerifyOption = False,
+    anyway: options.AnywayOption = False,
+    at_once: options.AtOnceOption = 32,
+    ray: Annotated[
+        bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
+    ] = False,
+    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that run agents. Default: this one; by Ray, one a core.")
+    ] = None,
+    keep_captions: Annotated[
+        bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
+    ] = True,
+    traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
+    max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
+    max_senseless: Annotated[
+        int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
+    ] = 10,
+    stop_at_cost: options.StopAtCostOption = None,
+    retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
+    page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
+    otlp: options.OtlpOption = None,
+    dry_run: options.DryRunOption = False,
+) -> None:
+    """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
+    from kinodex.agent.limits import Budget
+    from kinodex.jobs.eval.plan import RunRequest
+    from kinodex.jobs.eval.run import RunOptions, Workers, run_plan, samples_for
+    from kinodex.jobs.eval.samples import parse_subset
+    from kinodex.jobs.eval.systems import RunContext, parse_systems
+    from kinodex.jobs.models import ModelChoice
+    from kinodex.jobs.output import console
+
+    prices = input_price, output_price
+    choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
+    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
+    rules = options.answer_rules(force_choice, early_insufficient, verify)
+    may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
+    context = RunContext(library, choice, budget, detector, *may_read)
+    contenders = parse_systems(
+        agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
+    )
+    request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, parse_subset(only or [], ids))
+    options.check_cost(choice, budget.cost, stop_at_cost)
+    if dry_run:
+        from kinodex.jobs.forecast import forecast_run, table
+
+        better = "`--limit 10` without --dry-run gives a past run, whose figures are better."
+        print(table(forecast_run(request, context, out), advice=better))
+        return
+    options.announce(choice)
+    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
+    run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
+    report(out, page=page)
+
+
+# `kinodex eval report` and `kinodex eval compare`: the results of runs.
+
+
+@app.command("report")
+def report(
+    run: RunArgument,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+    page: PageOption = True,
+) -> None:
+    """Print the results of a run, finished or not, and write its report again."""
+    from kinodex.jobs.eval.report import as_json, report_run
+    from kinodex.jobs.eval.tables import NOTES, facts, print_all, tables
+
+    made = report_run(run)
+    if json:
+        print(as_json(made).decode(), end="")
+    else:
+        print_all([*facts(made), NOTES], tables(made), markdown)
+    if page:
+        from kinodex.jobs.eval.page import write_page
+
+        write_page(made, run)
+
+
+@app.command("compare")
+def compare(
+    run: RunArgument,
+    other: RunArgument,
+    markdown: MarkdownOption = False,
+    json: JsonOption = False,
+    every: Annotated[bool, typer.Option("--every-pair", help="All agents of RUN against all of OTHER.")] = False,
+) -> None:
+    """Compare two runs of a benchmark, on the questions that both answered.
+
+    Agents are paired by name; if no name is in both runs, all are compared with all.
+    """
+    from kinodex.jobs.eval.folder import read_run
+    from kinodex.jobs.eval.report import compare_runs
+    from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table, print_all
+    from kinodex.jobs.output import print_json
+
+    compared = compare_runs(read_run(run), read_run(other), every=every)
+    if json:
+        print_json(asdict(compared))
+    else:
+        print_all([*comparison_facts(compared), NOTES], [comparison_table(compared)], markdown)
+
+
+# `kinodex eval check`: list the questions of an annotation file, its defects, and its videos that a library has.
+
+LISTED = 20
+
+
+@app.command("check")
 def check(
     benchmark: BenchmarkArgument,
     annotations: Annotated[
@@ -95,7 +268,7 @@ def check(
         _show(found, console())
 
 
-def _counts(read: Benchmark) -> dict[str, Any]:
+def _counts(read: Benchmark[Sample]) -> dict[str, Any]:
     groups: dict[str, Counter[str]] = {}
     for item in read.samples:
         for breakdown, names in item.groups.items():
@@ -111,9 +284,7 @@ def _counts(read: Benchmark) -> dict[str, Any]:
     }
 
 
-def _in_library(read: Benchmark, library: str, id_map: Path | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _in_library(read: Benchmark[Sample], library: str, id_map: Path | None) -> dict[str, Any]:
     from kinodex.index.library import Library
     from kinodex.jobs.eval.samples import match_videos, read_id_map
 
@@ -174,6 +345,7 @@ def _list(out: Console, what: str, lines: list[str]) -> None:
 # `kinodex eval import`: predictions made elsewhere as a contender of a run.
 
 
+@app.command("import")
 def import_answers(
     run: RunArgument,
     predictions: Annotated[
@@ -205,8 +377,6 @@ def import_answers(
 
     They are read as agents' answers are; what they cost and what they saw is not known.
     """
-    import sys
-
     from kinodex.jobs.eval.folder import ImportRequest, import_predictions
 
     request = ImportRequest(predictions, name, id_field, prediction_field, first, partial, replace)
@@ -221,14 +391,15 @@ def import_answers(
 SHOW_EVERY = 100
 
 
+@app.command("judge")
 def judge(
     run: RunArgument,
     model: Annotated[str, typer.Option(help="The model that judges, of an OpenAI-compatible endpoint.")] = "builtin",
     base_url: BaseUrlOption = None,
     models: ModelsOption = None,
     cache: CacheOption = True,
-    sample: SampleOption = 0,
-    at_once: AtOnceOption = 32,
+    sample: options.SampleOption = 0,
+    at_once: options.AtOnceOption = 32,
     markdown: MarkdownOption = False,
     page: PageOption = True,
 ) -> None:
@@ -236,8 +407,6 @@ def judge(
 
     Of a file of --models, the role judge is used, else default.
     """
-    import sys
-
     from kinodex.jobs.eval.score import judge_answers
     from kinodex.jobs.models import ModelChoice
 
@@ -258,18 +427,17 @@ def judge(
 MomentBenchmarkArgument = Annotated[
     str,
     typer.Argument(
-        help="momentseeker, qvhighlights, charades-sta, activitynet-captions, cg-bench, or own: a line of JSON for "
-        "each search."
+        help="momentseeker, qvhighlights, charades-sta, activitynet-captions, cg-bench, own (a line of JSON for each "
+        "search), or FILE.py:NAME."
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(help="Its annotation file as it is published, or the folder with it.")]
 LibraryOption = Annotated[str, typer.Option("--library", help="The library that holds its videos.")]
-SystemOption = Annotated[
+ContenderOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--system",
         help="frames, words, captions, fused (all three), ground, ground-pictures, ground-words, or agent:NAME. May "
-        "be repeated.",
+        "be repeated."
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")]
@@ -277,62 +445,24 @@ MomentOutOption = Annotated[
     Path | None, typer.Option(metavar="FILE.jsonl", help="Keep each result in this file; run again to go on.")
 ]
 RetryOption = Annotated[bool, typer.Option("--retry-errors", help="Search again what failed before, as --out has it.")]
-GapOption = Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video of a search.")]
 CategoriesOption = Annotated[bool, typer.Option("--categories", help="Also a table for each category of searches.")]
-FailuresOption = Annotated[bool, typer.Option("--failures", help="Also list the searches in which a system failed.")]
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown, for papers.")]
+FailuresOption = Annotated[bool, typer.Option("--failures", help="Also list the searches in which a contender failed.")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Settings of a run; without `absent` only what is there is searched for."""
-
-    benchmark: str
-    file: Path
-    library: str
-    systems: Sequence[str]
-    choice: ModelChoice
-    most: int
-    limit: int | None
-    space: str | None
-    out: Path | None
-    retry_errors: bool = False
-    min_gap_s: float = 0.0
-    absent: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Cases of a run, the benchmark they are of, the results, and the file with them."""
-
-    benchmark: MomentBenchmark
-    cases: Cases
-    results: list[Result]
-    out: Path | None
-
-
-class _Output(NamedTuple):
-    """Parts and form of what is printed."""
-
-    categories: bool
-    failures: bool
-    markdown: bool
-    json: bool
-
-
+@app.command("search")
 def search(
     benchmark: MomentBenchmarkArgument,
     file: FileArgument,
     library: LibraryOption,
-    system: SystemOption = None,
-    most: Annotated[int, typer.Option(min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
-    min_gap: GapOption = 2.0,
+    contender: ContenderOption = None,
+    most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
+    min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video.")] = 2.0,
     limit: LimitOption = None,
     space: options.SpaceOption = None,
     model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
-    cache: options.CacheOption = True,
+    base_url: BaseUrlOption = None,
+    models: ModelsOption = None,
+    cache: CacheOption = True,
     out: MomentOutOption = None,
     retry_errors: RetryOption = False,
     categories: CategoriesOption = False,
@@ -341,27 +471,30 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
+    from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import SEARCH
     from kinodex.jobs.models import ModelChoice
 
-    names = system or ["frames", "words", "captions", "fused", "ground"]
+    names = contender or ["frames", "words", "captions", "fused", "ground"]
     choice = ModelChoice(model, base_url, models, cache=cache)
-    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, retry_errors, min_gap, absent=False)
-    _show_moments(_run(plan), SEARCH, _Output(categories, failures, markdown, json))
+    limits = most, limit, space, out, retry_errors, min_gap
+    request = MomentRequest(benchmark, file, library, names, choice, *limits, absent=False)
+    _score(request, SEARCH, categories, failures, markdown, json)
 
 
+@app.command("ground")
 def ground(
     benchmark: MomentBenchmarkArgument,
     file: FileArgument,
     library: LibraryOption,
-    system: SystemOption = None,
-    most: Annotated[int, typer.Option(min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
+    contender: ContenderOption = None,
+    most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
     limit: LimitOption = None,
     space: options.SpaceOption = None,
     model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
-    cache: options.CacheOption = True,
+    base_url: BaseUrlOption = None,
+    models: ModelsOption = None,
+    cache: CacheOption = True,
     out: MomentOutOption = None,
     retry_errors: RetryOption = False,
     categories: CategoriesOption = False,
@@ -370,42 +503,33 @@ def ground(
     json: JsonOption = False,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
+    from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import GROUND
     from kinodex.jobs.models import ModelChoice
 
-    names = system or ["ground", "ground-pictures", "ground-words"]
+    names = contender or ["ground", "ground-pictures", "ground-words"]
     choice = ModelChoice(model, base_url, models, cache=cache)
-    plan = _Plan(benchmark, file, library, names, choice, most, limit, space, out, retry_errors)
-    _show_moments(_run(plan), GROUND, _Output(categories, failures, markdown, json))
+    request = MomentRequest(benchmark, file, library, names, choice, most, limit, space, out, retry_errors)
+    _score(request, GROUND, categories, failures, markdown, json)
 
 
-def _run(plan: _Plan) -> _Run:
-    from kinodex.index.library import Library
-    from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-    from kinodex.jobs.eval.moments import check_systems, make_cases, open_pictures
+def _score(
+    request: MomentRequest, scores: Scores, categories: bool, failures: bool, markdown: bool, json: bool
+) -> None:
+    from kinodex.jobs.eval.moments import by_category, run_moments
+    from kinodex.jobs.eval.tables import as_json, moment_facts, print_all
+    from kinodex.jobs.output import print_json
 
-    systems = check_systems(plan.systems)
-    read = read_moment_benchmark(plan.benchmark, plan.file)
-    library = Library.open(plan.library)
-    samples = [each for each in read.samples if plan.absent or not each.absent]
-    pictures = open_pictures(library, plan.space, systems, samples)
-    cases = make_cases(samples, library.videos(), plan.limit, pictures)
-    return _Run(read, cases, _solve(plan, systems, library, cases, pictures), plan.out)
-
-
-def _solve(plan: _Plan, systems: Sequence[str], library: Library, cases: Cases, pictures: Pictures) -> list[Result]:
-    from kinodex.jobs.eval.moments import AGENT, Bench, ResultFile, agent_settings, run_cases, run_settings
-    from kinodex.jobs.models import check_known_world
-    from kinodex.jobs.open import open_environment
-
-    environment = open_environment(library, space=plan.space)
-    if any(name.startswith(AGENT) for name in systems):
-        check_known_world(plan.choice, environment.source.space, has_pictures=environment.has_pictures)
-        options.announce(plan.choice)
-    bench = Bench(library, environment, plan.choice, plan.most, plan.min_gap_s, plan.space, pictures.embed)
-    settings = run_settings(plan.benchmark, plan.file, bench)
-    results = ResultFile(plan.out, settings, agent_settings(systems, bench))
-    return run_cases(cases, systems, bench, results, _show_progress, retry_errors=plan.retry_errors)
+    ran = run_moments(request, options.announce, _show_progress)
+    cases, problems = ran.cases, ran.benchmark.problems
+    standings = scores.standings(cases.cases, ran.results)
+    parts = by_category(cases.cases, ran.results, scores.standings) if categories else {}
+    if json:
+        print_json(as_json(standings, parts, cases, problems))
+        return
+    lines = moment_facts(ran.benchmark.title, cases, problems, str(request.out or ""), ran.results)
+    lines += _failures(ran, standings) if failures else []
+    print_all([*lines, scores.notes], scores.tables(standings, parts), markdown)
 
 
 def _show_progress(done: int, todo: int) -> None:
@@ -413,24 +537,7 @@ def _show_progress(done: int, todo: int) -> None:
         print(f"\r{done:,} of {todo:,}", end="", file=sys.stderr, flush=True)
 
 
-def _show_moments(ran: _Run, scores: Scores, output: _Output) -> None:
-    from kinodex.jobs.eval.moments import by_category
-    from kinodex.jobs.eval.tables import as_json, moment_facts, print_all
-    from kinodex.jobs.output import print_json
-
-    cases = ran.cases.cases
-    standings = scores.standings(cases, ran.results)
-    categories = by_category(cases, ran.results, scores.standings) if output.categories else {}
-    if output.json:
-        print_json(as_json(standings, categories, ran.cases, ran.benchmark.problems))
-        return
-    lines = moment_facts(ran.benchmark.title, ran.cases, ran.benchmark.problems, str(ran.out or ""), ran.results)
-    if output.failures:
-        lines += _failures(ran, standings)
-    print_all([*lines, scores.notes], scores.tables(standings, categories), output.markdown)
-
-
-def _failures(ran: _Run, standings: Sequence[Standing]) -> list[str]:
+def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
     from kinodex.jobs.output import visible
 
     texts = {case.case_id: visible(case.query.text) for case in ran.cases.cases}
@@ -442,169 +549,4 @@ def _failures(ran: _Run, standings: Sequence[Standing]) -> list[str]:
     ]
 
 
-# `kinodex eval report` and `kinodex eval compare`: the results of runs.
-
-RunArgument = Annotated[Path, typer.Argument(help="The folder of a run, as `kinodex eval` wrote it with --out.")]
-PageOption = Annotated[bool, typer.Option(help="Also write report.html and figures/ again.")]
-
-
-def report(
-    run: RunArgument,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
-    page: PageOption = True,
-) -> None:
-    """Print the results of a run, finished or not, and write its report again."""
-    from kinodex.jobs.eval.report import as_json, report_run
-    from kinodex.jobs.eval.tables import NOTES, facts, print_all, tables
-
-    made = report_run(run)
-    if json:
-        print(as_json(made).decode(), end="")
-    else:
-        print_all([*facts(made), NOTES], tables(made), markdown)
-    if page:
-        from kinodex.jobs.eval.page import write_page
-
-        write_page(made, run)
-
-
-def compare(
-    run: RunArgument,
-    other: RunArgument,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
-    every: Annotated[bool, typer.Option("--every-pair", help="All agents of RUN against all of OTHER.")] = False,
-) -> None:
-    """Compare two runs of a benchmark, on the questions that both answered.
-
-    Agents are paired by name; if no name is in both runs, all are compared with all.
-    """
-    from dataclasses import asdict
-
-    from kinodex.jobs.eval.folder import read_run
-    from kinodex.jobs.eval.report import compare_runs
-    from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table, print_all
-    from kinodex.jobs.output import print_json
-
-    compared = compare_runs(read_run(run), read_run(other), every=every)
-    if json:
-        print_json(asdict(compared))
-    else:
-        print_all([*comparison_facts(compared), NOTES], [comparison_table(compared)], markdown)
-
-
-# `kinodex eval run`: run agents on the questions of a benchmark, and report their results.
-
-AnnotationsOption = Annotated[
-    Path, typer.Option(exists=True, help="The benchmark's published file, or the folder that holds it.")
-]
-OutOption = Annotated[
-    Path,
-    typer.Option(help="Folder for all results; a folder of the same run is continued. Kept replies cost as if new."),
-]
-AgentsOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="AGENT[:NAME=VALUE,..]", help="An agent, by name or FILE.py; may be repeated. Default: eea."),
-]
-ControlsOption = Annotated[
-    bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
-]
-RayOption = Annotated[bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")]
-WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Processes that run agents. Default: this one; by Ray, one a core.")
-]
-SenselessOption = Annotated[
-    int, typer.Option(min=1, help="Stop after so many questions in a row without one usable reply to an agent.")
-]
-KeepCaptionsOption = Annotated[
-    bool, typer.Option(help="Keep captions that agents have made; else every question pays for its own.")
-]
-
-
-def eval_run(
-    benchmark: BenchmarkArgument,
-    library: LibraryArgument,
-    annotations: AnnotationsOption,
-    out: OutOption,
-    agent: AgentsOption = None,
-    ablations: Annotated[bool, typer.Option(help="Also each agent with each of its parts switched off.")] = False,
-    controls: ControlsOption = True,
-    model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: options.CacheOption = True,
-    sample: options.SampleOption = 0,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
-    subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
-    screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
-    map_: MapOption = None,
-    only: OnlyOption = None,
-    ids: IdsOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = None,
-    max_cost: options.MaxCostOption = None,
-    force_choice: ending.ForceChoiceOption = False,
-    early_insufficient: ending.EarlyInsufficientOption = False,
-    verify: ending.VerifyOption = False,
-    anyway: ending.AnywayOption = False,
-    at_once: options.AtOnceOption = 32,
-    ray: RayOption = False,
-    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; implies --ray.")] = None,
-    workers: WorkersOption = None,
-    keep_captions: KeepCaptionsOption = True,
-    traces: Annotated[bool, typer.Option(help="Keep a trace of every question.")] = True,
-    max_errors: Annotated[int, typer.Option(min=1, help="Stop after so many questions without an answer.")] = 20,
-    max_senseless: SenselessOption = 10,
-    stop_at_cost: options.StopAtCostOption = None,
-    retry_errors: Annotated[bool, typer.Option(help="Retry questions without an answer in an earlier run.")] = False,
-    page: Annotated[bool, typer.Option(help="Also make report.html and figures/.")] = True,
-    otlp: OtlpOption = None,
-    dry_run: options.DryRunOption = False,
-) -> None:
-    """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
-    from kinodex.cli import eval_plan as parts
-
-    choice = parts.choose_models(model, base_url, models, (input_price, output_price), cache, sample, at_once, anyway)
-    budget = parts.Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    rules = ending.answer_rules(force_choice, early_insufficient, verify)
-    may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
-    context = parts.RunContext(library, choice, budget, detector, *may_read)
-    systems = parts.choose_systems(agent, ablations, controls, choice)
-    request = parts.RunRequest(benchmark, annotations, systems, map_, limit, seed, parts.subset(only, ids))
-    limits = parts.run_limits(at_once, max_errors, max_senseless, retry_errors, stop_at_cost)
-    parts.run(request, context, parts.Workers(workers, ray, ray_address), limits, out, page, dry_run)
-    if not dry_run:
-        report(out, page=page)
-
-
-# `kinodex eval`: compare agents on the questions of a benchmark.
-
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Compare agents on a benchmark. `eval BENCHMARK LIBRARY` is short for `eval run BENCHMARK LIBRARY`.",
-)
-app.command("run")(eval_run)
-app.command("check")(check)
-app.command("import")(import_answers)
-app.command("judge")(judge)
-app.command("search")(search)
-app.command("ground")(ground)
-app.command("report")(report)
-app.command("compare")(compare)
 app.command("simulate")(eval_simulate_command.simulate)
-
-
-def with_run(arguments: Sequence[str]) -> list[str]:
-    """Insert `run` into a command line after `eval` if no other of its commands follows."""
-    names = {command.name for command in app.registered_commands}
-    if len(arguments) > 1 and arguments[0] == "eval" and not {arguments[1], arguments[1][:1]} & {*names, "-"}:
-        return ["eval", "run", *arguments[1:]]
-    return list(arguments)

@@ -193,17 +193,11 @@ def published(folder: Path, name: str, *rows: Mapping[str, Any]) -> Path:
     return folder / file
 
 
-def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark:
+def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark[Sample]:
     """Write a benchmark's file of these rows, or of one made-up row, and read it."""
     return read_benchmark(name, published(folder, name, *rows))
 
 
-def only(folder: Path, name: str, **changes: Any) -> Sample:
-    """The one sample of a file with one row, changed."""
-    (sample,) = read(folder, name, PUBLISHED[name][2](**changes)).samples
-    return sample
-
-
-def problems(benchmark: Benchmark) -> list[tuple[str, str]]:
+def problems(benchmark: Benchmark[Sample]) -> list[tuple[str, str]]:
     """The problems of rows, without that of the whole file, which made-up files always have: they are short."""
     return [(each.where, each.what) for each in benchmark.problems if each.where != "file"]

@@ -28,10 +28,10 @@ def test_searches_of_drawn_films_are_scored_and_gone_on_with(
     kinodex: Kinodex, library: Path, searches: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "results.jsonl"
-    command = "eval", "search", "own", searches, "--library", library, "--system", "frames", "--out", out
+    command = "eval", "search", "own", searches, "--library", library, "--contender", "frames", "--out", out
     made = json_of(kinodex, *command, "--limit", 2)
     assert (made["searches"], len(out.read_text().splitlines())) == (2, 3)
-    made = json_of(kinodex, *command, "--system", "fused", "--categories")
+    made = json_of(kinodex, *command, "--contender", "fused", "--categories")
     assert made["searches"] == 6
     assert len(out.read_text().splitlines()) == 1 + 2 * 6
     frames = next(each for each in made["systems"] if each["system"] == "frames")
@@ -44,7 +44,7 @@ def test_searches_of_drawn_films_are_scored_and_gone_on_with(
 def test_ranges_and_verdicts_are_scored_with_an_agent_beside(
     kinodex: Kinodex, library: Path, searches: Path, tmp_path: Path
 ) -> None:
-    systems = "--system", "ground", "--system", "agent:uniform"
+    systems = "--contender", "ground", "--contender", "agent:uniform"
     command = "eval", "ground", "own", searches, "--library", library, *systems, "--out", tmp_path / "results.jsonl"
     made = json_of(kinodex, *command)
     by_search, by_agent = made["systems"]
@@ -60,6 +60,6 @@ def test_ranges_and_verdicts_are_scored_with_an_agent_beside(
 
 def test_systems_and_benchmarks_that_are_not_there_are_refused(kinodex: Kinodex, library: Path, searches: Path) -> None:
     run = "eval", "search", "own", searches, "--library", library
-    bad(kinodex, *run, "--system", "smell", code=2, says="got the system smell; there are frames, words")
-    bad(kinodex, *run, "--system", "agent:nobody", code=2, says="nobody")
+    bad(kinodex, *run, "--contender", "smell", code=2, says="got the contender smell; there are frames, words")
+    bad(kinodex, *run, "--contender", "agent:nobody", code=2, says="nobody")
     bad(kinodex, "eval", "ground", "charades", searches, "--library", library, code=2, says="charades-sta")

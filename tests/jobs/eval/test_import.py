@@ -1,0 +1,328 @@
+"""Predictions made elsewhere: files in the forms in which they are handed out, beside the agents of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.folder import JUDGED, ImportRequest, import_predictions, read_option, read_predictions, read_run
+from kinodex.jobs.eval.report import EvalReport, Standing, report_run
+from kinodex.jobs.eval.samples import Sample
+from tests.support.command import Kinodex, bad
+from tests.support.runs.solved_runs import answer, item, spoken, write_run
+from tests.support.servers.chat_server import ChatServer
+
+# `kinodex eval import`: foreign predictions beside the agents of a run, on made-up and on real questions.
+
+
+FIVE = tuple(f"the person {what}" for what in ("cooks", "reads", "sleeps", "runs", "sings"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run of eea on six questions about three videos, five of which it answers rightly."""
+    items = [item(name, f"v{number // 2}", evidence=((1.0, 2.0),)) for number, name in enumerate("abcdef")]
+    bills = [Ledger(frames=8, input_tokens=1000, cost=0.5)] * 6
+    records = [answer(each.item_id, each.item_id == "f", ledger=bill) for each, bill in zip(items, bills, strict=True)]
+    return write_run(tmp_path / "run", items, records)
+
+
+def imported(report: EvalReport) -> Standing:
+    return next(each for each in report.standings if each.imported)
+
+
+def predictions(tmp_path: Path, content: object) -> Path:
+    path = tmp_path / "published.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_predictions_are_a_contender_of_every_table(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
+    file = predictions(tmp_path, {"a": "A", "b": "red", "c": "(A) red", "d": "The answer is blue.", "e": 0, "f": 1})
+    ran = kinodex("eval", "import", run, file, "--markdown")
+    assert ran.code == 0, ran
+    assert "| published (imported) | 0.667" in ran.out
+    assert "not known" in ran.out
+    assert "| eea | published (imported) | +0.167" in ran.out, "compared with each agent on the same questions"
+    assert f"published (imported): imported from {file}, sha256 " in ran.out
+    page = (run / "report.html").read_text()
+    assert "published (imported)" in page and "not known" in page
+    standing = imported(report_run(run))
+    assert (standing.costs, standing.frames, standing.depths, standing.cited, standing.shown) == (
+        {},
+        (),
+        (),
+        None,
+        None,
+    )
+    assert [each.option for each in read_run(run).records if each.imported] == [0, 0, 0, 1, 0, 1]
+
+
+def test_what_does_not_fit_is_said_and_counts_as_wrong(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
+    file = predictions(tmp_path, {"a": "A", "b": "either A or B", "c": None, "zz": "A", "yy": "B"})
+    ran = kinodex("eval", "import", run, file, "--no-page")
+    assert "predictions of no question of this run: 2, zz, yy" in ran.err
+    assert "3 of 6 questions have no prediction and are counted as unanswered" in ran.err
+    assert "predictions that name no option, counted as invalid: 1" in ran.err
+    standing = imported(report_run(run))
+    assert (standing.accuracy.questions, standing.unanswered, standing.invalid) == (6, 5, 1)
+    assert standing.accuracy.mean == pytest.approx(1 / 6)
+    assert report_run(run).complete
+
+
+def test_questions_without_a_prediction_can_be_left_out(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
+    file = predictions(tmp_path, {"a": "A", "b": "B"})
+    assert (
+        "4 of 6 questions have no prediction and are left out" in kinodex("eval", "import", run, file, "--partial").err
+    )
+    report = report_run(run)
+    assert (imported(report).accuracy.questions, report.complete) == (2, False)
+
+
+def test_an_import_does_not_stop_a_run_from_going_on_and_can_be_replaced(
+    run: Path, tmp_path: Path, kinodex: Kinodex
+) -> None:
+    file = predictions(tmp_path, {"a": "A"})
+    import_predictions(run, ImportRequest(file, "theirs"))
+    bad(kinodex, "eval", "import", run, file, "--name", "theirs", code=2, says="give another --name, or --replace")
+    import_predictions(run, ImportRequest(predictions(tmp_path, {"a": "B"}), "theirs", replaces=True))
+    import_predictions(run, ImportRequest(file, "others"))
+    read = read_run(run)
+    assert [each.name for each in read.plan.contenders] == ["eea", "others (imported)", "theirs (imported)"]
+    assert len(json.loads((run / "run.json").read_text())["contenders"]) == 1, "the run's own plan is as it was"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"x": "A"}, "predicts none of the run's 6 questions: it has x, and the run a, b, c, d, e and 1 more"),
+        ([{"id": "a", "answer": "A"}, {"id": "a", "answer": "B"}], "predicts a twice: 'A' (row 1) and 'B' (row 2)"),
+        ({"a": 1, "b": 4, "c": 2}, "counts options from 1 on, as it seems"),
+    ],
+)
+def test_what_would_be_misread_is_refused(run: Path, tmp_path: Path, kinodex: Kinodex, content, says: str) -> None:
+    bad(kinodex, "eval", "import", run, predictions(tmp_path, content), code=2, says=says)
+    assert read_run(run).imported == ()
+
+
+def test_options_counted_from_one(run: Path, tmp_path: Path) -> None:
+    file = predictions(tmp_path, dict.fromkeys("abcdef", 1))
+    import_predictions(run, ImportRequest(file, first=1))
+    assert imported(report_run(run)).accuracy.mean == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "option"),
+    [
+        (2, 2),
+        ("2", 2),
+        ("2.0", 2),
+        ("a2", 2),
+        ("C", 2),
+        ("(C)", 2),
+        ("<answer>C</answer>", 2),
+        ("The person sleeps.", 2),
+        (True, None),
+        (5, None),
+        ("a7", None),
+        (-2, None),
+        ("A or B", None),
+        (1.5, None),
+    ],
+)
+def test_a_prediction_is_read_as_an_answer_is_or_as_a_number(value: object, option: int | None) -> None:
+    assert read_option(value, FIVE) == option
+
+
+def test_words_that_are_numbers_are_words_first() -> None:
+    assert read_option("3", ("3", "2", "1")) == 0
+    assert read_option(2, ("3", "2", "1")) == 2
+
+
+OPTIONS = {
+    "words": ("None", "-1", "nan", "3"),
+    "count": ("3", "4", "5", "2"),
+    "no": ("red", "blue", "green", "yellow"),
+    "said": (),
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "predicted", "option", "status", "text"),
+    [
+        ("words", "None", 0, "answered", "None"),
+        ("words", "-1", 1, "answered", "-1"),
+        ("words", "NaN", 2, "answered", "nan"),
+        ("words", -1, None, "insufficient_evidence", None),
+        ("words", None, None, "insufficient_evidence", None),
+        ("no", "None", None, "insufficient_evidence", None),
+        ("no", "-1", None, "insufficient_evidence", None),
+        ("no", "nan", None, "insufficient_evidence", None),
+        ("said", "None", None, "answered", "None"),
+        ("said", "-1", None, "answered", "-1"),
+        ("said", -1, None, "answered", "-1"),
+        ("said", "nan", None, "answered", "nan"),
+        ("said", " ", None, "insufficient_evidence", None),
+        ("said", None, None, "insufficient_evidence", None),
+    ],
+)
+def test_words_for_none_are_options_and_answers_where_they_can_be(
+    tmp_path: Path, question: str, predicted: object, option: int | None, status: str, text: str | None
+) -> None:
+    asked = spoken("q") if question == "said" else item("q", options=OPTIONS[question])
+    run = write_run(tmp_path / "run", [asked], [])
+    found = import_predictions(run, ImportRequest(predictions(tmp_path, {"q": predicted}))).results[0]
+    assert (found.option, found.status, found.text) == (option, status, text)
+
+
+@pytest.mark.parametrize(("first", "option"), [(0, 3), (1, 2)])
+def test_numbers_of_options_are_the_same_in_csv_and_json_and_never_guessed(
+    tmp_path: Path, kinodex: Kinodex, first: int, option: int
+) -> None:
+    run = write_run(tmp_path / "run", [item("q", options=OPTIONS["count"]), item("r")], [])
+    table = tmp_path / "table.csv"
+    table.write_text("question_id,prediction\nq,3\nr,2\n")
+    bad(kinodex, "eval", "import", run, table, code=2, says="say so by --first 0 or --first 1")
+    files = [table, predictions(tmp_path, {"q": 3, "r": 2}), predictions(tmp_path, {"q": "3", "r": "2"})]
+    found = [import_predictions(run, ImportRequest(file, first=first, replaces=True)).results for file in files]
+    assert [[each.option for each in results] for results in found] == [[option, 2 - first]] * 3
+
+
+def test_corrected_predictions_are_judged_and_the_others_keep_their_scores(tmp_path: Path, kinodex: Kinodex) -> None:
+    run = write_run(tmp_path / "run", [spoken(name) for name in "abc"], [], names=(), scoring="judge")
+
+    def reply(body: dict) -> dict:
+        return {"reason": "so", "score": 3 if "Answer to grade: a kite" in str(body) else 0}
+
+    with ChatServer(reply) as server:
+        judge = ("eval", "judge", run, "--model", "tester", "--base-url", server.base_url, "--no-page", "--no-cache")
+        import_predictions(run, ImportRequest(predictions(tmp_path, {"a": "a kite", "b": "a dog", "c": "None"})))
+        assert (kinodex(*judge).code, len(server.seen)) == (0, 3), "an answer that says None is judged"
+        # As older versions kept them: without what was judged.
+        kept = [json.loads(line) for line in (run / JUDGED).read_text().splitlines()]
+        older = [{name: each[name] for name in each if name not in ("asked", "prompt")} for each in kept]
+        for lines in (kept, older):
+            (run / JUDGED).write_text("".join(json.dumps(each) + "\n" for each in lines))
+            assert imported(report_run(run)).accuracy.mean == pytest.approx(1 / 3)
+        file = predictions(tmp_path, {"a": "a kite", "b": "a kite", "c": "None"})
+        import_predictions(run, ImportRequest(file, replaces=True))
+        assert not report_run(run).complete
+        assert (kinodex(*judge).code, len(server.seen)) == (0, 4)
+    report = report_run(run)
+    assert report.complete and imported(report).accuracy.mean == pytest.approx(2 / 3)
+
+
+REAL = {
+    "egoschema": "egoschema/subset_anno.json",
+    "nextqa": "nextqa/val.csv",
+    "longtvqa-plus": "longtvqa/LongTVQA_plus_val.first150.json",
+}
+
+
+@pytest.mark.parametrize("benchmark", REAL)
+@pytest.mark.parametrize("form", ["index", "letter", "words", "sentence"])
+def test_the_truth_of_real_questions_is_read_as_right_in_every_form(
+    tmp_path: Path, benchmarks: Path, benchmark: str, form: str
+) -> None:
+    samples = read_benchmark(benchmark, benchmarks / REAL[benchmark]).samples[:500]
+
+    def predicted(sample: Sample) -> object:
+        option = sample.truth.option or 0
+        letter, words = sample.question.lettered[option]
+        return {"index": option, "letter": letter, "words": words, "sentence": f"The answer is {letter}. {words}"}[form]
+
+    run = write_run(tmp_path / "run", samples, [])
+    found = import_predictions(
+        run, ImportRequest(predictions(tmp_path, {each.item_id: predicted(each) for each in samples}))
+    )
+    assert found.notes == ()
+    assert imported(report_run(run)).accuracy.mean == 1.0
+
+
+# Files of predictions in the forms in which they are handed out.
+
+
+LMMS_EVAL = {
+    "doc_id": 0,
+    "doc": {"video_id": "001", "question_id": "001-1", "question": "What?", "answer": "C"},
+    "target": "C",
+    "resps": [["B. A cat"]],
+    "filtered_resps": ["B"],
+    "videomme_perception_score": {"question_id": "001-1", "pred_answer": "B", "answer": "C"},
+}
+"""A line of what lmms-eval logs of Video-MME with --log_samples."""
+
+
+def written(path: Path, content: object) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def pairs(path: Path, **fields: str) -> list[tuple[str, object]]:
+    return [(each.ids[0], each.value) for each in read_predictions(path, **fields)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", {"q1": "B", "q2": 3}),
+        ("a.json", {"q1": {"prediction": "B"}, "q2": {"pred": 3}}),
+        ("a.json", [{"question_id": "q1", "answer": "B"}, {"q_uid": "q2", "option": 3}]),
+        ("a.json", {"predictions": [{"id": "q1", "prediction": "B"}, {"uid": "q2", "response": 3}]}),
+        ("a.jsonl", '{"question_id": "q1", "prediction": "B"}\n{"item_id": "q2", "pred_answer": 3}\n'),
+    ],
+)
+def test_json_in_its_forms(tmp_path: Path, name: str, content: object) -> None:
+    assert pairs(written(tmp_path / name, content)) == [("q1", "B"), ("q2", 3)]
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_tables_have_the_truth_in_answer_beside_the_prediction(tmp_path: Path, name: str, mark: str) -> None:
+    """VLMEvalKit's results have both."""
+    rows = [("index", "question", "prediction", "answer"), ("17", "What?", "B", "C")]
+    assert pairs(written(tmp_path / name, "".join(mark.join(row) + "\n" for row in rows))) == [("17", "B")]
+
+
+def test_samples_that_lmms_eval_logs(tmp_path: Path) -> None:
+    assert pairs(written(tmp_path / "samples.jsonl", LMMS_EVAL)) == [("001-1", "B")]
+
+
+def test_nextqa_numbers_its_questions_by_video(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "video,qid,prediction\n4010069381,6,2\n")
+    (found,) = read_predictions(path)
+    assert found.ids == ("4010069381_6", "6")
+
+
+def test_fields_of_other_names_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", '{"key": "q1", "choice": "B", "question": "What?", "answer": "C"}\n')
+    assert pairs(path, id_field="key", prediction_field="choice") == [("q1", "B")]
+    assert pairs(path, id_field="key", prediction_field="answer") == [("q1", "C")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.jsonl", '{"question_id": "q1"}\n', "no prediction in question_id; name its field by --prediction-field"),
+        ("a.jsonl", '{"key": "q1", "prediction": "B"}\n', "no id of a question in key, prediction"),
+        ("a.json", [{"question_id": "q1", "question": "What?", "answer": "C"}], "as annotation files have the truth"),
+        ("a.json", [{"id": "q1", "resps": [["A", "C"]]}], "row 1: got 2 different responses as resps"),
+        ("a.json", "[1]", "row 1: got '1', which is no object"),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "3", "is no object or list"),
+        ("a.json", "[]", "holds no prediction"),
+        ("a.jsonl", "{oops\n", "line 1: not JSON"),
+        ("a.csv", "id,prediction\nq1,B,C\n", "line 2: got 3 fields; there are 2"),
+        ("a.xlsx", "", "save the sheet as CSV"),
+    ],
+)
+def test_what_is_no_file_of_predictions_is_refused_with_its_place(
+    tmp_path: Path, name: str, content: object, says: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_predictions(written(tmp_path / name, content))
+    assert says in str(refused.value)

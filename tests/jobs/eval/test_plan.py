@@ -1,0 +1,544 @@
+"""The plan of a run: its contenders, its items and their videos, and what makes it another run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kinodex.agent.errors import UnknownAgent
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import AnswerRules
+from kinodex.index.library import Library
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.vectors import Vectors
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
+from kinodex.jobs.eval.report import report_run
+from kinodex.jobs.eval.samples import complete_samples
+from kinodex.jobs.eval.systems import parse_systems
+from kinodex.jobs.models import ModelChoice, local_contents
+from tests.support.command import Kinodex, bad
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
+from tests.support.libraries.text_library import text_library, text_video_id
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.models.tiny_models import TINY, write_model
+from tests.support.runs.eval_runs import (
+    ALL,
+    ANSWER,
+    EACH,
+    FILMS,
+    OWN_AGENT,
+    asked,
+    at,
+    caption_library,
+    command,
+    write_questions,
+)
+from tests.support.runs.solved_runs import item, plan_of
+from tests.support.servers.chat_server import ChatServer
+
+# Specs of agents parsed into systems, with ablations and controls.
+
+
+def test_a_spec_is_an_agent_and_its_settings() -> None:
+    (system,) = parse_systems(["eea:anchor-frames=2,pooling=sum"], controls=False)
+    assert (system.name, system.agent) == ("eea:anchor-frames=2,pooling=sum", "eea")
+    assert system.settings == {"anchor_frames": "2", "pooling": "sum"}
+    assert (system.source, system.code, system.is_control) == (None, None, False)
+
+
+def test_controls_are_added_and_uniform_follows_the_first_agent() -> None:
+    names = [each.name for each in parse_systems(["vca", "eea"])]
+    assert names == ["vca", "eea", "uniform, as many frames as vca", "blind", "random"]
+    assert [each.name for each in parse_systems(["vca"], has_language=False)][1:] == [
+        "uniform, as many frames as vca",
+        "random",
+    ]
+    assert [each.name for each in parse_systems(["blind", "uniform"])] == ["blind", "uniform", "random"]
+
+
+def test_ablations_follow_their_agent() -> None:
+    first, *ablations = parse_systems(["eea:pooling=sum"], ablations=True, controls=False)
+    assert ablations
+    assert all(each.name.startswith(f"{first.name}, ") and each.settings["pooling"] == "sum" for each in ablations)
+
+
+def test_the_file_of_ones_own_agent_is_kept_with_its_code(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN_AGENT)
+    (system,) = parse_systems([f"{path}:frames=3"], controls=False)
+    assert (system.name, system.source, system.settings) == ("mine:frames=3", OWN_AGENT, {"frames": "3"})
+    path.write_text(OWN_AGENT + "\n")
+    (changed,) = parse_systems([str(path)], controls=False)
+    assert None not in (system.code, changed.code)
+    assert system.code != changed.code
+    assert system.find_variant().name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("specs", "error", "says"),
+    [
+        (["eea", "eea"], UsageError, "got the agent 'eea' twice"),
+        (["eea:frames"], UsageError, "got --agent eea:frames; write it as"),
+        (["eea:=3"], UsageError, "write it as AGENT or AGENT:NAME=VALUE"),
+        (["nobody"], UnknownAgent, "nobody"),
+    ],
+)
+def test_specs_that_make_no_sense_are_refused(specs: list[str], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        parse_systems(specs)
+
+
+# The plan of a run: spaces, missing videos, episodes, and requests that cannot work.
+
+
+PICTURED = ("harbour", "orchard")
+LATER = "later"
+
+
+@pytest.fixture(scope="module")
+def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `library` of two films in two spaces and one in its own alone, and questions about the two."""
+    folder = tmp_path_factory.mktemp("eval")
+    first, second, later = (tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, LATER)))
+    library = library_of(folder / "library", [first, second])
+    assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(PICTURED)
+    library_of(folder / "library", [later])
+    write_questions(folder, PICTURED, each=1)
+    return folder
+
+
+def space_command(two_spaces: Path, out: Path, *options: object) -> tuple[object, ...]:
+    asked = ("eval", "sketch", two_spaces / "library", "--annotations", two_spaces / "questions.jsonl", "--out", out)
+    return (*asked, "--no-controls", "--no-page", "--anyway", *options)
+
+
+def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    library, own, there = Library.open(str(two_spaces / "library")), tmp_path / "own", tmp_path / "there"
+    first, other = library.spaces()
+    assert kinodex(*space_command(two_spaces, own)).code == 0
+    ran = kinodex(*space_command(two_spaces, there, "--space", other.name))
+    assert ran.code == 0, ran
+    assert f", in {other}" in " ".join(ran.out.split())
+    plan, frames = read_plan(there), {f"{film}-0": library.video(film).frames for film in PICTURED}
+    assert (read_plan(own).space, plan.space) == (str(first), str(other))
+    assert plan.index_cost.frames == sum(frames.values())
+    for record in read_results(there):
+        assert (record.error, record.ledger.index_frames) == ("", frames[record.item_id])
+        with gzip.open(trace_file(there, record.contender, record.item_id)) as lines:
+            assert json.loads(lines.readline())["space"] == str(other)
+
+    bad(kinodex, *space_command(two_spaces, there), code=2, says=f"space was {other} and is now {first}")
+    assert kinodex(*space_command(two_spaces, there, "--space", other.digest)).code == 0
+    assert kinodex(*space_command(two_spaces, own, "--space", first.digest)).code == 0
+    differs = [line for line in kinodex("eval", "compare", own, there).out.splitlines() if "differs" in line]
+    assert differs == [f"differs: space: {first} / {other}"]
+
+
+def test_the_built_in_model_is_asked_about_its_own_space_alone(
+    two_spaces: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    other = Library.open(str(two_spaces / "library")).spaces()[1]
+    given = space_command(two_spaces, tmp_path / "run", "--space", other.name)
+    unsure = [each for each in given if each != "--anyway"]
+    bad(kinodex, *unsure, code=2, says="its answers would be nonsense; name a language model with --model")
+    assert not (tmp_path / "run").exists()
+    assert kinodex(*unsure, "--agent", "random").code == 0, "it asks no model"
+
+
+def test_rules_that_contradict_each_other_are_refused(place: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    options = command(place, tmp_path / "run", "--agent", "uniform", "--no-controls")
+    bad(kinodex, *options, "--force-choice", "--early-insufficient", code=2, says="contradict each other")
+    assert kinodex(*options, "--force-choice").code == 0
+    assert read_plan(tmp_path / "run").rules == AnswerRules(force_choice=True)
+
+
+def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
+    place: Path, kinodex: Kinodex, tmp_path: Path, server: ChatServer
+) -> None:
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--model", "tester", "--no-cache")
+    priced = (*options, "--base-url", server.base_url, "--input-price", "2")
+    server.reply = lambda body: ANSWER
+    assert kinodex(*priced).code == 0
+    plan = tmp_path / "run" / "run.json"
+    begun = json.loads(plan.read_text())
+    assert (begun["at_once"], begun["prices"]) == (32, {"default": "input 2, output 0"})
+    says = "list of prices was default: input 2, output 0 and is now default: input 3, output 0"
+    bad(kinodex, *priced, "--input-price", "3", code=2, says=says)
+    old = {name: value for name, value in begun.items() if name not in ("at_once", "prices")}
+    plan.write_text(json.dumps(old))
+    assert kinodex(*priced, "--input-price", "3").code == 0
+
+
+def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
+    (_, other), out = Library.open(str(two_spaces / "library")).spaces(), tmp_path / "run"
+    bad(kinodex, *space_command(two_spaces, out, "--space", "nowhere"), code=2, says=other.name)
+    questions = write_questions(tmp_path, (*PICTURED, LATER), each=1)
+    says = "1 of the 3 videos asked about, such as later, have no vectors yet"
+    bad(
+        kinodex, *space_command(two_spaces, out, "--annotations", questions, "--space", other.digest), code=4, says=says
+    )
+    assert not out.exists()
+
+
+def test_a_library_reached_by_a_link_is_the_same_library(place, kinodex, tmp_path):
+    out, link = tmp_path / "run", tmp_path / "linked"
+    options = command(place, out, "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    link.symlink_to(place / "library")
+    linked = [link if each == place / "library" else each for each in options]
+    assert kinodex(*linked).code == 0, "continued, not refused as a run of another library"
+    there = [tmp_path / "there" if each == out else each for each in linked]
+    assert kinodex(*there).code == 0
+    assert "the plans agree in all except their agents" in kinodex("eval", "compare", out, tmp_path / "there").out
+
+
+def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
+    out = tmp_path / "run"
+    options = command(place, out, "--agent", "random", "--no-controls")
+    assert kinodex(*options).code == 0
+    plan = json.loads((out / PLAN).read_text())
+    del plan["rules"]
+    (out / PLAN).write_text(json.dumps(plan))
+    assert read_plan(out).rules is None
+    bad(kinodex, *options, code=2, says="rules of answers was early and is now usual")
+    assert kinodex(*options, "--early-insufficient").code == 0
+
+
+def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
+    write_questions(tmp_path, (*FILMS, "lost"))
+    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
+    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
+    plan = read_plan(tmp_path / "run")
+    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
+    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
+    assert plan.index_cost.captions == 15 * len(FILMS)
+
+
+def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
+    clips = [f"s05e06_seg02_clip_{number:02d}" for number in (0, 1)]
+    library = caption_library(tmp_path / "library", clips)
+    ids = {row.title: row.video_id for row in library.videos()}
+    said = {"qid": 1, "q": "Who?", **{f"a{n}": f"person {n}" for n in range(5)}, "answer": "a1", "ts": [1.0, 2.5]}
+    rows = [{**said, "episode_name": "s05e06", "occur_clip": clips[1]}]
+    (tmp_path / "LongTVQA_val.json").write_text(json.dumps(rows))
+    options = ("eval", "longtvqa", tmp_path / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
+    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
+    (item,) = read_items(tmp_path / "run")
+    assert read_plan(tmp_path / "run").items == {"1": tuple(ids[clip] for clip in clips)}
+    assert (item.truth.clip, item.duration_s) == (ids[clips[1]], 60.0)
+
+
+def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
+    out = tmp_path / "run"
+    bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")
+    bad(kinodex, *command(place, out, "--agent", "videoagent2"), code=2, says="reasons in words")
+    bad(kinodex, *command(place, out, "--agent", "uniform:frame=3"), code=2, says="did you mean 'frames'?")
+    write_questions(tmp_path, ["lost"])
+    elsewhere = ("--annotations", tmp_path / "questions.jsonl")
+    bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
+    bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
+    assert asked(out, "blind") == []
+
+
+def test_a_transcript_that_is_all_there_is_cannot_be_hidden(place, kinodex, tmp_path):
+    text_library(tmp_path / "library", {}, transcript={film: [(0.0, 2.0, "a kite")] for film in FILMS}, space="builtin")
+    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-subtitles")
+    told = [tmp_path / "library" if each == place / "library" else each for each in options]
+    bad(kinodex, *told, code=2, says="holds a transcript alone")
+
+
+# An answer of a run is kept only while all that it depends on is the same: else the run says what differs.
+
+
+@dataclass
+class Inputs:
+    """All that a run is given, as files and options that a test may change."""
+
+    folder: Path
+    roles: dict[str, Any]
+    options: list[object]
+
+    def command(self) -> tuple[object, ...]:
+        (self.folder / "roles.toml").write_text(
+            "[default]\n" + "".join(f"{name} = {toml(value)}\n" for name, value in self.roles.items())
+        )
+        out, agent = self.folder / "run", self.folder / "mine.py"
+        models = "--models", self.folder / "roles.toml", "--no-cache"
+        return command(self.folder, out, "--agent", agent, "--no-controls", *models, *self.options)
+
+
+def toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {toml(each)}" for name, each in value.items()) + "}"
+    return json.dumps(value)
+
+
+@pytest.fixture
+def inputs(place: Path, server: ChatServer, tmp_path: Path) -> Inputs:
+    shutil.copytree(place / "library", tmp_path / "library")
+    shutil.copy(place / "questions.jsonl", tmp_path)
+    (tmp_path / "mine.py").write_text(OWN_AGENT)
+    return Inputs(tmp_path, {"model": "tester", "base_url": server.base_url, "attempts": 1}, ["--limit", 4])
+
+
+def of_roles(**settings: object) -> Callable[[Inputs], None]:
+    return lambda inputs: inputs.roles.update(settings)
+
+
+def option(*options: object) -> Callable[[Inputs], None]:
+    return lambda inputs: inputs.options.extend(options)
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Inputs], None]:
+    def change(inputs: Inputs) -> None:
+        file = inputs.folder / name
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+
+    return change
+
+
+def caption(inputs: Inputs) -> None:
+    """Write a film's captions again."""
+    library, id_ = Library.open(str(inputs.folder / "library")), text_video_id("harbour")
+    vector = None
+    row = SimpleNamespace(segment_no=0, start_s=0.0, end_s=2.0, text="a grey kite", confidence=None, vector=vector)
+    library.additions.add_captions({id_: [row]}, "another")
+    assert library.additions.complete("captions", "another", {id_: 1}, {}) == ()
+
+
+def speech(inputs: Inputs) -> None:
+    library, id_ = Library.open(str(inputs.folder / "library")), text_video_id("harbour")
+    line = SimpleNamespace(start_s=0.0, end_s=2.0, text="a red kite", language=None, speaker=None)
+    library.additions.add_speech({id_: [line]}, "another", "imported")
+    assert library.additions.complete("speech", "another", {id_: 1}, {}) == ()
+
+
+def forget(inputs: Inputs) -> None:
+    library, id_ = Library.open(str(inputs.folder / "library")), text_video_id("orchard")
+    library.additions.discard("captions", "by hand", id_)
+
+
+MODELS = "list of models was"
+CHANGED = "of the videos changed in the library since, such as "
+MATTERS: dict[str, tuple[Callable[[Inputs], None], str]] = {
+    "questions": (edit("questions.jsonl", "number 3?", "number three?"), "hash of the annotations was"),
+    "agent's file": (edit("mine.py", '"mine"', '"mine" '), "list of agents was mine"),
+    "agent's parameter": (option("--agent", "uniform:frames=9"), "list of agents was mine"),
+    "captions": (caption, CHANGED),
+    "speech": (speech, CHANGED),
+    "captions taken away": (forget, CHANGED),
+    "model": (of_roles(model="other"), MODELS),
+    "temperature": (of_roles(temperature=0.5), MODELS),
+    "max_tokens": (of_roles(max_tokens=99), MODELS),
+    "reasoning": (of_roles(reasoning=False), MODELS),
+    "joint_schema": (of_roles(joint_schema=True), MODELS),
+    "context_tokens": (of_roles(context_tokens=9999), MODELS),
+    "seed": (of_roles(seed=4), MODELS),
+    "extra": (of_roles(extra={"reasoning_effort": "low"}), MODELS),
+    "image_side_px": (of_roles(image_side_px=32), MODELS),
+    "detail": (of_roles(detail="low"), MODELS),
+    "images": (of_roles(images=3), MODELS),
+    "price": (of_roles(price={"input": 1.0}), "list of prices was none and is now default: input 1"),
+    "repetition": (option("--sample", 2), MODELS),
+    "budget": (option("--max-frames", 3), "budget was none and is now 3 frames"),
+    "limit": (option("--limit", 2), "limit was 4 and is now 2"),
+    "rules": (option("--force-choice"), "rules of answers was usual and is now an answer has to be chosen"),
+    "subtitles": (option("--no-subtitles"), "use of subtitles was on and is now off"),
+    "text on screen": (option("--no-screen-text"), "use of text on screen was on"),
+    "kept captions": (option("--no-keep-captions"), "keeping captions was on"),
+    "part": (option("--only", "kind=kite"), "part was all and is now kind = kite"),
+    "draw": (option("--seed", 2), "seed was 0 and is now 2"),
+    "at once": (option("--at-once", 2), "number of requests at once was 32 and is now 2"),
+    "nothing": (lambda inputs: None, ""),
+    "patience": (of_roles(timeout_s=7.0, attempts=2, give_up_after_s=9.0), ""),
+    "key": (of_roles(key_env="ANOTHER_KEY"), ""),
+    "traces": (option("--no-traces"), ""),
+    "limits of the run": (option("--max-errors", 2, "--max-senseless", 3), ""),
+}
+"""Changes, and what is said of them; those of which nothing is said do not matter."""
+
+
+def test_each_input_is_changed_in_turn(
+    inputs: Inputs, kinodex: Kinodex, server: ChatServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert kinodex(*inputs.command()).code == 0
+    begun = shutil.copytree(inputs.folder, tmp_path_factory.mktemp("kept") / "begun")
+    server.seen.clear()
+    for name, (change, says) in MATTERS.items():
+        changed = replace(inputs, roles=dict(inputs.roles), options=list(inputs.options))
+        change(changed)
+        ran = kinodex(*changed.command())
+        assert ran.code == (2 if says else 0) and says in ran.err, f"{name}: {ran}"
+        assert server.seen == [], name
+        shutil.rmtree(inputs.folder)
+        shutil.copytree(begun, inputs.folder)
+
+
+BEGUN = plan_of([item("a")], ("eea",), at_once=8, states={"v": "1"})
+OTHER: dict[str, Any] = {
+    "benchmark": "another",
+    "title": "Another",
+    "annotations": "/elsewhere",
+    "annotations_sha256": "1" * 64,
+    "scoring": "judge",
+    "library": "/another",
+    "space": "another",
+    "contenders": parse_systems(["vca"], controls=False),
+    "models": {"default": "another"},
+    "budget": Budget(rounds=3),
+    "subtitles": False,
+    "keep_captions": False,
+    "limit": 3,
+    "seed": 9,
+    "questions": 7,
+    "items": {"b": ("w",)},
+    "missing": ("one",),
+    "problems": ("one",),
+    "index_cost": IndexCost(2, 2.0, 2, 2),
+    "version": "9.9",
+    "part": "kind = kite",
+    "rules": AnswerRules(force_choice=True),
+    "at_once": 9,
+    "prices": {"default": "input 1, output 0"},
+    "screen_text": False,
+    "states": {"v": "2"},
+    "contents": {"local:folder": "2"},
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(RunPlan)])
+def test_a_plan_that_differs_in_one_field_is_another_run(name: str) -> None:
+    assert set(OTHER) == {each.name for each in fields(RunPlan)}
+    now = replace(BEGUN, **{name: OTHER[name]})
+    check_same(BEGUN, BEGUN, Path("run"))
+    if name in MAY_DIFFER:
+        check_same(BEGUN, now, Path("run"))
+        return
+    with pytest.raises(UsageError, match="run holds another run: "):
+        check_same(BEGUN, now, Path("run"))
+
+
+def test_a_plan_of_an_older_version_goes_on_without_what_it_does_not_say() -> None:
+    old = replace(BEGUN, at_once=None, states={})
+    check_same(old, replace(BEGUN, prices={"default": "input 1"}, contents={"local:folder": "2"}), Path("run"))
+
+
+def test_files_that_answer_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    trace, folder, roles = tmp_path / "a.jsonl", tmp_path / "model", tmp_path / "roles.toml"
+    roles.write_text(
+        f'[policy]\nmodel = "local:{folder}"\n[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    )
+    (folder / "sub").mkdir(parents=True)
+    choices = [ModelChoice(f"replay:{trace}"), ModelChoice(f"local:{folder}"), ModelChoice(roles_file=roles)]
+
+    def digests() -> list[str]:
+        return ["".join(local_contents(each).values()) for each in choices]
+
+    seen = [digests()]
+    for path, text in ((trace, "x"), (trace, "y"), (folder / "sub" / "w", "x"), (folder / "sub" / "w", "y")):
+        path.write_text(text)
+        seen.append(digests())
+    (folder / "sub" / "w").rename(folder / "w")
+    seen.append(digests())
+    assert len({each[0] for each in seen}) == 3 and len({each[1] for each in seen}) == 4
+    assert [each[2] for each in seen] == [each[1] for each in seen]
+    assert local_contents(ModelChoice(), None) == {}
+    assert local_contents(ModelChoice(), str(folder)).keys() == {str(folder)}
+
+
+# The evidence of a benchmark on a film whose timestamps begin at 1,000 s, and other facts from the library.
+
+
+START_S = 1000.0
+LONG_S = 8
+
+
+@pytest.fixture(scope="module")
+def broadcast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `library` of one transport stream that begins at 1,000 s, and questions about it."""
+    folder = tmp_path_factory.mktemp("broadcast")
+    film = tiny_film(folder / "news.mp4", LONG_S, 3)
+    ffmpeg("-i", film, "-c", "copy", "-output_ts_offset", str(START_S), "-muxdelay", "0", folder / "news.ts")
+    library_of(folder / "library", [folder / "news.ts"])
+    asked = {"video": "news.ts", "question": "Which kite?", "options": ["red", "blue"], "answer": "red"}
+    rows = [
+        {**asked, "id": "inside", "evidence": [[2.0, 4.0]]},
+        {**asked, "id": "outside", "evidence": [[START_S + 2.0, START_S + 4.0]]},
+    ]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return folder
+
+
+@needs_ffmpeg
+def test_evidence_of_a_stream_that_begins_late_is_found_where_a_player_shows_it(
+    broadcast: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    (video,) = Library.open(str(broadcast / "library")).videos()
+    assert video.start_s == 0.0
+    assert video.zero_s == pytest.approx(START_S, abs=1.0)
+    questions, out = broadcast / "questions.jsonl", tmp_path / "run"
+    asked = (
+        "eval",
+        "own",
+        broadcast / "library",
+        "--annotations",
+        questions,
+        "--out",
+        out,
+        "--agent",
+        "uniform:frames=8",
+    )
+    assert kinodex(*asked, "--no-controls", "--no-page").code == 0
+    true = {each.item_id: each.truth.evidence for each in read_items(out)}
+    assert true["inside"] == ((2.0, 4.0),)
+    visited = [each for result in read_results(out) for each in result.visited]
+    assert all(video.start_s <= each.start_s < each.end_s <= video.end_s for each in visited)
+    (standing,) = report_run(out).standings
+    assert standing.shown is not None
+    assert (standing.shown.mean, standing.shown.questions) == (0.5, 2), "one range is no time of the film"
+
+
+@needs_ffmpeg
+def test_evidence_that_no_time_of_its_video_can_show_is_noted(
+    broadcast: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    questions, out = broadcast / "questions.jsonl", tmp_path / "run"
+    asked = ("eval", "own", broadcast / "library", "--annotations", questions, "--out", out, "--agent", "random")
+    assert kinodex(*asked, "--no-controls", "--no-page").code == 0
+    (problem,) = [each for each in read_plan(out).problems if "evidence" in each.what]
+    assert problem.where == "question outside"
+    assert problem.what.startswith("evidence: got 1002 s to 1004 s, and news in the library lasts from 0 s to ")
+
+
+@needs_ffmpeg
+def test_captions_of_a_stream_that_begins_late_are_at_the_time_a_player_shows(
+    broadcast: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    library = Library.open(str(copytree(broadcast / "library", tmp_path / "library")))
+    (tmp_path / "captions.json").write_text(json.dumps({"news": ["a kite", "a boat", "the sea"]}))
+    assert kinodex("import", "captions", tmp_path / "captions.json", library.uri, "--model", "by hand").code == 0
+    library = Library.open(library.uri)
+    (video,) = library.videos()
+    found = [(each.start_s - video.start_s, each.end_s - video.start_s) for each in library.captions(video.video_id)]
+    assert found == [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
+
+
+def test_a_clip_goes_by_its_id_and_evidence_counts_in_it(place: Path) -> None:
+    rows = {row.video_id: row for row in Library.open(str(place / "library")).videos()}
+    by_title = {row.title: row.video_id for row in rows.values()}
+    episode = item("a", "s01", clip="orchard", evidence=((1.0, 2.0),))
+    ((sample,), problems) = complete_samples([episode], {"a": tuple(rows)}, rows, None)
+    assert (sample.truth.clip, sample.truth.evidence, problems) == (by_title["orchard"], ((1.0, 2.0),), ())
+    assert sample.duration_s == sum(row.duration_s for row in rows.values())

@@ -1,0 +1,581 @@
+"""Benchmarks of questions: made-up files of every published form, what is read of them and what is noted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import (
+    BENCHMARKS,
+    UnknownBenchmark,
+    annotation_files,
+    read_benchmark,
+    read_moment_benchmark,
+)
+from kinodex.jobs.eval.samples import Sample, Target
+from tests.support.command import Kinodex
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.benchmark_files import problems, read
+
+Row = Mapping[str, object]
+FOUR = kit.CHOICES[:4]
+
+WHOLE = """
+egoschema | uid-1 of uid-1, 180 s: What is C's aim? [C mends a kite. / C mends a drum. / C mends a ladder. /
+  C mends a lamp. / C mends a boat.] -> 3
+egoschema-full | uid-1 of uid-1, 180 s: What is C's aim? [C mends a kite. / C mends a drum. / C mends a ladder. /
+  C mends a lamp. / C mends a boat.] -> 3
+nextqa | 111_0 of 111: what does the girl hold [a kite / a drum / a ladder / a lamp / a boat] -> 2; type: CW;
+  official_type: CW; C/T/D: C
+intentqa | 111_0 of 111: what does the girl hold [a kite / a drum / a ladder / a lamp / a boat] -> 2; type: CW;
+  official_type: CW
+lvbench | 55 of aBc-1_x, 3690 s: What is on the roof? [a kite / a drum / a ladder / a lamp] -> 2 at 75-79;
+  question_type: key information retrieval, reasoning; video_type: sport
+video-mme | 001-1 of fFj-1_x: What is held? [a kite. / a drum. / a ladder. / a lamp.] -> 3; duration: long;
+  domain: Knowledge; sub_category: Law; task_type: Counting Problem
+video-mme-v2 | 001-1 of 001: What is held? [a kite. / a drum. / a ladder. / a lamp. / a boat.] -> 3; level: 2;
+  group_type: logic; group_structure: [1, [2, 3], 4]; second_head: Order; third_head: Order of events
+mlvu | 1_plotQA-1 of movie101_66.mp4, 246 s: What is held? [a kite / a drum / a ladder / a lamp] -> 3; task: plotQA;
+  kind: single detail
+mlvu-open | 8_sub_scene-1 of subPlot_new_all_69.mp4, 541.5 s: What does the man do at the door? [] ->
+  He knocks and leaves.; task: subPlot; kind: single detail
+minerva | a:1 of fFj-1_x: What is held after the second goal? [a kite / a drum / a ladder / a lamp / a boat] -> 3;
+  skill: Temporal Reasoning, Counting; split: Sports; category: Football
+cg-bench | 1 of 9kGB4ITqFjI, 1853 s: What is held? [a kite / a drum / a ladder / a lamp / a boat] -> 2
+  at 8-18, 120.5-131; domain: Life Record; sub_category: Object Perception
+mmbench-video | 0 of v1_processed: What is on the roof? [] -> A ladder.; dimension: OCR, Counting, Natural Relation;
+  ability: FP-S, RR; perception/reasoning: perception, reasoning
+longvideobench | xyz_0 of xyz, 321.5 s: After the man waves, what does he hold? [a kite / a drum / a ladder / a lamp]
+  -> 1; duration_group: 600; question_category: T2E; level: L1; topic: KA
+longtvqa | 7 of s05e06: What does Amy hold ? [a kite / a drum / a ladder / a lamp / a boat] -> 4 at 12.3-20.11
+  in s05e06_seg02_clip_15; season: s05
+longtvqa-plus | 7 of s05e06: What does Amy hold ? [a kite / a drum / a ladder / a lamp / a boat] -> 4 at 12.3-20.11
+  in s05e06_seg02_clip_15; season: s05
+own | 1 of film-01.mp4: What is on the roof? [a kite / a drum / a ladder] -> 1
+own-open | 1 of film-01.mp4: What is on the roof? [] -> A drum.
+sketch | film-01-001 of film-01.mp4: What appears first? [a cat / a kite / a bird] -> 1 at 3.5-8; kind: first
+"""
+"""The made-up row of every benchmark as it is read; see `shown`."""
+
+
+def shown(item: Sample) -> str:
+    """All of an item in one line: id, video, length, question, options, what is true and when, and its groups."""
+    truth = item.truth
+    parts = [f"{item.item_id} of {item.video}" + (f", {item.duration_s:g} s" if item.duration_s else "")]
+    parts[0] += f": {item.question.text} [{' / '.join(item.question.options)}]"
+    parts[0] += f" -> {truth.text if truth.option is None else truth.option}"
+    parts[0] += " at " + ", ".join(f"{start:g}-{end:g}" for start, end in truth.evidence) if truth.evidence else ""
+    parts[0] += f" in {truth.clip}" if truth.clip else ""
+    return "; ".join([*parts, *(f"{name}: {', '.join(values)}" for name, values in item.groups.items())])
+
+
+def without(row: Row, *names: str) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def lvbench(*questions: Row) -> Row:
+    return kit.lvbench_row(questions=questions)
+
+
+def lvbench_at(time_reference: str) -> Row:
+    return lvbench(kit.lvbench_question(time_reference=time_reference))
+
+
+SAME = "options A and B and C and D have the same text"
+TIMES = ("", "00:20-00:15", "after 12", f"00:15-{'9' * 5000}:00")
+RANGES = [[3.5, 8.0], [20.0, 22.0]]
+WATCH = "https://www.youtube.com/watch?v=fFj-1_x&t=3"
+
+# A benchmark, rows of its file, a part of each item that is read of them, and the places and parts of what is noted.
+CASES: tuple[tuple[str, Sequence[Row], Sequence[str], Sequence[tuple[str, str]]], ...] = (
+    *(
+        ("nextqa", [kit.nextqa_row(type=kind)], [f"type: {kind}; official_type: {official}; C/T/D: {kind[0]}"], [])
+        for kind, official in (("CW", "CW"), ("CH", "CH"), ("TP", "TN"), ("TN", "TN"), ("TC", "TC"), ("DO", "DO"))
+    ),
+    (
+        "nextqa",
+        [kit.nextqa_row(), kit.nextqa_row(qid="1", answer=5, type="XX")],
+        ["111_0"],
+        [("line 3", "answer: Input should be less than or equal to 4, got '5'; type: Input should be 'CW', ")],
+    ),
+    (
+        "nextqa",
+        [kit.nextqa_row(a1="Scarf", a4="scarf ")],
+        ["[a kite / Scarf (option B) / a ladder / a lamp / scarf (option E)]"],
+        [("line 2", "options B and E have the same text; the question is kept")],
+    ),
+    ("intentqa", [kit.intentqa_row(type="TP")], ["-> 2; type: TP; official_type: TP&TN"], []),
+    ("lvbench", [lvbench_at("01:02:03-01:02:10")], ["at 3723-3730"], []),
+    ("lvbench", [lvbench_at("75:10 - 76:00")], ["at 4510-4560"], []),
+    ("lvbench", [lvbench_at("00:15-00:15")], ["at 15-16"], []),
+    *(("lvbench", [lvbench_at(at)], ["-> 2; "], [("line 1, question 1", "kept without evidence")]) for at in TIMES),
+    (
+        "lvbench",
+        [
+            lvbench(
+                kit.lvbench_question("1", question="What?\n(A) a kite\n(C) a drum"),
+                kit.lvbench_question("2", answer="E"),
+                kit.lvbench_question("3"),
+                kit.lvbench_question("3"),
+                kit.lvbench_question("4", question_type=[]),
+            ),
+            {"key": "empty"},
+            kit.lvbench_row(qa=[7]),
+        ],
+        ["3 of"],
+        [
+            ("line 1, question 1", "question: got options AC in its text"),
+            ("line 1, question 2", "answer: got E; there are 4 options"),
+            ("line 1, question 4", "the id 3 is there already; the first row of it counts"),
+            ("line 1, question 5", "qa.question_type: "),
+            ("line 2", "type: Field required; "),
+            ("line 3, question 1", "qa: Input should be an object with fields, got '7'"),
+        ],
+    ),
+    (
+        "video-mme",
+        [
+            kit.video_mme_row("1", answer="E"),
+            kit.video_mme_row("2", duration="endless"),
+            kit.video_mme_row("3", options=["A. x", "C. y"], answer="A"),
+            kit.video_mme_row("4", question=None),
+            kit.video_mme_row("5"),
+        ],
+        ["5 of"],
+        [
+            ("row 1", "answer: got E; there are 4 options"),
+            ("row 2", "duration: Input should be 'short', 'medium' or 'long', got 'endless'"),
+            ("row 3", "options: got 'A. x | C. y'; each begins with its letter, from A. on"),
+            ("row 4", "question: Input should be a valid string, got 'None'"),
+        ],
+    ),
+    *(
+        ("video-mme-v2", [kit.video_mme_v2_row(options=options, answer="B")], [read_as], [])
+        for options, read_as in (
+            ("A. a kite\nwith a tail\nB) a drum", "[a kite\nwith a tail / a drum]"),
+            (["A. a kite", "B. a drum"], "[a kite / a drum]"),
+            (["a kite", "a drum"], "[a kite / a drum]"),
+        )
+    ),
+    (
+        "video-mme-v2",
+        [
+            kit.video_mme_v2_row("1", answer="G"),
+            kit.video_mme_v2_row("2", group_type="fun"),
+            kit.video_mme_v2_row("3", options="a kite\nB. a drum"),
+            kit.video_mme_v2_row("4", options="A. x\nC. y", answer="A"),
+            kit.video_mme_v2_row("5", level=None),
+            kit.video_mme_v2_row("6", group_structure="[4,1]"),
+        ],
+        ["-> 3; group_type: logic; ", "group_structure: [4,1]"],
+        [
+            ("row 1", "answer: got G; there are 5 options"),
+            ("row 2", "group_type"),
+            ("row 3", "begins with its letter, from A. on"),
+            ("row 4", "begins with its letter, from A. on"),
+            ("row 6", "group_structure: got [4,1]; its group is scored as [1,2,3,4]"),
+        ],
+    ),
+    (
+        "mlvu",
+        [
+            kit.mlvu_row("1_plotQA/movie101_66.mp4"),
+            kit.mlvu_row(answer="a moon"),
+            kit.mlvu_row(answer=" a drum "),
+            kit.mlvu_row(candidates=["a lamp", "a drum", "a lamp"]),
+        ],
+        ["1_plotQA-1 of movie101_66.mp4, 246 s", "1_plotQA-3", "-> 0"],
+        [
+            ("row 2", "answer: got 'a moon', which is none of the 4 candidates"),
+            ("row 4", "the text of several candidates; the first of them counts as right"),
+            ("row 4", "have the same text"),
+        ],
+    ),
+    (
+        "minerva",
+        [
+            without(kit.minerva_row(video_id=WATCH), "question_type") | {"question type": "Counting"},
+            kit.minerva_row("2", video_id="https://youtu.be/fFj-1_x"),
+            kit.minerva_row("3", answer_id=5),
+            kit.minerva_row("4", answer_choice_4=" "),
+            kit.minerva_row("5", answer="another lamp"),
+        ],
+        ["a:1 of fFj-1_x: ", "2 of fFj-1_x: ", "5 of"],
+        [("row 3", "answer_id: "), ("row 4", "without words"), ("row 5", "not the text of choice 3")],
+    ),
+    (
+        "cg-bench",
+        [
+            kit.cg_bench_row(1, right_answer="F"),
+            kit.cg_bench_row(2, clue_intervals=[[8, 8], [9, 11]]),
+            kit.cg_bench_row(3, clue_intervals=[["x", 8]]),
+        ],
+        ["-> 2 at 9-11;"],
+        [
+            ("row 1", "right_answer: got F; there are 5 choices"),
+            ("row 2", "kept without it"),
+            ("row 3", "clue_intervals"),
+        ],
+    ),
+    *(
+        (
+            "mmbench-video",
+            [kit.mmbench_row(), kit.mmbench_row(1, dimensions=no)],
+            ["0 of"],
+            [("line 3", "dimensions: got ")],
+        )
+        for no in ("OCR", "['Juggling']", "[]", "__import__('os')")
+    ),
+    (
+        "longvideobench",
+        [
+            without(kit.longvideobench_row("a", video_path="@sally_xx.mp4"), "correct_choice"),
+            kit.longvideobench_row("b", correct_choice=-1),
+            kit.longvideobench_row("c", correct_choice=4),
+        ],
+        ["a of @sally_xx, 321.5 s", "-> None"],
+        [("row 3", "correct_choice: got 4; there are 4 candidates, counted from 0")],
+    ),
+    ("longtvqa", [kit.longtvqa_row(ts="12.3-20.11")], ["at 12.3-20.11 in"], []),
+    ("longtvqa", [kit.longtvqa_row(ts=[0, 5.4])], ["at 0-5.4 in"], []),
+    *(
+        ("longtvqa", [kit.longtvqa_row(ts=ts)], ["-> 4 in "], [("row 1", "kept without evidence")])
+        for ts in ("nan-nan", [5.0, 5.0], [1], None, [float("nan"), 3.0])
+    ),
+    (
+        "longtvqa",
+        [kit.longtvqa_row(episode_name="s09e01"), kit.longtvqa_row(8, answer="a5")],
+        ["7 of s09e01"],
+        [("row 1", "not of episode s09e01; the question is kept"), ("row 2", "answer: ")],
+    ),
+    (
+        "own",
+        [
+            kit.own_row("1", evidence=[[3.5, 8.0], [20, 21]], category="roofs"),
+            kit.own_row("2", answer="c", category=["roofs", "hard"]),
+            kit.own_row("3", answer=None),
+            kit.own_row("an option's own words count first", options=["B", "A"], answer="A"),
+        ],
+        ["-> 1 at 3.5-8, 20-21; category: roofs", "-> 2; category: roofs, hard", "-> None", "-> 1"],
+        [],
+    ),
+    (
+        "own",
+        [
+            kit.own_row(each, options=["US", "us", "a drum", "a drum"], answer=each)
+            for each in ("us", "US", "C", "Us", "a drum")
+        ],
+        ["-> 1", "-> 0", "-> 2"],
+        [
+            ("line 1", SAME),
+            ("line 2", SAME),
+            ("line 3", SAME),
+            ("line 4", "answer: got 'Us', which are the words of 2 options; give a letter"),
+            ("line 5", "answer: got 'a drum', which are the words of 2 options; give a letter"),
+        ],
+    ),
+    (
+        "own",
+        [
+            kit.own_row("1"),
+            kit.own_row("2", answer="a boat"),
+            kit.own_row("3", answer="D"),
+            kit.own_row("4", evidence=[[8.0, 8.0]]),
+            kit.own_row("5", options=[]),
+            kit.own_row("6", awnser="a drum"),
+            kit.own_row("1"),
+            kit.own_row(" "),
+            kit.own_row("8", question="Which \ud83d roof?"),
+            kit.own_row("9", options=[f"number {at}" for at in range(29)] + ["number 0"], answer="number 28"),
+        ],
+        ["1 of"],
+        [
+            ("line 2", "answer: got 'a boat'; it is one of the options, or a letter up to C"),
+            ("line 3", "answer: got 'D'; "),
+            ("line 4", "evidence: got 8.0 to 8.0; it is a start from 0 on and a later end in seconds"),
+            ("line 5", "options: "),
+            ("line 6", "awnser: "),
+            ("line 7", "is there already"),
+            ("line 8", "id: "),
+            ("line 9", "half a character"),
+            ("line 10", "got 30 options"),
+        ],
+    ),
+    (
+        "own-open",
+        [kit.own_open_row("1"), kit.own_row("2"), kit.own_open_row("3") | {"answer": "\udcff"}],
+        ["[] -> A drum."],
+        [("line 2", "options: "), ("line 3", "")],
+    ),
+    (
+        "sketch",
+        [
+            kit.sketch_row("1", needs="both", ranges=RANGES, evidence=RANGES[0]),
+            kit.sketch_row("2", answer=3),
+            kit.sketch_row("3", evidence=[8.0, 3.5]),
+            kit.sketch_row("4", options=["a cat", " "]),
+        ],
+        ["-> 1 at 3.5-8, 20-22; kind: first; needs: both"],
+        [
+            ("line 2", "answer: got 3; there are 3 options, counted from 0"),
+            ("line 3", "evidence: got 8.0 to 3.5; it is a start and a later end in seconds"),
+            ("line 4", "an option is empty; every option needs some text"),
+        ],
+    ),
+)
+
+
+def test_the_row_of_every_benchmark_is_read_from_its_file_and_from_the_folder(tmp_path: Path) -> None:
+    expected = dict(line.split(" | ", 1) for line in WHOLE.strip().replace("\n  ", " ").splitlines())
+    assert set(expected) == set(kit.PUBLISHED) == set(BENCHMARKS)
+    judged, episodes = set(), set()
+    for name, info in BENCHMARKS.items():
+        (tmp_path / name).mkdir()
+        benchmark = read(tmp_path / name, name)
+        assert benchmark == read_benchmark(name, tmp_path / name)
+        assert (benchmark.name, [shown(each) for each in benchmark.samples]) == (name, [expected[name]])
+        assert all("got 1 questions about 1 videos; published: " in each.what for each in benchmark.problems), name
+        assert len(benchmark.problems) == bool(info.sizes), name
+        judged |= {name} if benchmark.scoring == "judge" else set()
+        episodes |= {name} if benchmark.episodes else set()
+    assert judged == {"mmbench-video", "mlvu-open", "own-open"}
+    assert episodes == {"longtvqa", "longtvqa-plus"}
+
+
+def test_rows_become_items_and_what_is_wrong_with_others_is_noted(tmp_path: Path) -> None:
+    for number, (name, rows, items, noted) in enumerate(CASES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        benchmark = read(folder, name, *rows)
+        case, found = f"{name}, {rows!r:.200}", problems(benchmark)
+        lines = list(map(shown, benchmark.samples))
+        assert len(lines) == len(items), f"{case}: {lines} {found}"
+        assert all(part in line for part, line in zip(items, lines, strict=True)), f"{case}: {lines}"
+        assert [where for where, _ in found] == [where for where, _ in noted], f"{case}: {found}"
+        assert all(part in what for (_, what), (_, part) in zip(found, noted, strict=True)), f"{case}: {found}"
+
+
+def test_what_only_a_judge_may_see_is_no_part_of_a_question(tmp_path: Path) -> None:
+    (item,) = read(tmp_path, "longtvqa").samples
+    asked = repr((item.item_id, item.video, item.question, item.groups))
+    assert not any(secret in asked for secret in ("clip_15", "12.3", "label", "img_id"))
+    assert "PLANTED" not in repr(read(tmp_path, "minerva", kit.minerva_row(reasoning="At 01:05 the PLANTED lamp.")))
+
+
+# Forms that are several files, or another kind of file.
+
+
+def test_egoschema_as_its_makers_publish_it(tmp_path: Path) -> None:
+    kit.write_json(tmp_path / "questions.json", [without(kit.ego_row(uid), "truth") for uid in ("one", "two", "three")])
+    kit.write_json(tmp_path / "subset_answers.json", {"two": 4, "three": 5})
+    full = read_benchmark("egoschema-full", tmp_path)
+    assert {item.item_id: item.truth.option for item in full.samples} == {"one": None, "two": 4}
+    assert not full.samples[0].truth.known
+    assert problems(full) == [("row 3", "truth: Input should be less than or equal to 4, got '5'")]
+    assert [item.item_id for item in read_benchmark("egoschema", tmp_path).samples] == ["two"]
+    assert [path.name for path in annotation_files("egoschema", tmp_path)] == ["questions.json", "subset_answers.json"]
+
+    rows = [kit.ego_row("a", truth=None), kit.ego_row("b", truth=None), kit.ego_row() | {"q_uid": ["c"]}]
+    kit.write_json(tmp_path / "questions.json", rows)
+    kit.write_json(tmp_path / "subset_answers.json", {"a": 2})
+    filled = read_benchmark("egoschema", tmp_path / "questions.json")
+    assert [(item.item_id, item.truth) for item in filled.samples] == [("a", Target(2))]
+    assert [where for where, _ in problems(filled)] == ["row 3"]
+
+    (tmp_path / "subset_answers.json").unlink()
+    kit.write_json(tmp_path / "questions.json", [kit.ego_row(truth=None)])
+    with pytest.raises(UsageError, match=r"row 1: no truth; give subset_answers.json beside questions.json, or ask"):
+        read_benchmark("egoschema", tmp_path)
+
+
+def test_longvideobench_in_parquet_has_its_options_in_columns(tmp_path: Path) -> None:
+    """There "N/A" before an option is an option, for the answer counts it."""
+    for columns, answer, options in (
+        ([*FOUR, "N/A"], 1, FOUR),
+        (["a kite", "N/A", "a drum", "N/A", None], 2, ("a kite", "N/A", "a drum")),
+    ):
+        row = without(kit.longvideobench_row(correct_choice=answer), "candidates", "level", "position")
+        options_by_name = {f"option{at}": option for at, option in enumerate(columns)}
+        kit.write_parquet(tmp_path / "validation-00000-of-00001.parquet", [{**row, **options_by_name}])
+        (item,) = read_benchmark("longvideobench", tmp_path).samples
+        assert (item.question.options, item.truth, "level" in item.groups) == (options, Target(answer), False)
+
+
+def test_a_folder_of_mlvu_has_all_tasks_and_a_file_of_one_task_has_that(tmp_path: Path) -> None:
+    kit.write_json(tmp_path / "1_plotQA.json", [kit.mlvu_row(), kit.mlvu_row("b.mp4")])
+    counted = kit.mlvu_row("count_1.mp4", question_type="count", candidates=["1", "2"], answer="2")
+    kit.write_json(tmp_path / "4_count.json", [counted, {"video": "no question"}])
+    benchmark = read_benchmark("mlvu", tmp_path)
+    assert [item.item_id for item in benchmark.samples] == ["1_plotQA-1", "1_plotQA-2", "4_count-1"]
+    assert benchmark.samples[2].groups == {"task": ("count",), "kind": ("multi-detail",)}
+    assert [where for where, _ in problems(benchmark)] == ["4_count.json, row 2"]
+    assert [item.item_id for item in read_benchmark("mlvu", tmp_path / "4_count.json").samples] == ["4_count-1"]
+
+    kit.write_json(tmp_path / "9_summary.json", [kit.mlvu_open_row("s.mp4", question_type="summary")])
+    free = read(tmp_path, "mlvu-open")
+    assert [item.item_id for item in free.samples] == ["8_sub_scene-1", "9_summary-1"]
+    assert (free.samples[0].truth, free.samples[1].groups["kind"]) == (
+        Target(text="He knocks and leaves."),
+        ("holistic",),
+    )
+
+    for task in tmp_path.glob("*.json"):
+        task.unlink()
+    kit.write_json(tmp_path / "test_question.json", [without(kit.mlvu_row(question_id="TM_7"), "answer")])
+    (item,) = read_benchmark("mlvu", tmp_path).samples
+    assert (item.item_id, item.truth.known) == ("TM_7", False)
+
+
+def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path: Path) -> None:
+    text = "Which\u2028roof\u0085is\u2029red?"
+    file = tmp_path / "questions.jsonl"
+    rows = [kit.own_row("1", question=text), kit.own_row("2")]
+    file.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
+    benchmark = read_benchmark("own", file)
+    assert [item.item_id for item in benchmark.samples] == ["1", "2"]
+    assert (benchmark.samples[0].question.text, benchmark.problems) == (text, ())
+
+
+def test_rows_of_csv_with_fields_too_many_or_too_few_are_left_out(tmp_path: Path) -> None:
+    path = kit.published(tmp_path, "nextqa", kit.nextqa_row(qid="0"), kit.nextqa_row(qid="1"), kit.nextqa_row(qid="2"))
+    lines = path.read_text().splitlines()
+    lines[2], lines[3] = lines[2] + ",more", lines[3].rsplit(",", 1)[0]
+    path.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
+    benchmark = read_benchmark("nextqa", path)
+    assert [item.item_id for item in benchmark.samples] == ["111_0"]
+    assert problems(benchmark) == [("line 3", "got 14 fields; there are 13"), ("line 4", "got 12 fields; there are 13")]
+
+
+def test_lines_that_are_no_object_are_noted(tmp_path: Path) -> None:
+    path = kit.published(tmp_path, "lvbench")
+    path.write_text(path.read_text() + "7\n{torn\n" + json.dumps(kit.longtvqa_row()) + "\n")
+    noted = problems(read_benchmark("lvbench", path))
+    assert noted[0] == ("line 2", "row: Input should be an object with fields, got '7'")
+    assert noted[1][0] == "line 3" and noted[1][1].startswith("not JSON: ")
+    lines = tmp_path / "LongTVQA_val.jsonl"  # an array, or one object a line
+    kit.write_lines(lines, [kit.longtvqa_row(7), kit.longtvqa_row(8, answer="a5")])
+    assert [where for where, _ in problems(read_benchmark("longtvqa", lines))] == ["line 2"]
+
+
+# The real files that lie on this machine.
+
+
+def test_the_real_egoschema_subset(benchmarks: Path) -> None:
+    found = read_benchmark("egoschema", benchmarks / "egoschema")
+    assert len(found.samples) == 500
+    assert Counter(item.truth.option for item in found.samples) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
+    assert [each.what[:34] for each in found.problems] == ["options C and E have the same text"]
+
+
+def test_the_real_nextqa_validation_set(benchmarks: Path) -> None:
+    found = read_benchmark("nextqa", benchmarks / "nextqa")
+    types = Counter(item.groups["type"][0] for item in found.samples)
+    assert types == {"CW": 1924, "CH": 683, "TN": 895, "TC": 663, "TP": 54, "DL": 295, "DC": 177, "DO": 305}
+    assert len({item.video for item in found.samples}) == 570
+    assert [each.where for each in found.problems] == ["line 626", "line 3572", "line 3846"]
+
+
+def test_real_rows_of_longtvqa_plus(benchmarks: Path) -> None:
+    (path,) = (benchmarks / "longtvqa").glob("*.json")
+    found = read_benchmark("longtvqa-plus", path)
+    assert len(found.samples) == 150
+    assert all(len(item.truth.evidence) == 1 and item.truth.clip for item in found.samples)
+    assert [each.where for each in found.problems] == ["file", "row 47"]
+
+
+# Any benchmark by name, and files that are not its own.
+
+
+def test_a_benchmark_or_file_that_is_not_there_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBenchmark, match="got benchmark NextQA-val; did you mean nextqa"):
+        read_benchmark("NextQA-val", tmp_path)
+    for name, info in BENCHMARKS.items():
+        with pytest.raises(UsageError, match="neither is nor holds an annotation file") as refused:
+            read_benchmark(name, tmp_path)
+        assert info.had_from in str(refused.value), name
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.file"
+    for name in BENCHMARKS:
+        for content in (b"", b"[]", b"[1]", b"{}", b'{"a": 1}', b"a,b\n1,2\n", b"\xff\xfe\x00", b"3"):
+            path.write_bytes(content)
+            with pytest.raises(UsageError, match=r"some\.file"):
+                read_benchmark(name, path)
+    for name, other in (
+        ("nextqa", "intentqa"),
+        ("lvbench", "sketch"),
+        ("video-mme", "egoschema"),
+        ("longtvqa-plus", "longvideobench"),
+        ("sketch", "lvbench"),
+    ):
+        with pytest.raises(UsageError):
+            read_benchmark(name, kit.published(tmp_path, other))
+
+
+HOSTILE: tuple[object, ...] = (
+    *(None, True, -1, 10**4000, 1e308, float("nan"), "", "None", "N/A", "9" * 5000, f"{'9' * 5000}:00-01:00"),
+    *("[['OCR']]", "{[]: 1}", "(" * 5000, "\ud800", [], ["x"], [["x"]], [None] * 30, {"a": 1}),
+)
+"""Values that a field of a row may have by somebody's mistake."""
+
+
+@pytest.mark.parametrize("name", kit.PUBLISHED)
+def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name: str, tmp_path: Path) -> None:
+    file, write, row = kit.PUBLISHED[name]
+    for field in row():
+        for value in HOSTILE:
+            try:
+                write(tmp_path / file, [row(), {**row(), field: value}])
+            except (ValueError, TypeError, OverflowError):  # the form itself cannot hold it
+                continue
+            with suppress(UsageError):
+                read_benchmark(name, tmp_path)
+
+
+OWN = """
+from kinodex.agent.protocol import Question
+from kinodex.jobs.eval.benchmarks import BenchmarkInfo
+from kinodex.jobs.eval.samples import BadRow, Row, Sample, Target, csv_rows
+
+class Line(Row):
+    id: str
+    film: str
+    asked: str
+    is_true: str
+
+    def item(self, note):
+        if self.is_true not in ("yes", "no"):
+            raise BadRow(f"is_true: got {self.is_true}; it is yes or no")
+        return Sample(self.id, self.film, Question(self.asked, ("yes", "no")), Target(int(self.is_true == "no")))
+
+MINE = BenchmarkInfo("Mine", csv_rows, Line, ("mine.csv",))
+OTHER = BenchmarkInfo("Other", csv_rows, Line, ("mine.csv",), scoring="judge")
+"""
+
+
+def test_a_benchmark_of_ones_own_is_a_file_as_an_agent_is(tmp_path: Path, kinodex: Kinodex) -> None:
+    own, table = tmp_path / "mine.py", tmp_path / "mine.csv"
+    own.write_text(OWN)
+    table.write_text("id,film,asked,is_true\n1,harbour,Is it red?,yes\n2,harbour,Is it blue?,perhaps\n")
+    found = read_benchmark(f"{own}:MINE", tmp_path)
+    assert [shown(each) for each in found.samples] == ["1 of harbour: Is it red? [yes / no] -> 0"]
+    assert problems(found) == [("line 3", "is_true: got perhaps; it is yes or no")]
+    assert annotation_files(f"{own}:MINE", tmp_path) == (table, own), "the plan of a run keeps a digest of both"
+    checked = json.loads(kinodex("eval", "check", f"{own}:MINE", table, "--json").out)
+    assert (checked["title"], checked["questions"], checked["videos"]) == ("Mine", 1, 1)
+    for spec, says in (
+        (str(own), "name one as"),
+        (f"{own}:YOURS", "has MINE, OTHER"),
+        (f"{tmp_path}/no.py", "there is no file"),
+    ):
+        with pytest.raises(UnknownBenchmark, match=says):
+            read_benchmark(spec, tmp_path)
+    with pytest.raises(UsageError, match="Mine is of another kind: a row of it is no search but a Sample"):
+        read_moment_benchmark(f"{own}:MINE", table)

@@ -1,0 +1,439 @@
+"""Reports of runs whose answers are known, worked out by hand; official rules on rows in the published forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.limits import Budget, Ledger
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.folder import read_run
+from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
+from kinodex.jobs.eval.score import TITLE, score_group
+from kinodex.jobs.eval.systems import Judgement, Round, System
+from tests.support.command import Kinodex
+from tests.support.runs.small_runs import ITEMS, rows_of, small_run
+from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken, write_run
+
+# Figures of runs whose answers are known, worked out by hand; official rules on rows in the published forms.
+
+
+def only(plan, items, records, judgements=()):
+    """The one standing of a report."""
+    (standing,) = make_report(plan, items, records, judgements).standings
+    return standing
+
+
+def test_who_is_right_and_why_not() -> None:
+    items = [item(name, video) for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v2"), ("e", "v3"))]
+    records = [
+        answer("a"),
+        answer("b", 3),
+        answer("c", None),
+        answer("d", None, status="invalid"),
+        answer("e", None, status=None, error="ModelRejected: the server says 400"),
+    ]
+    standing = only(plan_of(items), items, records)
+    assert (standing.accuracy.mean, standing.accuracy.questions, standing.accuracy.clusters) == (0.2, 5, 3)
+    assert (standing.unanswered, standing.invalid, standing.errors) == (3, 1, 1)
+    assert standing.valid is None
+
+
+def test_costs_are_those_of_the_ledgers() -> None:
+    items = [item("a"), item("b", "v2")]
+    bills = [
+        Ledger(frames=4, frame_shows=9, frames_with_kept=6, calls=3, input_tokens=100, output_tokens=20, cost=0.5),
+        Ledger(frames=8, frame_shows=8, frames_with_kept=8, calls=1, input_tokens=50, output_tokens=10, seconds=2.0),
+    ]
+    standing = only(
+        plan_of(items), items, [answer("b", ledger=bills[1], rounds=5), answer("a", ledger=bills[0], rounds=2)]
+    )
+    assert set(standing.costs) == set(COSTS)
+    spent = {name: (each.mean, each.total) for name, each in standing.costs.items()}
+    assert spent["frames"] == (6.0, 12.0)
+    assert spent["frames_with_kept"] == (7.0, 14.0)
+    assert spent["frame_shows"] == (8.5, 17.0)
+    assert spent["rounds"] == (3.5, 7.0)
+    assert spent["tokens"] == (90.0, 180.0)
+    assert spent["cost"] == (0.25, 0.5)
+    assert spent["seconds"] == (1.0, 2.0)
+    assert standing.frames == (4, 8), "in the order of the questions, not of the answers"
+
+
+def test_chance_is_that_of_the_options() -> None:
+    items = [item("a"), item("b", options=("yes", "no"))]
+    assert make_report(plan_of(items), items, []).chance == pytest.approx((0.25 + 0.5) / 2)
+    free = [spoken("a")]
+    assert make_report(plan_of(free, scoring="judge"), free, []).chance is None
+
+
+def test_depths_say_at_which_round_questions_end() -> None:
+    items = [item(name, name) for name in "abcd"]
+    records = [answer("a", rounds=1), answer("b", 1, rounds=3), answer("c", rounds=3), answer("d", rounds=2)]
+    standing = only(plan_of(items), items, records)
+    assert standing.depths == (Depth(1, 1, 0.25, 1.0), Depth(2, 1, 0.25, 1.0), Depth(3, 2, 0.5, 0.5))
+
+
+def test_lengths_are_grouped_as_in_figure_8() -> None:
+    minutes = {"a": 1, "b": 5, "c": 29.9, "d": 30, "e": 60, "f": 99, "g": 100, "h": 400}
+    items = [item(name, name, duration_s=60.0 * length) for name, length in minutes.items()] + [item("z", "z")]
+    groups = only(plan_of(items), items, [answer(each.item_id) for each in items]).groups["duration"]
+    counts = {name: each.questions for name, each in groups.items()}
+    assert counts == {"< 5 min": 1, "5 to 30 min": 2, "30 to 60 min": 1, "60 to 100 min": 2, "> 100 min": 2}
+    assert list(groups) == ["< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min"]
+
+
+def test_categories_come_by_number_or_name() -> None:
+    lengths = [item(name, groups={"duration_group": (name,), "kind": (f"k{name}",)}) for name in ("600", "15", "3600")]
+    groups = only(plan_of(lengths), lengths, [answer(each.item_id) for each in lengths]).groups
+    assert list(groups["duration_group"]) == ["15", "600", "3600"]
+    assert list(groups["kind"]) == ["k15", "k3600", "k600"]
+
+
+def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> None:
+    rows = [
+        ("1", "B", ["key information retrieval", "reasoning"]),
+        ("2", "A", ["reasoning"]),
+        ("3", "C", ["summarization"]),
+        ("4", "C", ["summarization", "reasoning"]),
+    ]
+    asked = [
+        {
+            "uid": uid,
+            "question": f"Which of {uid}?\n(A) a\n(B) b\n(C) c\n(D) d",
+            "answer": letter,
+            "question_type": kinds,
+            "time_reference": "00:10-00:19",
+        }
+        for uid, letter, kinds in rows
+    ]
+    video = {"key": "v1", "type": "tv", "video_info": {"duration_minutes": 70}, "qa": asked}
+    path = tmp_path / "video_info.meta.jsonl"
+    path.write_text(json.dumps(video) + "\n")
+    items = read_benchmark("lvbench", path).samples
+    standing = only(plan_of(items), items, [answer(each.item_id, 2) for each in items])
+    assert means(standing.groups["question_type"]) == {
+        "key information retrieval": 0.0,
+        "reasoning": round(1 / 3, 4),
+        "summarization": 1.0,
+    }
+    assert standing.accuracy.mean == 0.5, "overall each question counts once"
+    assert list(standing.groups["duration"]) == ["60 to 100 min"]
+
+
+def test_nextqa_has_tp_among_tn_and_c_t_d(tmp_path: Path) -> None:
+    right = {"CW": 1, "CH": 0, "TP": 0, "TN": 1, "TC": 1, "DL": 1, "DC": 0, "DO": 0}
+    head = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
+    lines = [f"4010069381,369,640,480,what is {kind},1,{n},{kind},v,w,x,y,z\n" for n, kind in enumerate(right)]
+    path = tmp_path / "val.csv"
+    path.write_text(head + "".join(lines))
+    items = read_benchmark("nextqa", path).samples
+    standing = only(plan_of(items), items, [answer(each.item_id, right[each.groups["type"][0]]) for each in items])
+    assert means(standing.groups["C/T/D"]) == {"C": 0.5, "T": round(2 / 3, 4), "D": round(1 / 3, 4)}
+    official = {"CH": 0.0, "CW": 1.0, "DC": 0.0, "DL": 1.0, "DO": 0.0, "TC": 1.0, "TN": 0.5}
+    assert means(standing.groups["official_type"]) == official
+
+
+def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> None:
+    """A question counts in each leaf and once in each branch; without a valid score it is a 0, or left out."""
+    rows = {"1": ["OCR", "Counting"], "2": ["OCR", "Causal Reasoning"], "3": ["Hallucination"], "4": ["Video Topic"]}
+    lines = [f'{index}\tv{index}\tx\tWhat?\tA kite\t"{leaves}"\n' for index, leaves in rows.items()]
+    path = tmp_path / "MMBench-Video.tsv"
+    path.write_text("index\tvideo\tvideo_path\tquestion\tanswer\tdimensions\n" + "".join(lines))
+    items = read_benchmark("mmbench-video", path).samples
+    records = [said("1", "a kite"), said("2", "a bird"), said("3", "who knows"), said("4", None, status="invalid")]
+    verdicts = [Judgement("eea", "1", "gpt", 3), Judgement("eea", "2", "gpt", 1), Judgement("eea", "3", "gpt", None)]
+    plan = plan_of(items, scoring="judge")
+    standing = only(plan, items, records, verdicts)
+    assert standing.accuracy.mean * 3 == pytest.approx((3 + 1 + 0 + 0) / 4)
+    assert standing.valid is not None
+    assert standing.valid.mean * 3 == pytest.approx((3 + 1) / 2)
+    assert (standing.valid.questions, standing.unanswered, standing.invalid) == (2, 1, 1)
+    assert {name: 3 * mean for name, mean in means(standing.groups["ability"]).items()} == pytest.approx(
+        {"FP-S": 2.0, "TR": 1.0, "HL": 0.0, "CP": 0.0}, abs=1e-3
+    )
+    assert set(standing.valid_groups["ability"]) == {"FP-S", "TR"}
+    sides = standing.groups["perception/reasoning"]
+    assert {name: 3 * each.mean for name, each in sides.items()} == pytest.approx({"perception": 1.0, "reasoning": 1.0})
+    assert make_report(plan, items, records, verdicts).complete
+
+
+def test_video_mme_keeps_its_own_durations() -> None:
+    items = [item(name, name, duration_s=9.0, groups={"duration": (name,)}) for name in ("long", "medium", "short")]
+    groups = only(plan_of(items), items, [answer(each.item_id) for each in items]).groups
+    assert list(groups["duration"]) == ["short", "medium", "long"]
+
+
+def test_pairs_are_on_the_questions_that_both_answered() -> None:
+    items = [item(name, video) for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v3"), ("e", "v4"))]
+    records = [
+        *(answer(name, option) for name, option in (("a", 0), ("b", 0), ("c", 0), ("d", 1), ("e", 0))),
+        *(answer(name, option, "vca") for name, option in (("a", 0), ("b", 1), ("c", 1), ("d", 1))),
+    ]
+    report = make_report(plan_of(items, ("eea", "vca", "videotree")), items, records)
+    (pair,) = report.pairs
+    assert (pair.a, pair.b) == ("eea", "vca")
+    assert (pair.both, pair.only_a, pair.only_b, pair.neither) == (1, 2, 0, 1)
+    assert (pair.difference.mean, pair.difference.questions, pair.difference.clusters) == (0.5, 4, 3)
+    assert (pair.p_value, pair.exact_p_value) == (None, 0.5), "of three videos there is no clustered p"
+    assert (pair.difference.low, pair.difference.high, pair.difference.error) == (None, None, None), "nor an interval"
+    assert [each.name for each in report.standings] == ["eea", "vca"]
+    assert not report.complete
+
+
+def test_the_order_of_the_records_does_not_matter() -> None:
+    items = [item(str(number), f"v{number % 3}", duration_s=60.0 * number) for number in range(12)]
+    records = [
+        answer(each.item_id, number % 3, name, rounds=number % 4, ledger=Ledger(frames=number, seconds=number / 7))
+        for name in ("eea", "vca")
+        for number, each in enumerate(items)
+    ]
+    plan = plan_of(items, ("eea", "vca"))
+    assert make_report(plan, items, records) == make_report(plan, items, records[::-1])
+
+
+def test_a_report_is_the_same_when_read_again(tmp_path: Path) -> None:
+    items = [item("a", evidence=((0.0, 5.0),), groups={"kind": ("x", "y")}), item("b", "v2", duration_s=20.0)]
+    records = [answer("a", evidence=(seen(0, 9),), search=(Round(0.3, 0.4, seen(9, 12), seen(0, 3)),)), answer("b", 1)]
+    report = make_report(
+        plan_of(items, ("eea:rounds=4",)), items, [replace(r, contender="eea:rounds=4") for r in records]
+    )
+    path = tmp_path / "report.json"
+    path.write_bytes(as_json(report))
+    assert read_report(path) == report
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{}", "benchmark: Field required"),
+        ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_an_unreadable_report_is_refused_in_one_line(tmp_path: Path, content: str | None, says: str) -> None:
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError) as refused:
+        read_report(path)
+    assert str(refused.value) == f"cannot read {path}: {says}; `kinodex eval report {tmp_path}` makes it again"
+
+
+def test_a_simulated_report_says_so() -> None:
+    items = [item("a")]
+    assert make_report(plan_of(items), items, [answer("a")], simulated=True).simulated
+
+
+# Answers scored against their targets.
+
+
+def test_a_question_whose_answer_nobody_tells_is_asked_and_not_scored() -> None:
+    items = [item("a"), item("b", "v2", option=None)]
+    standing = only(plan_of(items), items, [answer("a"), answer("b", 2, ledger=Ledger(frames=8))])
+    assert (standing.accuracy.mean, standing.accuracy.questions) == (1.0, 1)
+    assert standing.costs["frames"].mean == 4.0
+    report = make_report(plan_of(items), items, [answer("a"), answer("b", 2)])
+    assert report.complete
+    assert (report.asked, report.videos) == (2, 2)
+
+
+def test_evidence_and_distance_are_to_the_nearest_true_range_of_the_right_video() -> None:
+    items = [
+        item("a", evidence=((10.0, 20.0), (100.0, 110.0))),
+        item("b", "v2", evidence=((10.0, 20.0),)),
+        item("c", "v3"),
+    ]
+    searched = (
+        Round(0.9, 0.2, seen(0, 5), seen(105, 130)),
+        Round(0.4, None, seen(130, 150), seen(40, 90)),
+        Round(0.1, 0.0, None, seen(0, 1)),
+    )
+    records = [
+        answer("a", evidence=(seen(20, 30), seen(109, 140)), search=searched),
+        answer("b", evidence=(seen(10, 20),), search=(Round(None, None, seen(0, 5), None),)),
+        answer("c", evidence=(seen(10, 20, "v3"),)),
+    ]
+    standing = only(plan_of(items), items, records)
+    assert standing.evidence is not None
+    assert (standing.evidence.mean, standing.evidence.questions) == (0.5, 2), "b's evidence is of another video"
+    assert standing.distance == {"chosen": (5.0, 20.0), "best": (0.0, 10.0)}, "the last round chose nothing"
+    assert standing.entropy == {"intrinsic": (0.9, 0.4, 0.1), "fused": (0.2, 0.0)}
+    assert standing.grounding is None
+
+
+def test_grounding_is_whether_the_true_clip_was_visited() -> None:
+    items = [item(name, "episode", clip=LIBRARY + "clip1", evidence=((0.0, 5.0),)) for name in "abc"]
+    items[2] = replace(items[2], truth=replace(items[2].truth, clip=LIBRARY + "clip9"))
+    clips = (LIBRARY + "clip1", LIBRARY + "clip2")
+    records = [
+        answer("a", visited=(seen(0, 9, "clip2"), seen(0, 9, "clip1")), evidence=(seen(0, 9, "clip2"),)),
+        answer("b", visited=(seen(0, 9, "clip2"),), evidence=(seen(1, 2, "clip1"),)),
+        answer("c", visited=(seen(0, 9, "clip2"),)),
+    ]
+    standing = only(plan_of(items, items=dict.fromkeys("abc", clips)), items, records)
+    assert standing.grounding is not None and standing.evidence is not None
+    assert (standing.grounding.mean, standing.grounding.questions) == (0.5, 2), "the library has no clip9"
+    assert standing.evidence.mean == 0.5
+
+
+def test_free_answers_are_not_scored_before_they_are_judged() -> None:
+    items = [spoken("a"), spoken("b", "v2")]
+    records = [said("a", "a kite"), said("b", "")]
+    plan = plan_of(items, scoring="judge")
+    unjudged = make_report(plan, items, records)
+    assert (unjudged.standings[0].accuracy.questions, unjudged.judge, unjudged.complete) == (0, None, False)
+    judged = make_report(plan, items, records, [Judgement("eea", "a", "one", 0), Judgement("eea", "a", "other", 3)])
+    assert judged.judge == "other", "the last judge counts, and no other one beside it"
+    assert judged.standings[0].accuracy.mean == 0.5
+    assert judged.complete
+
+
+def test_an_answer_of_another_run_is_refused() -> None:
+    items = [item("a")]
+    for strange in (answer("b"), answer("a", contender="vca")):
+        with pytest.raises(UsageError, match="no such contender or question"):
+            make_report(plan_of(items), items, [strange])
+
+
+# Scores of groups of four, worked out by hand from the published worths.
+
+
+@pytest.mark.parametrize(
+    ("right", "worth"), [("0000", 0), ("0100", 1 / 16), ("1010", 4 / 16), ("0111", 9 / 16), ("1111", 1)]
+)
+def test_a_group_about_one_ability_is_worth_the_square_of_its_share(right: str, worth: float) -> None:
+    assert score_group([mark == "1" for mark in right], "relevance", "") == worth
+
+
+@pytest.mark.parametrize(
+    ("structure", "right", "worth"),
+    [
+        ("[1,2,3,4]", "0111", 0),
+        ("[1,2,3,4]", "1011", 1 / 16),
+        ("[1,2,3,4]", "1110", 9 / 16),
+        ("[1,[2,3],4]", "1000", 1 / 12),
+        ("[1,[2,3],4]", "1011", 4 / 12),
+        ("[1,[2,3],4]", "1101", 4 / 12),
+        ("[1,[2,3],4]", "1110", 7 / 12),
+        ("[[1,2],3,4]", "0111", 1 / 10),
+        ("[[1,2],3,4]", "1000", 1 / 10),
+        ("[[1,2],3,4]", "1101", 2 / 10),
+        ("[[1,2],3,4]", "1111", 1),
+    ],
+)
+def test_a_chain_counts_up_to_its_first_wrong_answer(structure: str, right: str, worth: float) -> None:
+    assert score_group([mark == "1" for mark in right], "logic", structure) == pytest.approx(worth)
+
+
+def test_the_report_has_the_mean_over_groups_that_were_asked_whole() -> None:
+    groups = {
+        "v1": ("relevance", "1", ""),
+        "v2": ("logic", "3", "[1, [2, 3], 4]"),
+        "v3": ("logic", "3", "[1, 2, 3, 4]"),
+    }
+    items = []
+    for video, (kind, level, structure) in groups.items():
+        known = {"group_type": (kind,), "level": (level,), "group_structure": (structure,)}
+        items += [replace(item(f"{video}-{place}", video), groups=known) for place in range(1, 5)]
+    items = items[:-1]  # the last group is asked in part
+    right = items[0].truth.option
+    assert right is not None
+    wrong = {"v1-4", "v2-2", "v2-4"}
+    records = [answer(each.item_id, right + 1 if each.item_id in wrong else right) for each in items]
+    (standing,) = make_report(plan_of(items), items, records).standings
+    found = standing.groups[TITLE]
+    one, other = 9 / 16, 4 / 12
+    means = {"all": (one + other) / 2, "relevance": one, "level 1": one, "logic": other, "level 3": other}
+    assert {name: each.mean for name, each in found.items()} == pytest.approx(means)
+    counts = {"all": 2, "relevance": 1, "level 1": 1, "logic": 1, "level 3": 1}
+    assert {name: each.questions for name, each in found.items()} == counts
+
+
+def test_other_benchmarks_have_no_such_breakdown() -> None:
+    items = [item("a"), item("b")]
+    (standing,) = make_report(plan_of(items), items, [answer("a"), answer("b")]).standings
+    assert TITLE not in standing.groups
+
+
+def test_the_questions_of_a_chain_stand_in_the_order_of_their_numbers() -> None:
+    known = {"group_type": ("logic",), "group_structure": ("[1,2,3,4]",)}
+    items = [replace(item(f"v-{number}"), groups=known) for number in (8, 9, 10, 11)]
+    records = [answer(each.item_id, 1 if each.item_id == "v-10" else 0) for each in items]
+    (standing,) = make_report(plan_of(items), items, records).standings
+    assert standing.groups[TITLE]["all"].mean == 4 / 16, "two right ones before the first wrong one"
+
+
+# `kinodex eval report` and `kinodex eval compare`, as a user has them.
+
+
+def test_two_runs_are_held_against_each_other_by_name(kinodex: Kinodex, tmp_path: Path) -> None:
+    one = small_run(tmp_path / "one", (True, True, True, False))
+    other = small_run(tmp_path / "other", (True, False, False, False), budget=Budget(frames=8), models={"default": "m"})
+    ran = kinodex("eval", "compare", one, other, "--markdown")
+    assert ran.code == 0
+    heads, row = rows_of(ran.out, "on the questions that both answered")
+    found = dict(zip(heads, row, strict=True))
+    assert (found["a"], found["b"], found["questions"]) == ("eea", "eea", "4")
+    assert found["a less b [95 %]"] == "+0.500", "of so few videos there is no clustered interval"
+    assert (found["only a"], found["only b"], found["frames"]) == ("2", "0", "10.0 / 10.0")
+    assert "differs: models: default builtin / default m" in ran.out
+    assert "differs: budget: none / frames 8" in ran.out
+    assert "library" not in ran.out
+    told = json.loads(kinodex("eval", "compare", one, other, "--json").out)
+    assert told["versus"][0]["pair"]["difference"]["mean"] == 0.5
+
+
+def test_only_questions_that_are_the_same_count(tmp_path: Path) -> None:
+    records = [answer(each.item_id) for each in ITEMS]
+    one = read_run(write_run(tmp_path / "one", ITEMS, records))
+    changed = [ITEMS[1], replace(ITEMS[2], truth=replace(ITEMS[2].truth, option=3)), item("z")]
+    other = read_run(write_run(tmp_path / "other", changed, [answer("b", 1), answer("c", 3), answer("z")]))
+    found = compare_runs(one, other)
+    assert (found.shared, found.changed, found.only_one, found.only_other) == (1, 1, 2, 1)
+    (versus,) = found.versus
+    assert (versus.pair.difference.mean, versus.pair.difference.questions) == (1.0, 1)
+    assert (versus.a.accuracy.mean, versus.b.accuracy.mean) == (1.0, 0.0)
+
+
+def test_names_that_differ_are_held_each_against_each(tmp_path: Path) -> None:
+    runs = []
+    for folder, names in (("one", ("eea", "vca")), ("other", ("videotree",)), ("third", ("vca", "videotree"))):
+        records = [answer(each.item_id, contender=name) for each in ITEMS for name in names]
+        runs.append(read_run(write_run(tmp_path / folder, ITEMS, records, names=names)))
+    one, other, third = runs
+    assert [(each.pair.a, each.pair.b) for each in compare_runs(one, other).versus] == [
+        ("eea", "videotree"),
+        ("vca", "videotree"),
+    ]
+    by_name = compare_runs(one, third)
+    assert [(each.pair.a, each.pair.b) for each in by_name.versus] == [("vca", "vca")]
+    assert by_name.unpaired == ("eea", "videotree")
+    assert len(compare_runs(one, third, every=True).versus) == 4
+
+
+def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
+    items = [spoken("a"), spoken("b", "v2")]
+    runs = []
+    for judge, rounds in (("gpt-4o", 3), ("qwen", 5)):
+        entered = (System("eea", "eea", {"rounds": rounds}),)
+        verdicts = [Judgement("eea", each.item_id, judge, 3) for each in items]
+        records = [said(each.item_id, "a kite") for each in items]
+        folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)
+        runs.append(read_run(folder))
+    told = {each.what: (each.one, each.other) for each in compare_runs(*runs).differences}
+    assert told == {"judge": ("gpt-4o", "qwen"), "settings of eea": ("rounds 3", "rounds 5")}
+
+
+def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
+    one = read_run(small_run(tmp_path / "one"))
+    other = read_run(small_run(tmp_path / "other", benchmark="lvbench"))
+    with pytest.raises(UsageError, match="two runs of one benchmark"):
+        compare_runs(one, other)
+    strange = read_run(write_run(tmp_path / "strange", [item("z")], [answer("z")]))
+    with pytest.raises(UsageError, match="no question in common"):
+        compare_runs(one, strange)

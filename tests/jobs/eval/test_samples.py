@@ -1,0 +1,367 @@
+"""The samples that a run asks: by --only and --ids, by the videos that the library holds, and drawn at random."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.protocol import Question
+from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.folder import read_items, read_plan
+from kinodex.jobs.eval.samples import (
+    BadRow,
+    MissingVideo,
+    Sample,
+    Target,
+    csv_rows,
+    draw_samples,
+    json_file,
+    json_lines,
+    match_videos,
+    parse_subset,
+    read_id_map,
+    select_samples,
+)
+from tests.support.command import Kinodex, bad
+from tests.support.libraries import benchmark_files as kit
+from tests.support.libraries.text_library import text_library, text_video_id
+from tests.support.runs.eval_runs import FILMS, caption_library
+
+KINDS = ("kite", "lamp")
+
+
+RANDOM = ("--agent", "random", "--no-controls")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("part") / "library"
+    caption_library(folder)
+    return folder
+
+
+def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
+    """Four questions about each film, of two kinds by turns."""
+    rows = [
+        kit.sketch_row(f"{film}-{number}", video=f"{film}.mp4", kind=KINDS[number % 2])
+        for film in films
+        for number in range(4)
+    ]
+    return kit.published(folder, "sketch", *rows)
+
+
+def ids_of(name: str, path: Path, only: Sequence[str], ids: Path | None = None) -> list[str]:
+    return [item.item_id for item in select_samples(read_benchmark(name, path).samples, parse_subset(only, ids))]
+
+
+@pytest.mark.parametrize(
+    ("only", "found"),
+    [
+        (["duration=long"], ["1", "2"]),
+        (["duration=long", "duration=short"], ["1", "2", "4"]),
+        (["duration=long", "task_type=OCR Problems"], ["2"]),
+        (["task_type=OCR Problems", "duration=medium", "duration=long"], ["2", "3"]),
+        ([], ["1", "2", "3", "4"]),
+    ],
+)
+def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], found: list[str], tmp_path: Path):
+    lengths = {"1": "long", "2": "long", "3": "medium", "4": "short"}
+    ocr: Mapping[str, str] = {"task_type": "OCR Problems"}
+    rows = [
+        kit.video_mme_row(number, duration=length, **(ocr if number in "23" else {}))
+        for number, length in lengths.items()
+    ]
+    assert ids_of("video-mme", kit.published(tmp_path, "video-mme", *rows), only) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "word"),
+    [
+        ("longvideobench", [kit.longvideobench_row("1"), kit.longvideobench_row("2", duration_group=3600)], None),
+        ("nextqa", [kit.nextqa_row("9", "0"), kit.nextqa_row("9", "1", type="TP")], "C/T/D=T"),
+        (
+            "lvbench",
+            [kit.lvbench_row("x", [kit.lvbench_question("8", question_type=["a", "b"]), kit.lvbench_question("9")])],
+            "question_type=reasoning",
+        ),
+    ],
+)
+def test_the_groups_are_those_that_papers_report(name: str, rows: list[dict], word: str | None, tmp_path: Path):
+    path = kit.published(tmp_path, name, *rows)
+    *_, last = read_benchmark(name, path).samples
+    assert ids_of(name, path, [word or "duration_group=3600"]) == [last.item_id]
+
+
+def test_ids_are_a_line_each_in_any_order(tmp_path: Path):
+    path, listed = questions(tmp_path), tmp_path / "ids.txt"
+    listed.write_text("\ufefforchard-2\r\n\n  harbour-1  \norchard-2\n", encoding="utf-8")
+    assert ids_of("sketch", path, [], listed) == ["harbour-1", "orchard-2"]
+    assert ids_of("sketch", path, ["kind=lamp"], listed) == ["harbour-1"]
+
+
+def test_the_same_part_has_the_same_words(tmp_path: Path):
+    one, other, third = (tmp_path / name for name in ("one", "other", "third"))
+    one.write_text("a\nb\n")
+    other.write_text("\nb\na")
+    third.write_text("a\nc\n")
+    part = parse_subset(["x=1", "y=2", "x=3"], one)
+    assert str(part) == str(parse_subset(["y=2", "x=3", "x=1"], other))
+    assert str(part).startswith("x = 1 or 3; y = 2; 2 ids of sha256 ")
+    assert str(part) != str(parse_subset(["x=1", "y=2", "x=3"], third))
+    assert str(parse_subset([], None)) == "all"
+
+
+def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: Path, tmp_path: Path):
+    path, out = questions(tmp_path, (*FILMS, "lost")), tmp_path / "run"
+    command = ("eval", "sketch", library, "--annotations", path, "--out", out, "--no-page", *RANDOM)
+    ran = kinodex(*command, "--only", "kind=lamp")
+    assert ran.code == 0, ran
+    assert "6 of 16 questions about 3 videos; part: kind = lamp" in ran.out
+    assert {item.item_id for item in read_items(out)} == {f"{film}-{number}" for film in FILMS for number in (1, 3)}
+    assert [(each.video, each.questions) for each in read_plan(out).missing] == [("lost.mp4", 2)], "of the part alone"
+    assert kinodex(*command, "--only", "kind=lamp").code == 0
+    bad(kinodex, *command, "--only", "kind=kite", code=2, says="part was kind = lamp and is now kind = kite")
+    bad(kinodex, *command, code=2, says="part was kind = lamp and is now all")
+
+
+def test_the_limit_draws_from_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
+    listed, out = tmp_path / "ids.txt", tmp_path / "run"
+    listed.write_text("harbour-0\nharbour-1\nharbour-3\n")
+    command = ("eval", "sketch", library, "--annotations", questions(tmp_path), "--out", out, "--no-page", *RANDOM)
+    part = ("--only", "kind=lamp", "--ids", listed)
+    assert kinodex(*command, *part, "--limit", "2").code == 0
+    assert [item.item_id for item in read_items(out)] == ["harbour-1", "harbour-3"]
+
+
+def test_what_no_question_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    path, ids, many = questions(tmp_path), tmp_path / "ids.txt", tmp_path / "many"
+    many.mkdir()
+    films = ("harbour", *(f"film-{number}" for number in range(20)))
+    of_films = questions(many, films)
+    for only, listed, says in (
+        (["kind"], None, "give GROUP=VALUE"),
+        (["=kite"], None, "give GROUP=VALUE"),
+        (["kind="], None, "give GROUP=VALUE"),
+        (["kinds=kite"], None, "got --only kinds=...; it is one of kind"),
+        (["kind=Kite"], None, "got --only kind=Kite; kind is one of kite, lamp"),
+        ([], b"harbour-1\nharbor-1\n", "--ids has 1 that no question has: harbor-1; there are harbour-0, "),
+        ([], b"\n \n", "names no question"),
+        ([], b"\xff\xfe\x00", "cannot read"),
+        (["kind=kite"], b"harbour-1\n", "no question is in the part kind = kite; 1 ids"),
+    ):
+        ids.write_bytes(listed or b"")
+        with pytest.raises(UsageError) as refused:
+            ids_of("sketch", of_films if listed and b"harbor" in listed else path, only, ids if listed else None)
+        assert says in str(refused.value)
+    rows = [kit.sketch_row(str(number), kind=f"kind-{number:02}") for number in range(40)]
+    with pytest.raises(UsageError, match=r"kind-00, kind-01, .*kind-11 and 28 more"):
+        ids_of("sketch", kit.published(tmp_path, "sketch", *rows), ["kind=none"])
+    with pytest.raises(UsageError, match="these questions have no groups"):
+        ids_of("own", kit.published(tmp_path, "own"), ["category=x"])
+
+
+def test_a_part_that_is_refused_is_one_line_of_the_command(kinodex: Kinodex, tmp_path: Path) -> None:
+    bad(kinodex, "eval", "check", "sketch", questions(tmp_path), "--only", "kind", code=2, says="give GROUP=VALUE")
+
+
+def item(item_id: str, video: str, *kinds: str) -> Sample:
+    return Sample(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
+
+
+def many() -> list[Sample]:
+    """700 questions of 70 videos in three categories of very different size."""
+    kinds = ["often"] * 600 + ["seldom"] * 93 + ["rare"] * 7
+    return [item(f"q{number}", f"v{number % 70}", kind) for number, kind in enumerate(kinds)]
+
+
+def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None:
+    part = draw_samples(many(), 100, seed=0)
+    assert Counter(each.groups["type"] for each in part) == {("often",): 86, ("seldom",): 13, ("rare",): 1}
+    assert set(Counter(each.video for each in part).values()) <= {1, 2}
+    assert len({each.video for each in part}) == 70
+    numbers = [int(each.item_id[1:]) for each in part]
+    assert numbers == sorted(numbers)
+
+
+def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
+    def ids(items: Sequence[Sample], limit: int, seed: int) -> set[str]:
+        return {each.item_id for each in draw_samples(items, limit, seed)}
+
+    items = many()
+    part = ids(items, 50, 1)
+    assert ids(items[::-1], 50, 1) == part
+    assert ids(items, 50, 2) != part
+    assert part <= ids(items, 699, 1)
+
+
+def test_no_limit_and_a_limit_beyond_take_all() -> None:
+    items = many()
+    assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
+    assert len(draw_samples(items, 699, 0)) == 699
+    assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1
+
+
+def row(video_id: str, uri: str, title: str | None = None) -> VideoRow:
+    return VideoRow(
+        video_id=video_id,
+        uri=uri,
+        title=title if title is not None else Path(uri).stem,
+        start_s=0.0,
+        duration_s=10.0,
+        fps=1.0,
+        width_px=4,
+        height_px=4,
+        codec="none",
+        frames=10,
+        segments=0,
+        transcript_lines=0,
+        decode_errors=0,
+        sample_fps=1.0,
+        space="words",
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
+
+
+def found(video: str, rows: Sequence[VideoRow], id_map: dict[str, str] | None = None, episodes: bool = False) -> object:
+    """The ids that one video of a benchmark is, or why it is none."""
+    matching = match_videos([item("1", video)], rows, id_map, episodes)
+    return matching.videos.get(video) or matching.missing[0].why
+
+
+def test_a_video_goes_by_id_title_and_the_last_parts_of_its_uri_and_by_no_part_of_a_name() -> None:
+    rows = [
+        row("id1", "s3://bucket/a/b/clip.one.mp4", "My film"),
+        row("id2", "/x/clip.two.mp4"),
+        row("id3", "/x/aBc.mp4"),
+    ]
+    for called in ("id1", "My film", "clip.one", "clip.one.mp4", "b/clip.one", "a/b/clip.one.mp4"):
+        assert found(called, rows) == ("id1",)
+    for called in ("abc", "aB"):
+        assert found(called, rows) == f"no video of the library has the name {called}"
+
+
+def test_nextqa_files_are_found_by_its_published_map(tmp_path: Path) -> None:
+    kit.write_json(tmp_path / "map_vid_vidorID.json", {"3238737531": "1164/3238737531", "2": "1000/77"})
+    rows = [row("id1", "/data/1164/3238737531.mp4"), row("id2", "/data/1165/3238737531.mp4", "77")]
+    id_map = read_id_map(tmp_path / "map_vid_vidorID.json")
+    assert found("3238737531", rows, id_map) == ("id1",)
+    assert found("2", rows, id_map) == "no video of the library has the name 1000/77"
+    assert found("77", rows, id_map) == ("id2",)
+
+
+def test_two_videos_of_a_name_are_neither() -> None:
+    rows = [row("id1", "/data/1164/323.mp4"), row("id2", "/data/1165/323.mp4")]
+    why = "2 videos of the library have the name 323: /data/1164/323.mp4, /data/1165/323.mp4"
+    assert found("323", rows) == why
+    assert found("323", rows, {"323": "id2"}) == ("id2",)
+
+
+def test_every_question_of_a_missing_video_is_counted() -> None:
+    items = [item("1", "here"), item("2", "gone"), item("3", "gone"), item("4", "lost")]
+    matching = match_videos(items, [row("id1", "here.webm")], None, False)
+    assert matching.videos == {"here": ("id1",)}
+    gone, lost = (f"no video of the library has the name {name}" for name in ("gone", "lost"))
+    assert matching.missing == (MissingVideo("gone", gone, 2), MissingVideo("lost", lost, 1))
+
+
+def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
+    names = ["s05e06_seg02_clip_00", "s05e06_seg01_clip_01", "s05e07_seg01_clip_00", "s05e061_seg01_clip_00"]
+    rows = [row(name, f"/tvqa/{name}.mp4") for name in names]
+    assert found("s05e06", rows, episodes=True) == ("s05e06_seg01_clip_01", "s05e06_seg02_clip_00")
+    assert found("s05e06", rows) == "no video of the library has the name s05e06"
+    assert found("s05e06", [*rows, row("whole", "/x/s05e06.mkv")], episodes=True) == ("whole",)
+    folders = [row("one", "/tvqa/s05e08/clip_00.mp4"), row("two", "/tvqa/s05e08/clip_01.mp4")]
+    assert found("s05e08", folders, episodes=True) == ("one", "two")
+
+
+def test_a_map_is_two_columns_or_an_object(tmp_path: Path) -> None:
+    for name, text in (("map.json", '{"a": "b/c", "d": 7}'), ("map.csv", "a,b/c\nd,7\n")):
+        (tmp_path / name).write_text(text)
+        assert read_id_map(tmp_path / name) == {"a": "b/c", "d": "7"}
+    for name, text in (
+        *(("m.csv", "a\n"), ("m.csv", ""), ("m.json", "[1]"), ("m.json", '{"a": []}'), ("m.json", "{")),
+        ("m.csv", "a,b\nc,d\na,e\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(UsageError, match=r"m\.csv maps a to several names" if "a,e" in text else r"m\.(csv|json)"):
+            read_id_map(tmp_path / name)
+
+
+def test_captions_imported_under_a_benchmark_s_names_are_its_videos(tmp_path: Path) -> None:
+    library = text_library(tmp_path / "library", {"uid-1": [(0.0, 1.0, "C mends a lamp")]})
+    assert found("uid-1", library.videos()) == (text_video_id("uid-1"),)
+
+
+def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
+    one, two = "Caf\u00e9 film", "Cafe\u0301 film"
+    for called, named in ((one, two), (two, one)):
+        rows = [row("id1", f"/x/{named}.mp4", "other")]
+        assert found(called, rows) == ("id1",)
+        assert found("short", rows, {"short": called}) == ("id1",)
+        assert found(called, [row("id2", "/x/y.mp4")], {named: "y"}) == ("id2",)
+
+
+def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
+    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
+    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")
+
+
+# Files of rows: what cannot be one is noted or refused, and swallows no other.
+
+
+def test_a_target_is_known_by_its_option_or_its_text() -> None:
+    assert Target(option=0).known
+    assert Target(text="").known
+    assert not Target(evidence=((1.0, 2.0),), clip="a").known
+
+
+def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Path) -> None:
+    packed = tmp_path / "questions.json.gz"
+    packed.write_bytes(gzip.compress(b"[]"))
+    with pytest.raises(UsageError, match="is compressed; unpack it first"):
+        json_file(packed)
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="is not JSON"):
+        json_file(deep)
+    ((where, bad),) = json_lines(deep)
+    assert (where, type(bad)) == ("line 1", BadRow)
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "says"),
+    [
+        ('q,a\n1,"x\n2,y\n3,z\n', [], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n2,y\n3,"z"\n4,w\n', [{"q": "4", "a": "w"}], ["line 4: lines 2 to 4 cannot be read"]),
+        ('q,a\n1,"x\n' + "y" * 140_000 + "\n2,z\n", [{"q": "2", "a": "z"}], ["line 3: lines 2 to 3 cannot be read"]),
+        ('q,a\n1,"two\nlines"\n2,"z" so\n', [{"q": "1", "a": "two\nlines"}, {"q": "2", "a": "z so"}], []),
+        ("q,a\n1,two\u2028lines\n", [{"q": "1", "a": "two\u2028lines"}], []),
+    ],
+)
+def test_a_quotation_mark_that_is_not_closed_swallows_no_row_in_silence(
+    tmp_path: Path, text: str, items: list[dict[str, str]], says: list[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    rows = list(csv_rows(path))
+    assert [raw for _, raw in rows if not isinstance(raw, BadRow)] == items
+    told = [f"{where}: {raw}" for where, raw in rows if isinstance(raw, BadRow)]
+    assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", "q,a,a\n1,2,3\n"), ("a.json", '{"q": "A", "q": "B"}')])
+def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"two columns are called 'a'|'q' stands twice in an object"):
+        list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+    path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
+    assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)

@@ -449,6 +449,10 @@ EEA = Variant(
     },
     uses=("transcript", "screen text", "captions"),
     needs_pictures=True,
+    plain=(
+        "Finds the parts that fit your words, opens the most promising one, looks at a few pictures of it, and goes on "
+        "from there until they show the answer. A good first choice."
+    ),
 )
 
 

@@ -53,7 +53,7 @@ from kinodex.agent.tree import (
     unseen_times,
     whole_video,
 )
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
 # VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 #
@@ -238,6 +238,14 @@ class _Search:
         return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
+def _chose_frames(step: Step) -> str:
+    times_s = step["arguments"].get("times_s") or ()
+    if not times_s:
+        return "chose frames to look at"
+    first, last = clock(min(times_s)), clock(max(times_s))
+    return f"chose frames {f'at {first}' if first == last else f'from {first} to {last}'}"
+
+
 VCA = Variant(
     "vca",
     "tree search with uniform frames, led by the rewards that the model itself gives (ICCV 2025)",
@@ -250,6 +258,11 @@ VCA = Variant(
         "image reward": {"reward": "image"},
     },
     needs_pictures=True,
+    plain=(
+        "The same without a search by words first: it looks at pictures spread over the video and opens what seems "
+        "most useful."
+    ),
+    words={"look": _chose_frames},
 )
 
 

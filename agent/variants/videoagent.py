@@ -25,7 +25,7 @@ from kinodex.agent.session import ATTEMPTS, LastWord, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, counted_frames, quoted
 
 # Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3).
 
@@ -335,6 +335,11 @@ def _arguments(frames: Iterable[Wanted]) -> dict[str, list[str]]:
     return {"frames": [f"segment {each.segment}: {each.description}" for each in frames]}
 
 
+def _looked_for(step: Step) -> str:
+    texts = [each.partition(": ")[2] or each for each in step["arguments"]["frames"]]
+    return f"went to look for {quoted(texts)}" if texts else "found nothing more to look for"
+
+
 VIDEOAGENT = Variant(
     "videoagent",
     "baseline: captions of a few frames, and of more that a description finds, until it is sure (arXiv 2403.10517)",
@@ -346,4 +351,6 @@ VIDEOAGENT = Variant(
         "no segment selection": {"segment_selection": False},
         "no self-evaluation": {"self_evaluation": False},
     },
+    plain="Puts a few pictures into words, and more where something is missing.",
+    words={"caption": lambda step: f"put {counted_frames(step)} into words", "retrieve": _looked_for},
 )

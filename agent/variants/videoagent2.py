@@ -47,7 +47,7 @@ from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, s
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, no_step, quoted, span
 from kinodex.agent.variants.videoagent2_requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -236,6 +236,12 @@ NO_CONFIDENCE = {"tool_confidence": False}
 NO_ADJUSTING = {**NO_CONFIDENCE, "adjust_plan": False}
 NO_PLAN = {**NO_ADJUSTING, "plan": False}
 
+
+def _label(step: Step, otherwise: str) -> str:
+    label = step["arguments"].get("label")
+    return quoted([label]) if label else otherwise
+
+
 VIDEOAGENT2 = Variant(
     "videoagent2",
     "captions of everything, then a plan that is adjusted, one tool a step, led by confidences (arXiv 2504.04471)",
@@ -250,6 +256,15 @@ VIDEOAGENT2 = Variant(
         "no tools": {**NO_PLAN, "tools": False},
     },
     needs_language=True,
+    plain="Puts the whole video into words, makes a plan, and checks details until it is sure.",
+    words={
+        "caption": lambda step: f"had {span(step['arguments'])} put into words",
+        "detect": lambda step: f"looked for {_label(step, 'things')} in {span(step['arguments'])}",
+        "zoom_caption": lambda step: f"zoomed in at {span(step['arguments'])} and had it put into words",
+        "zoom_detect": lambda step: f"zoomed in at {span(step['arguments'])} and looked for {_label(step, 'things')}",
+        "track": lambda step: f"followed {_label(step, 'a thing')} from {span(step['arguments'])}",
+        "none": no_step,
+    },
 )
 
 

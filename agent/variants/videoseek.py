@@ -41,7 +41,7 @@ from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Segment, ShownFrame, Tu
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Variant, check_at_least, for_query, no_step, span
 from kinodex.agent.variants.videoseek_requests import (
     ACT,
     LAST,
@@ -193,6 +193,14 @@ VIDEOSEEK = Variant(
     ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,
     needs_pictures=True,
+    plain="Thinks before each step: looks over everything, skims a long stretch, or watches a short one closely.",
+    words={
+        "overview": lambda step: "looked over the whole video",
+        "skim": lambda step: f"skimmed {span(step['arguments'])}{for_query(step)}",
+        "focus": lambda step: f"watched {span(step['arguments'])} closely{for_query(step)}",
+        "answer": lambda step: "",
+        "none": no_step,
+    },
 )
 
 

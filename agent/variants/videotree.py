@@ -26,7 +26,7 @@ from kinodex.agent.session import LastWord, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import first_level_cuts_s, show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Variant, check_at_least, counted_frames
 
 # VideoTree, a tree of captions that grows where the question needs it (CVPR 2025, arXiv 2405.19209, section 3).
 #
@@ -225,6 +225,11 @@ VIDEOTREE = Variant(
     lambda longest_s: VideoTreeParameters(),
     roles=("policy", "captioner"),
     ablations={"no adaptive breadth": {"max_breadth": 8}, "no depth": {"depth": 1}},
+    plain="Puts pictures from all over the video into words, more of them where they matter.",
+    words={
+        "broaden": lambda step: f"put {counted_frames(step)} from all over the video into words",
+        "deepen": lambda step: f"put {counted_frames(step, 'more ')} like the relevant ones into words",
+    },
 )
 
 

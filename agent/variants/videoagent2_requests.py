@@ -14,7 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
-from kinodex.agent.errors import InvalidReply
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import InvalidReply, NeedsLanguage
+from kinodex.agent.models.rules import clauses, rule
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -368,6 +370,20 @@ class CaptionFrames(Request[FrameCaptions]):
 
 def _numbers(reply: FrameCaptions) -> list[int]:
     return [each.frame for each in reply.captions]
+
+
+@rule.register(CaptionFrames)
+def _caption_by_rule(request: CaptionFrames, environment: Environment) -> dict[str, Any]:
+    if request.box is not None:
+        raise NeedsLanguage(
+            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
+        )
+    parts = [clauses(environment, frame) for frame in request.frames]
+    captions = [
+        [{"text": it.text, "confidence": it.confidence if request.confidence else None} for it in part]
+        for part in parts
+    ]
+    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(captions, 1)]}
 
 
 def call_bounds(videos: Sequence[Video]) -> Bounds:

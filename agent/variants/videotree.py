@@ -19,6 +19,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.models.rules import relevances, rule
 from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, WithChapters, check_numbers, join_parts, missing_positions
@@ -408,3 +409,9 @@ class JudgeRelevance(WithChapters, Request[Relevances]):
 
 def _numbers(reply: Relevances) -> list[int]:
     return [each.cluster for each in reply.clusters]
+
+
+@rule.register(JudgeRelevance)
+def _judge_by_rule(request: JudgeRelevance, environment: Environment) -> dict[str, Any]:
+    levels = enumerate(relevances(request.question, request.notes), start=1)
+    return {"clusters": [{"cluster": number, "relevance": level} for number, level in levels]}

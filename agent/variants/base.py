@@ -26,6 +26,10 @@ Step = Mapping[str, Any]
 """An `Acted` as a trace has it, with its `action`, `arguments` and `notes`."""
 
 
+THOUGHT = "Nothing that is known so far shows it clearly; a closer look at the next part may."
+"""A thought of usual length, for `Variant.assumes`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """An agent under its name. `run` takes parameters of the class that `parameters` makes.

@@ -34,10 +34,10 @@ vision agent's prompt; grounding results are stored under the question's words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,22 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.library_videos import AnchorsFrom
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Turn, Video
+from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Request, Turn, Video
+from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import QUOTED, Step, Variant, check_at_least, for_query, joined, no_step, span
+from kinodex.agent.variants.base import (
+    QUOTED,
+    THOUGHT,
+    Step,
+    Variant,
+    check_at_least,
+    for_query,
+    joined,
+    no_step,
+    span,
+)
 from kinodex.agent.variants.longvideoagent_requests import (
     Action,
     AnswerNow,
@@ -262,6 +273,22 @@ def _searched(step: Step) -> str:
     return f"searched what is said and described{for_query(step)}" + (f", which led to {found}" if found else "")
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
+    """One clip after the other is located and looked at; the last turn is the answer."""
+    match request:
+        case ChooseAction():
+            looks = request.vision and len(request.turns) // 2 % 2 == 1
+            tag = "visual_query" if looks else "request_grounding"
+            return f"<think>{THOUGHT}</think><{tag}>{request.question.text}</{tag}>"
+        case AnswerNow():
+            example = example_answer(request.question, ())
+            return f"<think>{THOUGHT}</think><answer>{example['option'] or example['answer']}</answer>"
+        case LocateClips():
+            left = [clip.number for clip in request.clips if clip.number not in request.visited]
+            return {**request.example(), "clips": left[:1]}
+    return None
+
+
 LONGVIDEOAGENT = Variant(
     "longvideoagent",
     "a master that only reads has clips located and looked at by two other models (arXiv 2512.20618)",
@@ -280,6 +307,7 @@ LONGVIDEOAGENT = Variant(
         "visual_query": lambda step: f"had the frames there searched{for_query(step)}",
         "malformed": no_step,
     },
+    assumes=_assumed,
 )
 
 

@@ -371,6 +371,14 @@ def _looked_for(step: Step) -> str:
     return f"went to look for {quoted(texts)}" if texts else "found nothing more to look for"
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """As many frames are missing as may be looked for, each in a segment of its own."""
+    if not isinstance(request, FindMissing):
+        return None
+    [frame] = request.example()["frames"]
+    return {**request.example(), "frames": [{**frame, "segment": it.number} for it in request.segments[: request.most]]}
+
+
 VIDEOAGENT = Variant(
     "videoagent",
     "baseline: captions of a few frames, and of more that a description finds, until it is sure (arXiv 2403.10517)",
@@ -384,4 +392,5 @@ VIDEOAGENT = Variant(
     },
     plain="Puts a few pictures into words, and more where something is missing.",
     words={"caption": lambda step: f"put {counted_frames(step)} into words", "retrieve": _looked_for},
+    assumes=_assumed,
 )

@@ -29,7 +29,7 @@ first; how sure the answer is still ends the run. (4) `tools` off: the answer is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import gather_all
-from kinodex.agent.protocol import Note, ShownFrame, Video
+from kinodex.agent.protocol import Note, Request, ShownFrame, Video
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
@@ -242,6 +242,18 @@ def _label(step: Step, otherwise: str) -> str:
     return quoted([label]) if label else otherwise
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """Never sure, with a call about another part of the first video at each step."""
+    if isinstance(request, Assess):
+        return {**request.example(), "confidence": MOST_CONFIDENT / 2}
+    if not isinstance(request, CreatePlan | AdjustPlan | CallTool):
+        return None
+    example, video = request.example(), request.videos[0]
+    start_s = video.start_s + video.duration_s / (request.toolbox.calls_left + 2)
+    call = {**example["action"], "start_s": start_s, "end_s": min(video.end_s, start_s + request.toolbox.frames)}
+    return {**example, "action": call}
+
+
 VIDEOAGENT2 = Variant(
     "videoagent2",
     "captions of everything, then a plan that is adjusted, one tool a step, led by confidences (arXiv 2504.04471)",
@@ -265,6 +277,7 @@ VIDEOAGENT2 = Variant(
         "track": lambda step: f"followed {_label(step, 'a thing')} from {span(step['arguments'])}",
         "none": no_step,
     },
+    assumes=_assumed,
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
@@ -379,11 +379,8 @@ def _caption_by_rule(request: CaptionFrames, environment: Environment) -> dict[s
             "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
         )
     parts = [clauses(environment, frame) for frame in request.frames]
-    captions = [
-        [{"text": it.text, "confidence": it.confidence if request.confidence else None} for it in part]
-        for part in parts
-    ]
-    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(captions, 1)]}
+    said = [[asdict(each) if request.confidence else {"text": each.text} for each in part] for part in parts]
+    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(said, 1)]}
 
 
 def call_bounds(videos: Sequence[Video]) -> Bounds:

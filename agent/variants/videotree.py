@@ -219,6 +219,15 @@ class _Tree:
         return self._answering(self.captions.values()) if self.captions else None
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """Few clusters are highly relevant and all others somewhat, so that breadth and depth both grow."""
+    if not isinstance(request, JudgeRelevance):
+        return None
+    levels = [HIGHLY_RELEVANT if at < 3 else HIGHLY_RELEVANT - 1 for at in range(len(request.notes))]
+    clusters = [{"cluster": number, "relevance": level} for number, level in enumerate(levels, start=1)]
+    return {**request.example(), "clusters": clusters}
+
+
 VIDEOTREE = Variant(
     "videotree",
     "baseline: captions of clustered frames, more of them where they are relevant (arXiv 2405.19209)",
@@ -231,6 +240,7 @@ VIDEOTREE = Variant(
         "broaden": lambda step: f"put {counted_frames(step)} from all over the video into words",
         "deepen": lambda step: f"put {counted_frames(step, 'more ')} like the relevant ones into words",
     },
+    assumes=_assumed,
 )
 
 

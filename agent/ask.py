@@ -39,7 +39,7 @@ from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, S
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
 from kinodex.agent.session import Session, answer_text
-from kinodex.agent.trace import Acted, Event, Finished, PriorEvidence, RunStarted
+from kinodex.agent.trace import Acted, Event, Finished, PriorEvidence, RunStarted, record
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.agent.variants.baselines import BLIND, CHANCE, UNIFORM
 from kinodex.agent.variants.eea import EEA
@@ -100,6 +100,7 @@ async def ask(
     budget = replace(budget, rounds=limit)
     question = Question(question) if isinstance(question, str) else question
     question = question if seen is None else replace(question, earlier=seen.earlier)
+    on_event = _in_words(chosen, on_event)
     session = Session(question, environment, models, budget, on_event, rules, stop)
     if seen is not None and chosen.sees_video:
         session.prior_frames, session.prior_notes = seen.frames, seen.notes
@@ -124,6 +125,19 @@ async def ask(
         raise
     on_event(Finished(answer))
     return answer
+
+
+def _in_words(chosen: Variant, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Give the steps of a plugin the words that it brings: who reads its trace later does not run its code."""
+    if chosen in VARIANTS or not chosen.words:
+        return on_event
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Acted) and (words := chosen.words.get(event.action)):
+            event = replace(event, words=words(record(event)))
+        on_event(event)
+
+    return emit
 
 
 def spent_until(error: BaseException) -> Ledger:

@@ -11,7 +11,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kinodex.agent.errors import NotATrace, NotInTrace
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import (
+    LATER,
     USUAL,
     Anchor,
     AnswerRules,
@@ -140,6 +141,8 @@ class Acted:
     thought: str = ""
     notes: tuple[Note, ...] = ()
     problem: str = ""
+    words: str = field(default="", metadata=LATER)
+    """The step in plain words, of an agent from a file of a user's: who reads the trace does not run that code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """The built-in model: a few rules that answer typed requests from the library's own frame embeddings.
 
-It turns a question into statements (`statements`) and compares them with the frames that a request shows, in the
-library's space, or with the words of notes (`judge_notes`); in libraries in the built-in space it can also describe
-frames (`describe_frames`). A weak but real baseline: perception is the space's, and the reasoning is a few rules. It
-sees no frame that was not shown to it. A match is measured against the matches of the same statement with the whole
-video (`Environment.deviations`), which any search of the index could see. It refuses what needs language (plans,
-thoughts, tool calls, summaries, guesses), and does not imitate it badly.
+It turns a question into statements and compares them with the frames that a request shows, in the library's space, or
+with the words of notes; in libraries in the built-in space it can also describe frames. A weak but real baseline:
+perception is the space's, and the reasoning is a few rules. It sees no frame that was not shown to it. A match is
+measured against the matches of the same statement with the whole video (`Environment.deviations`), which any search of
+the index could see. It refuses what needs language (plans, thoughts, tool calls, summaries, guesses), and does not
+imitate it badly.
+
+Each kind of request has its `rule`: those that agents share have theirs here, those of one agent beside that agent.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, cycle, pairwise, product, takewhile
+from functools import partial, singledispatch
+from itertools import chain, product, takewhile
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,12 @@ from kinodex.agent.models.rules_words import (
     Verdict,
     cloze_statements,
     counted,
+    plain,
     read_moment,
     title_card,
     to_reply,
     words_of,
 )
-from kinodex.agent.models.rules_words import plain as _plain
 from kinodex.agent.protocol import (
     SCREEN_TEXT,
     SUBTITLE,
@@ -63,13 +65,6 @@ from kinodex.agent.protocol import (
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Recall
 from kinodex.agent.requests.describe import DescribeSegment, Verify
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.longvideoagent_requests import LocateClips, ReadFrames
-from kinodex.agent.variants.vca import ChooseFrames
-from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
-from kinodex.agent.variants.videoagent2_requests import CaptionFrames
-from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
-from kinodex.agent.variants.videotree import JudgeRelevance
 
 MAX_QUERIES = 5
 MIN_VISIBLE = 2.5
@@ -96,154 +91,23 @@ class RuleBasedModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
-        reply = request.Reply.model_validate(_cite_by_number(request, self._reply(request)))
+        reply = request.Reply.model_validate(_cite_by_number(request, rule(request, self.environment)))
         if reply.declines and request.declining == "never":
-            reply = request.Reply.model_validate(self._choose_option(request))
+            reply = request.Reply.model_validate(_choose_option(request, self.environment))
         return Exchange(reply, None, raw=reply.model_dump_json(), seconds=time.perf_counter() - started)
 
-    def _reply(self, request: Request[Any]) -> dict[str, Any]:
-        match request:
-            case DiscoverQueries(question=question):
-                texts = (*words_of(question), *cloze_statements(question).queries)
-                return {"queries": texts[:MAX_QUERIES] or (question.text,)}
-            case ProposeQueries(question=question, known=known):
-                return {"queries": _new_statements(question, known)}
-            case ScoreAndPropose(question=question, known=known):
-                return {"segments": self._score(request), "queries": _new_statements(question, known)}
-            case ScoreSegments():
-                return {"segments": self._score(request)}
-            case Decide():
-                return self._decide(request)
-            case ChooseFrames():
-                return self._choose(request)
-            case AnswerFrames(question=question, frames=frames, notes=()):
-                return self._answer_frames(question, frames)
-            case AnswerFrames():
-                return self._answer_frames_or_notes(request)
-            case DescribeSegment() | ReadFrames() | CaptionFrames() | OverviewVideo() | SkimRange() | FocusClip():
-                return describe_reply(self.environment, request)
-            case Recall() | Verify():
-                return self._recall(request)
-            case AnswerNotes(question=question, notes=notes):
-                return _answer_notes(question, notes)
-            case ReflectOnAnswer(question=question, notes=notes):
-                verdict = judge(question, notes)
-                return {"confidence": 3 if is_settled(verdict) else 2 if verdict.choice is not None else 1}
-            case FindMissing():
-                return {"frames": _find_missing(request)}
-            case JudgeRelevance(question=question, notes=notes):
-                levels = relevances(question, notes)
-                return {"clusters": [{"cluster": at + 1, "relevance": level} for at, level in enumerate(levels)]}
-            case LocateClips():
-                return {"clips": locate_clip(request)}
-        raise NeedsLanguage(
-            f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
-            "this agent needs a language model; give --model and --base-url"
-        )
 
-    def _choose_option(self, request: Request[Any]) -> dict[str, Any]:
-        """Choose the option that the frames show best though it is not visible, without frames one by chance."""
-        question = getattr(request, "question", None)
-        if not isinstance(question, Question) or not question.options:
-            return {"action": "insufficient_evidence"}
-        at = zlib.crc32(question.text.encode()) % len(question.options)
-        if request.frames:
-            at = int(match_frames(self.environment, cloze_statements(question).options, request.frames).max(0).argmax())
-        return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}
+@singledispatch
+def rule(request: Request[Any], environment: Environment) -> dict[str, Any]:
+    """The reply to a request as JSON values, from what the environment holds; frames and notes are cited by their
+    places, from 1. Raises `NeedsLanguage` for a kind of request that has no rule.
 
-    def _score(self, request: ScoreSegments) -> list[dict[str, Any]]:
-        """Score each segment by the best match of a statement with a frame at its borders, a new one if it has one."""
-        queries = cloze_statements(request.question).queries or (request.question.text,)
-        matches = match_frames(self.environment, queries, request.frames)
-        new = {(frame.video_id, frame.time_s) for frame in request.new_frames}
-        scores: list[dict[str, Any]] = []
-        for part in request.segments:
-            beside = [
-                at
-                for at, frame in enumerate(request.frames)
-                if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
-            ]
-            telling = [at for at in beside if (part.video_id, request.frames[at].time_s) in new]
-            pairs = ((at, text) for at in telling or beside for text in range(len(queries)))
-            at, text = max(pairs, key=lambda pair: float(matches[pair]))
-            score = round(100 * float(calibrate(matches[at, text])))
-            explanation = f"{queries[text]!r}, perhaps" if score else ""
-            if (told := round(100 * promise(request.question, request.chapters, part))) > score:
-                score, explanation = told, "its summary speaks of it"
-            scores.append({"segment": part.number, "reasoning": explanation, "score": score})
-        return scores
-
-    def _decide(self, request: Decide) -> dict[str, Any]:
-        verdict = judge_frames(self.environment, request.question, request.frames)
-        open_ones = [each for each in request.candidates if each.explorable]
-        clear = self._recall(request) if request.notes else {}
-        if clear.get("action") == "answer":
-            return clear
-        if frames_settle(verdict) or request.must_answer or not open_ones:
-            return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
-        return {"action": "explore", "segment": self._next_segment(request.question, open_ones, request.frames)}
-
-    def _next_segment(
-        self, question: Question, open_ones: Sequence[ScoredSegment], frames: Sequence[ShownFrame]
-    ) -> int:
-        """The segment with the highest score, or the one beside the moment that the question names."""
-        statements = cloze_statements(question)
-        moment = find_moment(self.environment, statements, frames)
-        if moment is not None:
-            for each in open_ones:
-                border_s = each.segment.start_s if statements.order == "after" else each.segment.end_s
-                if each.segment.video_id == moment.video_id and border_s == moment.time_s and not each.divided:
-                    return each.segment.number
-        # Both sides of an anchor have its score: the longer one has more to show. A part has its parent's frames too.
-        return max(
-            open_ones,
-            key=lambda each: (each.score or 0.0, not each.divided, each.segment.end_s - each.segment.start_s),
-        ).segment.number
-
-    def _choose(self, request: ChooseFrames) -> dict[str, Any]:
-        """Answer if the frames settle the question, else ask for the middles of the longest unseen stretches."""
-        verdict = judge_frames(self.environment, request.question, request.frames)
-        if frames_settle(verdict):
-            return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
-        video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
-        times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
-        gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
-        middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
-        return {"action": "look", "video": video.video_id, "times_s": middles_s}
-
-    def _answer_frames(self, question: Question, frames: Sequence[ShownFrame]) -> dict[str, Any]:
-        return to_reply(question, judge_frames(self.environment, question, frames), [each.time_s for each in frames])
-
-    def _answer_frames_or_notes(self, request: AnswerFrames) -> dict[str, Any]:
-        """Answer what the text on screen, the frames or the notes show clearly; else what the frames show best."""
-        clear = self._recall(request)
-        return clear if clear["action"] == "answer" else self._answer_frames(request.question, request.frames)
-
-    def _recall(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any]:
-        """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
-        written = self._joined(request) or screen_reply(request.question, request.notes, len(request.frames))
-        if written is not None:
-            return written
-        verdict = judge_frames(self.environment, request.question, request.frames)
-        if frames_settle(verdict):
-            return to_reply(request.question, verdict, [each.time_s for each in request.frames])
-        verdict = judge(request.question, request.notes)
-        if not is_settled(verdict):
-            return to_reply(request.question, Verdict(), ())
-        reply = to_reply(request.question, verdict, [each.start_s for each in request.notes])
-        return reply | {"evidence": [len(request.frames) + number for number in verdict.evidence]}
-
-    def _joined(self, request: Recall | Verify | AnswerFrames | Decide) -> dict[str, Any] | None:
-        """Answer what quoted lines and the frames at their times tell together; None where they tell nothing."""
-        question, frames = request.question, request.frames
-        times_s, videos = [frame.time_s for frame in frames], [frame.video_id for frame in frames]
-        matches = partial(match_frames, self.environment, frames=frames)
-        found = read_moment(question, request.notes, Sights(videos, times_s, times_s, matches, MIN_RELEVANT))
-        if found is None:
-            return None
-        evidence = *(at + 1 for at in found.sights), *(len(frames) + at + 1 for at in found.lines)
-        letter, text = question.lettered[found.choice]
-        return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
+    `@rule.register(KindOfRequest)` gives one to a kind of request, and to those that derive from it.
+    """
+    raise NeedsLanguage(
+        f"the built-in model compares pictures with words and has no language for {type(request).__name__}; "
+        "this agent needs a language model; give --model and --base-url"
+    )
 
 
 def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any]:
@@ -254,39 +118,146 @@ def _cite_by_number(request: Request[R], reply: dict[str, Any]) -> dict[str, Any
     return reply | {"evidence": [numbers[place - 1] for place in reply["evidence"]]}
 
 
-def _answer_notes(question: Question, notes: Sequence[Note]) -> dict[str, Any]:
-    written = screen_reply(question, notes)
-    return written or to_reply(question, judge(question, notes), [note.start_s for note in notes])
+def _choose_option(request: Request[Any], environment: Environment) -> dict[str, Any]:
+    """Choose the option that the frames show best though it is not visible, without frames one by chance."""
+    question = getattr(request, "question", None)
+    if not isinstance(question, Question) or not question.options:
+        return {"action": "insufficient_evidence"}
+    at = zlib.crc32(question.text.encode()) % len(question.options)
+    if request.frames:
+        at = int(match_frames(environment, cloze_statements(question).options, request.frames).max(0).argmax())
+    return {"action": "answer", "option": question.lettered[at][0], "answer": None, "evidence": []}
 
 
-def _new_statements(question: Question, known: Sequence[str]) -> list[str]:
+# Rules of requests that several agents send.
+
+
+@rule.register(DiscoverQueries)
+def _discover(request: DiscoverQueries, environment: Environment) -> dict[str, Any]:
+    texts = (*words_of(request.question), *cloze_statements(request.question).queries)
+    return {"queries": texts[:MAX_QUERIES] or (request.question.text,)}
+
+
+@rule.register(ProposeQueries)
+def _propose(request: ProposeQueries, environment: Environment) -> dict[str, Any]:
+    return {"queries": new_statements(request.question, request.known)}
+
+
+def new_statements(question: Question, known: Sequence[str]) -> list[str]:
     """Statements that discovery left out: there are no words for anything else in a frame."""
     folded = {query.casefold() for query in known}
     statements = cloze_statements(question)
     return [text for text in (*statements.queries, *statements.options) if text not in folded][:MAX_QUERIES]
 
 
-def _find_missing(request: FindMissing) -> list[dict[str, Any]]:
-    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
-    statements = cloze_statements(request.question)
-    texts = statements.queries or (request.question.text,)
-    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
-    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
-    then = find_moments(statements.moment, request.notes) if statements.moment else []
-    beside = [
-        segment
-        for segment in segments
-        for note in then
-        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
-        and note.video_id == segment.video_id
-    ]
-    if beside:
-        texts = statements.options or texts
-        segments = beside[:1] * len(texts)
-    return [
-        {"segment": segment.number, "description": text}
-        for segment, text in zip(segments[: request.most], cycle(texts), strict=False)
-    ]
+@rule.register(ScoreSegments)
+def score(request: ScoreSegments, environment: Environment) -> dict[str, Any]:
+    """Score each segment by the best match of a statement with a frame at its borders, a new one if it has one."""
+    queries = cloze_statements(request.question).queries or (request.question.text,)
+    matches = match_frames(environment, queries, request.frames)
+    new = {(frame.video_id, frame.time_s) for frame in request.new_frames}
+    scores: list[dict[str, Any]] = []
+    for part in request.segments:
+        beside = [
+            at
+            for at, frame in enumerate(request.frames)
+            if frame.video_id == part.video_id and frame.time_s in (part.start_s, part.end_s)
+        ]
+        telling = [at for at in beside if (part.video_id, request.frames[at].time_s) in new]
+        pairs = ((at, text) for at in telling or beside for text in range(len(queries)))
+        at, text = max(pairs, key=lambda pair: float(matches[pair]))
+        score = round(100 * float(calibrate(matches[at, text])))
+        explanation = f"{queries[text]!r}, perhaps" if score else ""
+        if (told := round(100 * promise(request.question, request.chapters, part))) > score:
+            score, explanation = told, "its summary speaks of it"
+        scores.append({"segment": part.number, "reasoning": explanation, "score": score})
+    return {"segments": scores}
+
+
+@rule.register(Decide)
+def _decide(request: Decide, environment: Environment) -> dict[str, Any]:
+    verdict = judge_frames(environment, request.question, request.frames)
+    open_ones = [each for each in request.candidates if each.explorable]
+    clear = _recall(request, environment) if request.notes else {}
+    if clear.get("action") == "answer":
+        return clear
+    if frames_settle(verdict) or request.must_answer or not open_ones:
+        return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
+    return {"action": "explore", "segment": _next_segment(environment, request.question, open_ones, request.frames)}
+
+
+def _next_segment(
+    environment: Environment, question: Question, open_ones: Sequence[ScoredSegment], frames: Sequence[ShownFrame]
+) -> int:
+    """The segment with the highest score, or the one beside the moment that the question names."""
+    statements = cloze_statements(question)
+    moment = find_moment(environment, statements, frames)
+    if moment is not None:
+        for each in open_ones:
+            border_s = each.segment.start_s if statements.order == "after" else each.segment.end_s
+            if each.segment.video_id == moment.video_id and border_s == moment.time_s and not each.divided:
+                return each.segment.number
+    # Both sides of an anchor have its score: the longer one has more to show. A part has its parent's frames too.
+    return max(
+        open_ones,
+        key=lambda each: (each.score or 0.0, not each.divided, each.segment.end_s - each.segment.start_s),
+    ).segment.number
+
+
+@rule.register(AnswerFrames)
+def _answer_frames(request: AnswerFrames, environment: Environment) -> dict[str, Any]:
+    """Answer what the text on screen, the frames or the notes show clearly; else what the frames show best."""
+    clear = _recall(request, environment) if request.notes else {}
+    if clear.get("action") == "answer":
+        return clear
+    verdict = judge_frames(environment, request.question, request.frames)
+    return to_reply(request.question, verdict, [each.time_s for each in request.frames])
+
+
+@rule.register(AnswerNotes)
+def _answer_notes(request: AnswerNotes, environment: Environment) -> dict[str, Any]:
+    question, notes = request.question, request.notes
+    return screen_reply(question, notes) or to_reply(question, judge(question, notes), [each.start_s for each in notes])
+
+
+@rule.register(Recall)
+@rule.register(Verify)
+def _recall(request: Recall | Verify | AnswerFrames | Decide, environment: Environment) -> dict[str, Any]:
+    """Answer what text on screen, frames or notes show clearly; for a follow-up, those of earlier questions."""
+    question, frames, notes = request.question, request.frames, request.notes
+    written = _joined(request, environment) or screen_reply(question, notes, len(frames))
+    if written is not None:
+        return written
+    verdict = judge_frames(environment, question, frames)
+    if frames_settle(verdict):
+        return to_reply(question, verdict, [each.time_s for each in frames])
+    verdict = judge(question, notes)
+    if not is_settled(verdict):
+        return to_reply(question, Verdict(), ())
+    reply = to_reply(question, verdict, [each.start_s for each in notes])
+    return reply | {"evidence": [len(frames) + number for number in verdict.evidence]}
+
+
+def _joined(request: Recall | Verify | AnswerFrames | Decide, environment: Environment) -> dict[str, Any] | None:
+    """Answer what quoted lines and the frames at their times tell together; None where they tell nothing."""
+    question, frames = request.question, request.frames
+    times_s, videos = [frame.time_s for frame in frames], [frame.video_id for frame in frames]
+    matches = partial(match_frames, environment, frames=frames)
+    found = read_moment(question, request.notes, Sights(videos, times_s, times_s, matches, MIN_RELEVANT))
+    if found is None:
+        return None
+    evidence = *(at + 1 for at in found.sights), *(len(frames) + at + 1 for at in found.lines)
+    letter, text = question.lettered[found.choice]
+    return {"action": "answer", "option": letter, "answer": text, "evidence": evidence}
+
+
+@rule.register(DescribeSegment)
+def _describe_segment(request: DescribeSegment, environment: Environment) -> dict[str, Any]:
+    whole = describe(environment, request.frames)
+    return {"caption": whole.text, "confidence": 100 * whole.confidence}
+
+
+# Verdicts on frames: the statement behind a question that matches one of them best.
 
 
 def judge_frames(environment: Environment, question: Question, frames: Sequence[ShownFrame]) -> Verdict:
@@ -392,7 +363,6 @@ LEAST_GAIN = 0.02
 """The least gain of the cosine for a second group to be named."""
 
 Vector = NDArray[np.float32]
-DescribeRequest = DescribeSegment | ReadFrames | CaptionFrames | OverviewVideo | SkimRange | FocusClip
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,12 +375,17 @@ class Phrase:
 
 def describe(environment: Environment, frames: Sequence[ShownFrame]) -> Phrase:
     """Describe frames in order, each description once; the least confidence of all counts."""
-    phrases = {phrase.text: phrase for phrase in (join(clauses(environment, frame)) for frame in frames)}
+    phrases = {phrase.text: phrase for phrase in (_joined_clauses(environment, frame) for frame in frames)}
     return Phrase("; then ".join(phrases), min(phrase.confidence for phrase in phrases.values()))
 
 
-def join(parts: Sequence[Phrase]) -> Phrase:
-    """Join several phrases about the same frame."""
+def describe_each(environment: Environment, frames: Sequence[ShownFrame]) -> list[str]:
+    """Describe each of some frames."""
+    return [_joined_clauses(environment, frame).text for frame in frames]
+
+
+def _joined_clauses(environment: Environment, frame: ShownFrame) -> Phrase:
+    parts = clauses(environment, frame)
     return Phrase(" ".join(part.text for part in parts), math.prod(part.confidence for part in parts))
 
 
@@ -468,48 +443,11 @@ def _share(cosines: Vector) -> float:
     return float(1 / np.exp(SHARPNESS * (cosines - cosines.max())).sum())
 
 
-def describe_reply(environment: Environment, request: DescribeRequest) -> dict[str, Any]:
-    """Answer a request to describe frames, as JSON values; raises `NeedsLanguage` where there are no words."""
-    match request:
-        case DescribeSegment():
-            whole = describe(environment, request.frames)
-            return {"caption": whole.text, "confidence": 100 * whole.confidence}
-        case ReadFrames():
-            return {"observation": describe(environment, request.frames).text}
-        case CaptionFrames():
-            return {"captions": _captions(environment, request)}
-    texts = [join(clauses(environment, frame)).text for frame in request.frames]
-    if isinstance(request, OverviewVideo):
-        return {"frames": [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]}
-    relevant = {at: text for at, text in enumerate(texts, 1) if is_relevant(request.query, text)}
-    if isinstance(request, SkimRange):
-        frames = [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]
-        return {"frames": [each | {"relevant": relevant.get(at)} for at, each in enumerate(frames, 1)]}
-    answer = "; then ".join(dict.fromkeys(relevant.values()))
-    return {"found": bool(relevant), "answer": answer, "frames": list(relevant)}
-
-
-def _captions(environment: Environment, request: CaptionFrames) -> list[dict[str, Any]]:
-    if request.box is not None:
-        raise NeedsLanguage(
-            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
-        )
-    return [
-        {"frame": at, "clauses": [_clause(part, request.confidence) for part in clauses(environment, frame)]}
-        for at, frame in enumerate(request.frames, 1)
-    ]
-
-
-def _clause(part: Phrase, with_confidence: bool) -> dict[str, Any]:
-    return {"text": part.text, "confidence": part.confidence if with_confidence else None}
-
-
 # Verdicts on notes: the statement behind a question that shares most words with one of them.
 #
 # Words only, no meaning: "a red kite in the desert" is found in a note that holds red, kite and desert. A note bears
 # on a question if it holds most of the words that the question itself asks about. Where that leads nowhere and the
-# notes
-# are in general English, options are compared by word overlap (`word_overlap`).
+# notes are in general English, options are compared by word overlap (`rules_words.judge`).
 
 MIN_BEARING = 0.75
 """The share of the question's own words that a note must hold to bear on it."""
@@ -546,7 +484,7 @@ def _judge_statements(question: Question, notes: Sequence[Note]) -> Verdict:
     best = max(range(len(texts)), key=lambda choice: best_of[choice])
     lead = best_of[best] - max((each for choice, each in enumerate(best_of) if choice != best), default=0.0)
     evidence = tuple(at + 1 for at, share in zip(bearing, shares[best], strict=True) if share == best_of[best])
-    partly_stated = any(_share_of_words(texts[best], notes[number - 1]) > MIN_PARTIAL for number in evidence)
+    partly_stated = any(word_share(texts[best], notes[number - 1].text) > MIN_PARTIAL for number in evidence)
     return Verdict(best if partly_stated and lead > 0 else None, best_of[best], lead, evidence)
 
 
@@ -558,7 +496,7 @@ def is_settled(verdict: Verdict) -> bool:
 def is_relevant(query: str, text: str) -> bool:
     """True if a text holds enough words of a query to be worth following up."""
     queries = cloze_statements(Question(query)).queries or (query,)
-    return any(_word_share(each, text) >= MIN_PARTIAL for each in queries)
+    return any(word_share(each, text) >= MIN_PARTIAL for each in queries)
 
 
 def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
@@ -566,29 +504,19 @@ def relevances(question: Question, notes: Sequence[Note]) -> list[int]:
     if rules_words.is_general(notes):
         return rules_words.relevances(question, notes)
     queries = cloze_statements(question).queries
-    shares = [max((_share_of_words(text, note) for text in queries), default=0.0) for note in notes]
+    shares = [max((word_share(text, note.text) for text in queries), default=0.0) for note in notes]
     return [3 if best >= MIN_STATED else 2 if best >= MIN_PARTIAL else 1 for best in shares]
 
 
 def find_moments(text: str, notes: Sequence[Note]) -> list[Note]:
     """Find the notes that state outright the moment from which a question measures time."""
-    return [note for note in notes if _share_of_words(text, note) >= MIN_STATED]
-
-
-def locate_clip(request: LocateClips) -> list[int]:
-    """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
-    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
-    left = [clip for clip in request.clips if clip.number not in request.visited]
-    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
-    shares = [(max((_word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
-    best, number = max(shares, default=(0.0, 0))
-    return [-number] if best >= MIN_BEARING else []
+    return [note for note in notes if word_share(text, note.text) >= MIN_STATED]
 
 
 def _bearing(statements: Statements, notes: Sequence[Note]) -> list[int]:
     """Indices of the notes that can hold the answer: those of the subject, or soon after or before the moment."""
     if statements.moment is None:
-        return [at for at, note in enumerate(notes) if _share_of_words(statements.subject, note) >= MIN_BEARING]
+        return [at for at, note in enumerate(notes) if word_share(statements.subject, note.text) >= MIN_BEARING]
     then = find_moments(statements.moment, notes)
     return [at for at, note in enumerate(notes) if any(_soon(statements, each, note) for each in then)]
 
@@ -617,14 +545,10 @@ def _earliest_note(
 
 
 def _weighted_share(text: str, note: Note) -> float:
-    return _share_of_words(text, note) * (1.0 if note.confidence is None else note.confidence)
+    return word_share(text, note.text) * (1.0 if note.confidence is None else note.confidence)
 
 
-def _share_of_words(text: str, note: Note) -> float:
-    return _word_share(text, note.text)
-
-
-def _word_share(text: str, note_text: str) -> float:
+def word_share(text: str, note_text: str) -> float:
     """The share of a text's words that a note holds; 1 for a text without words."""
     words = _words(text)
     return len(words & _words(note_text)) / len(words) if words else 1.0
@@ -679,19 +603,19 @@ def read_screen(question: Question, notes: Sequence[Note]) -> Verdict:
     Without options the choice is 0 if one text alone stands there: `screen_reply` says it.
     """
     subjects = [*NAME.findall(question.text), *CODE.findall(question.text)] or TALK.findall(question.text)
-    if names := {_plain(name) for name in subjects}:
-        named = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
+    if names := {plain(name) for name in subjects}:
+        named = [(at, plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SUBTITLE]
         said = [(at, text) for at, text in named if any(f" {name} " in f" {text} " for name in names)]
         return _only(question.options, said) if question.options else Verdict()
     if not ASKS_FOR_TEXT.search(question.text) or SPOKEN.search(question.text):
         return Verdict()
-    shown = [(at, _plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SCREEN_TEXT]
+    shown = [(at, plain(note.text)) for at, note in enumerate(notes, 1) if note.source == SCREEN_TEXT]
     return _only(question.options or tuple(dict.fromkeys(text for _, text in shown)), shown)
 
 
 def _only(options: Sequence[str], shown: Sequence[tuple[int, str]]) -> Verdict:
     """The one option that stands in some of the lines, with the numbers of those."""
-    wanted = [_plain(option) for option in options]
+    wanted = [plain(option) for option in options]
     found = {which: [at for at, text in shown if f" {each} " in f" {text} "] for which, each in enumerate(wanted)}
     held = [which for which, places in found.items() if places]
     return Verdict(held[0], 1.0, 1.0, tuple(found[held[0]])) if len(held) == 1 else Verdict()

@@ -1,4 +1,4 @@
-"""A variant: an agent with its algorithm, its parameters, and its needs."""
+"""A variant: an agent with its algorithm, its parameters, its needs, and its words for the page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import difflib
 import inspect
 import textwrap
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -16,11 +16,18 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import BadSettings
+from kinodex.agent.protocol import Request
 from kinodex.agent.session import Session
 
 P = TypeVar("P")
 FINITE = ConfigDict(allow_inf_nan=False)
 Table = Literal["captions", "transcript", "screen text", "detections"]
+Step = Mapping[str, Any]
+"""An `Acted` as a trace has it, with its `action`, `arguments` and `notes`."""
+
+
+THOUGHT = "Nothing that is known so far shows it clearly; a closer look at the next part may."
+"""A thought of usual length, for `Variant.assumes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,14 @@ class Variant:
     """True if it cannot work with words about a video alone."""
     sees_video: bool = True
     """False for an agent that never receives anything of the video."""
+    plain: str = ""
+    """One or two sentences for somebody who reads no papers, beside `line` on the page."""
+    words: Mapping[str, Callable[[Step], str]] = dataclasses.field(default_factory=dict)
+    """Its steps (`Acted`) in the sentences of the page, by their action: "skimmed 0:10 to 2:00 for “a dog”". Each is a
+    clause without a subject; "" for a step that another event tells about. A step without words has its own name."""
+    assumes: Callable[[Request[Any]], Mapping[str, Any] | str | None] = lambda request: None
+    """What a dry run takes for the reply to one of its requests, so that the agent goes on as long as it may. None: the
+    request's own example."""
 
 
 def check_at_least(parameters: Any, **least: float) -> None:
@@ -119,3 +134,60 @@ def _text(node: ast.stmt) -> str | None:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return node.value.value
     return None
+
+
+# Texts, times and ranges in the words of a page, for `Variant.words`.
+
+QUOTED = 3
+LONGEST = 80
+
+
+def quoted(texts: Sequence[str]) -> str:
+    """The first few of some texts in quotation marks, with the count of the others."""
+    shown = [f"“{_short(each)}”" for each in texts[:QUOTED]]
+    rest = len(texts) - QUOTED
+    return joined([*shown, f"{rest} more"] if rest > 0 else shown)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def for_query(step: Step) -> str:
+    """The query of a step, " for “a dog”"; "" without one."""
+    query = step["arguments"].get("query")
+    return f" for {quoted([query])}" if query else ""
+
+
+def counted_frames(step: Step, more: str = "") -> str:
+    """The number of frames of a step: "1 frame", "4 more frames"."""
+    count = step["arguments"]["frames"]
+    return f"{count} {more}frame{'' if count == 1 else 's'}"
+
+
+def no_step(step: Step) -> str:
+    return "got no step from its model that could be taken"
+
+
+def clock(time_s: float) -> str:
+    """A time as a player shows it, with tenths only where it has some: 75.5 -> "1:15.5", 3675 -> "1:01:15"."""
+    tenths = round(time_s * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest // 10:02d}" + (f".{rest % 10}" if rest % 10 else "")
+    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def span(part: Mapping[str, Any]) -> str:
+    """Range of a segment, a note, or a tool's arguments, in words; "" without a start."""
+    start_s, end_s = part.get("start_s"), part.get("end_s")
+    if start_s is None:
+        return ""
+    return clock(start_s) if end_s is None else f"{clock(start_s)} to {clock(end_s)}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Clauses as one list: "a", "a and b", "a, b, and c"."""
+    if len(parts) < 3:
+        return " and ".join(parts)
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}"

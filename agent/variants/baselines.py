@@ -41,6 +41,7 @@ BLIND = Variant(
     roles=("policy",),
     needs_language=True,
     sees_video=False,
+    plain="Looks at nothing, and guesses from the question alone. For comparison only.",
 )
 
 
@@ -76,6 +77,7 @@ CHANCE = Variant(
     lambda longest_s: ChanceParameters(),
     roles=(),
     sees_video=False,
+    plain="Picks one of the options by chance. For comparison only.",
 )
 
 
@@ -130,4 +132,5 @@ UNIFORM = Variant(
     lambda longest_s: UniformParameters(),
     roles=("vision", "policy"),
     uses=("transcript", "screen text"),
+    plain="Looks at a few pictures, evenly spaced, once. Quick and cheap, for comparison.",
 )

@@ -34,6 +34,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import gather_pair
+from kinodex.agent.models.rules import new_statements, rule, score
 from kinodex.agent.protocol import Anchor, Note, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.replies import Bounds
 from kinodex.agent.requests.tree import (
@@ -449,6 +450,10 @@ EEA = Variant(
     },
     uses=("transcript", "screen text", "captions"),
     needs_pictures=True,
+    plain=(
+        "Finds the parts that fit your words, opens the most promising one, looks at a few pictures of it, and goes on "
+        "from there until they show the answer. A good first choice."
+    ),
 )
 
 
@@ -476,3 +481,8 @@ class ScoreAndPropose(ScoreSegments):
         super().check(reply)
         if isinstance(reply, ScoresAndQueries):
             check_queries(reply.queries)
+
+
+@rule.register(ScoreAndPropose)
+def _score_by_rule(request: ScoreAndPropose, environment: Environment) -> dict[str, Any]:
+    return {**score(request, environment), "queries": new_statements(request.question, request.known)}

@@ -34,10 +34,10 @@ vision agent's prompt; grounding results are stored under the question's words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,22 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.library_videos import AnchorsFrom
-from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Turn, Video
+from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Request, Turn, Video
+from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import (
+    QUOTED,
+    THOUGHT,
+    Step,
+    Variant,
+    check_at_least,
+    for_query,
+    joined,
+    no_step,
+    span,
+)
 from kinodex.agent.variants.longvideoagent_requests import (
     Action,
     AnswerNow,
@@ -93,12 +104,12 @@ def tagged_clips(environment: Environment, clip_s: float = CLIP_S) -> Iterator[C
         shown = _shared_out([(note.start_s, note.text) for note in silent], starts_s)
         titles = environment.screen_text(video.video_id, video.start_s, video.end_s)
         written = _shared_out([(row.start_s, row.text) for row in titles], starts_s, " / ")
-        for span, spoken, seen, text in zip(spans, said, shown, written, strict=True):
+        for range_s, spoken, seen, text in zip(spans, said, shown, written, strict=True):
             number += 1
             if spoken:
-                yield Clip(number, video.video_id, *span, spoken, "transcript", seen, text)
+                yield Clip(number, video.video_id, *range_s, spoken, "transcript", seen, text)
             else:
-                yield Clip(number, video.video_id, *span, seen, "captions" if seen else "", written=text)
+                yield Clip(number, video.video_id, *range_s, seen, "captions" if seen else "", written=text)
 
 
 def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[float, float]]:
@@ -257,6 +268,27 @@ async def longvideoagent(session: Session, parameters: LongVideoAgentParameters)
         episode = await take_step(session, episode, exchange)  # lines 12 to 19, 24 to 27
 
 
+def _searched(step: Step) -> str:
+    found = joined([span(note) for note in step["notes"][:QUOTED]])
+    return f"searched what is said and described{for_query(step)}" + (f", which led to {found}" if found else "")
+
+
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
+    """One clip after the other is located and looked at; the last turn is the answer."""
+    match request:
+        case ChooseAction():
+            looks = request.vision and len(request.turns) // 2 % 2 == 1
+            tag = "visual_query" if looks else "request_grounding"
+            return f"<think>{THOUGHT}</think><{tag}>{request.question.text}</{tag}>"
+        case AnswerNow():
+            example = example_answer(request.question, ())
+            return f"<think>{THOUGHT}</think><answer>{example['option'] or example['answer']}</answer>"
+        case LocateClips():
+            left = [clip.number for clip in request.clips if clip.number not in request.visited]
+            return {**request.example(), "clips": left[:1]}
+    return None
+
+
 LONGVIDEOAGENT = Variant(
     "longvideoagent",
     "a master that only reads has clips located and looked at by two other models (arXiv 2512.20618)",
@@ -266,6 +298,16 @@ LONGVIDEOAGENT = Variant(
     uses=("transcript", "screen text", "captions"),
     ablations={"no vision agent": {"vision": False}, "no agents": {"rounds": 1}},
     needs_language=True,
+    plain=(
+        "Reads what is said and described, and has the pictures looked at only where that helps. Good for films with "
+        "speech."
+    ),
+    words={
+        "request_grounding": _searched,
+        "visual_query": lambda step: f"had the frames there searched{for_query(step)}",
+        "malformed": no_step,
+    },
+    assumes=_assumed,
 )
 
 

@@ -14,7 +14,10 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
+from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.rules import MIN_BEARING, describe, rule, word_share
+from kinodex.agent.models.rules_words import cloze_statements
 from kinodex.agent.protocol import (
     LATER,
     Declining,
@@ -387,3 +390,19 @@ class ReadFrames(Request[Observation]):
         if not reply.observation.strip():
             raise InvalidReply("the observation is empty; say what the frames show of what is asked")
         check_not_refused(reply.observation)
+
+
+@rule.register(LocateClips)
+def _locate_by_rule(request: LocateClips, environment: Environment) -> dict[str, Any]:
+    """Find the unvisited clip whose words hold most of the wish or question; none if they hold too little."""
+    queries = [request.wish] if request.wish else list(cloze_statements(request.question).queries)
+    left = [clip for clip in request.clips if clip.number not in request.visited]
+    words = {clip.number: f"{clip.text} {clip.seen} {clip.written}" for clip in left}
+    shares = [(max((word_share(text, words[at]) for text in queries), default=0.0), -at) for at in words]
+    best, number = max(shares, default=(0.0, 0))
+    return {"clips": [-number] if best >= MIN_BEARING else []}
+
+
+@rule.register(ReadFrames)
+def _read_by_rule(request: ReadFrames, environment: Environment) -> dict[str, Any]:
+    return {"observation": describe(environment, request.frames).text}

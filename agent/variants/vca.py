@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,9 +15,12 @@ from pydantic import Field, model_validator
 
 from kinodex.agent.anchors import Times, cover, nearest, spread, start_multi_video
 from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.matches import calibrate
+from kinodex.agent.models.rules import frames_settle, judge_frames, rule
+from kinodex.agent.models.rules_words import to_reply
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -53,7 +57,7 @@ from kinodex.agent.tree import (
     unseen_times,
     whole_video,
 )
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
 # VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 #
@@ -238,6 +242,14 @@ class _Search:
         return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
+def _chose_frames(step: Step) -> str:
+    times_s = step["arguments"].get("times_s") or ()
+    if not times_s:
+        return "chose frames to look at"
+    first, last = clock(min(times_s)), clock(max(times_s))
+    return f"chose frames {f'at {first}' if first == last else f'from {first} to {last}'}"
+
+
 VCA = Variant(
     "vca",
     "tree search with uniform frames, led by the rewards that the model itself gives (ICCV 2025)",
@@ -250,6 +262,11 @@ VCA = Variant(
         "image reward": {"reward": "image"},
     },
     needs_pictures=True,
+    plain=(
+        "The same without a search by words first: it looks at pictures spread over the video and opens what seems "
+        "most useful."
+    ),
+    words={"look": _chose_frames},
 )
 
 
@@ -338,6 +355,19 @@ class ChooseFrames(WithChapters, Request[FrameChoice]):
             raise InvalidReply(f"{outside[0]:g} s is not in the video, {video.start_s:g} s to {video.end_s:g} s")
         if not 1 <= len(reply.times_s) <= self.count:
             raise InvalidReply(f"got {len(reply.times_s)} times; name 1 to {self.count}")
+
+
+@rule.register(ChooseFrames)
+def _choose_by_rule(request: ChooseFrames, environment: Environment) -> dict[str, Any]:
+    """Answer if the frames settle the question, else ask for the middles of the longest unseen stretches."""
+    verdict = judge_frames(environment, request.question, request.frames)
+    if frames_settle(verdict):
+        return to_reply(request.question, verdict, [frame.time_s for frame in request.frames])
+    video = min(request.videos, key=lambda each: sum(video_id == each.video_id for video_id, _ in request.seen))
+    times_s = sorted([video.start_s, *(at_s for video_id, at_s in request.seen if video_id == video.video_id)])
+    gaps_s = sorted(pairwise([*times_s, video.end_s]), key=lambda gap: gap[0] - gap[1])
+    middles_s = [(start_s + end_s) / 2 for start_s, end_s in gaps_s[: request.count]]
+    return {"action": "look", "video": video.video_id, "times_s": middles_s}
 
 
 # VCA's ablation "w/o tree search" (section 4.3): the policy names the frames that it wants to see, without segments.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,8 +16,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.models.rules import find_moments, is_settled, judge, promise, rule
+from kinodex.agent.models.rules_words import cloze_statements
 from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, WithChapters, chosen_option
@@ -25,7 +28,7 @@ from kinodex.agent.session import ATTEMPTS, LastWord, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, counted_frames, quoted
 
 # Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3).
 
@@ -117,6 +120,34 @@ class FindMissing(WithChapters, Request[Missing]):
             raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
         if any(not each.description.strip() for each in frames):
             raise InvalidReply("a description is empty; say in a few words what the frame should show")
+
+
+@rule.register(ReflectOnAnswer)
+def _reflect_by_rule(request: ReflectOnAnswer, environment: Environment) -> dict[str, Any]:
+    verdict = judge(request.question, request.notes)
+    return {"confidence": SURE if is_settled(verdict) else 2 if verdict.choice is not None else 1}
+
+
+@rule.register(FindMissing)
+def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, Any]:
+    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
+    statements = cloze_statements(request.question)
+    texts = statements.queries or (request.question.text,)
+    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
+    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
+    then = find_moments(statements.moment, request.notes) if statements.moment else []
+    beside = [
+        segment
+        for segment in segments
+        for note in then
+        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
+        and note.video_id == segment.video_id
+    ]
+    if beside:
+        texts = statements.options or texts
+        segments = beside[:1] * len(texts)
+    wanted = zip(segments[: request.most], cycle(texts), strict=False)
+    return {"frames": [{"segment": segment.number, "description": text} for segment, text in wanted]}
 
 
 # VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
@@ -335,6 +366,19 @@ def _arguments(frames: Iterable[Wanted]) -> dict[str, list[str]]:
     return {"frames": [f"segment {each.segment}: {each.description}" for each in frames]}
 
 
+def _looked_for(step: Step) -> str:
+    texts = [each.partition(": ")[2] or each for each in step["arguments"]["frames"]]
+    return f"went to look for {quoted(texts)}" if texts else "found nothing more to look for"
+
+
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """As many frames are missing as may be looked for, each in a segment of its own."""
+    if not isinstance(request, FindMissing):
+        return None
+    [frame] = request.example()["frames"]
+    return {**request.example(), "frames": [{**frame, "segment": it.number} for it in request.segments[: request.most]]}
+
+
 VIDEOAGENT = Variant(
     "videoagent",
     "baseline: captions of a few frames, and of more that a description finds, until it is sure (arXiv 2403.10517)",
@@ -346,4 +390,7 @@ VIDEOAGENT = Variant(
         "no segment selection": {"segment_selection": False},
         "no self-evaluation": {"self_evaluation": False},
     },
+    plain="Puts a few pictures into words, and more where something is missing.",
+    words={"caption": lambda step: f"put {counted_frames(step)} into words", "retrieve": _looked_for},
+    assumes=_assumed,
 )

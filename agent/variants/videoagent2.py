@@ -29,7 +29,7 @@ first; how sure the answer is still ends the run. (4) `tools` off: the answer is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,13 +41,13 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import gather_all
-from kinodex.agent.protocol import Note, ShownFrame, Video
+from kinodex.agent.protocol import Note, Request, ShownFrame, Video
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import CLIP_S, caption_clips, caption_spans, summarize_video
 from kinodex.agent.tools.detection import WHOLE, Box, Detected, Found, Track, detect, track, zoom
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Step, Variant, check_at_least, no_step, quoted, span
 from kinodex.agent.variants.videoagent2_requests import (
     MOST_CONFIDENT,
     AdjustPlan,
@@ -236,6 +236,24 @@ NO_CONFIDENCE = {"tool_confidence": False}
 NO_ADJUSTING = {**NO_CONFIDENCE, "adjust_plan": False}
 NO_PLAN = {**NO_ADJUSTING, "plan": False}
 
+
+def _label(step: Step, otherwise: str) -> str:
+    label = step["arguments"].get("label")
+    return quoted([label]) if label else otherwise
+
+
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """Never sure, with a call about another part of the first video at each step."""
+    if isinstance(request, Assess):
+        return {**request.example(), "confidence": MOST_CONFIDENT / 2}
+    if not isinstance(request, CreatePlan | AdjustPlan | CallTool):
+        return None
+    example, video = request.example(), request.videos[0]
+    start_s = video.start_s + video.duration_s / (request.toolbox.calls_left + 2)
+    call = {**example["action"], "start_s": start_s, "end_s": min(video.end_s, start_s + request.toolbox.frames)}
+    return {**example, "action": call}
+
+
 VIDEOAGENT2 = Variant(
     "videoagent2",
     "captions of everything, then a plan that is adjusted, one tool a step, led by confidences (arXiv 2504.04471)",
@@ -250,6 +268,16 @@ VIDEOAGENT2 = Variant(
         "no tools": {**NO_PLAN, "tools": False},
     },
     needs_language=True,
+    plain="Puts the whole video into words, makes a plan, and checks details until it is sure.",
+    words={
+        "caption": lambda step: f"had {span(step['arguments'])} put into words",
+        "detect": lambda step: f"looked for {_label(step, 'things')} in {span(step['arguments'])}",
+        "zoom_caption": lambda step: f"zoomed in at {span(step['arguments'])} and had it put into words",
+        "zoom_detect": lambda step: f"zoomed in at {span(step['arguments'])} and looked for {_label(step, 'things')}",
+        "track": lambda step: f"followed {_label(step, 'a thing')} from {span(step['arguments'])}",
+        "none": no_step,
+    },
+    assumes=_assumed,
 )
 
 

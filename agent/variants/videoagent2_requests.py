@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
-from kinodex.agent.errors import InvalidReply
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import InvalidReply, NeedsLanguage
+from kinodex.agent.models.rules import clauses, rule
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -368,6 +370,17 @@ class CaptionFrames(Request[FrameCaptions]):
 
 def _numbers(reply: FrameCaptions) -> list[int]:
     return [each.frame for each in reply.captions]
+
+
+@rule.register(CaptionFrames)
+def _caption_by_rule(request: CaptionFrames, environment: Environment) -> dict[str, Any]:
+    if request.box is not None:
+        raise NeedsLanguage(
+            "the built-in model knows whole frames, not enlarged parts; give a model that sees as the role vision"
+        )
+    parts = [clauses(environment, frame) for frame in request.frames]
+    said = [[asdict(each) if request.confidence else {"text": each.text} for each in part] for part in parts]
+    return {"captions": [{"frame": at, "clauses": each} for at, each in enumerate(said, 1)]}
 
 
 def call_bounds(videos: Sequence[Video]) -> Bounds:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,11 +37,11 @@ from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.library_videos import AnchorsFrom
-from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Request, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import THOUGHT, Variant, check_at_least, for_query, no_step, span
 from kinodex.agent.variants.videoseek_requests import (
     ACT,
     LAST,
@@ -183,6 +183,25 @@ class _Seeker:
         self.turns.append(Turn(speaker, text))
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
+    """Overview first, then parts of the first video one after the other, looked at closely and skimmed in turn."""
+    if isinstance(request, Think):
+        return THOUGHT
+    if not isinstance(request, Act):
+        return None
+    step = sum(turn.speaker == "assistant" for turn in request.turns) // 2
+    video, limits = request.videos[0], request.limits
+    named = {"video": video.video_id if len(request.videos) > 1 else None}
+    if step == 0:
+        return {"tool": "overview", **named}
+    is_close = step % 2 == 1
+    length_s = limits.focus_most_s if is_close else max(limits.skim_least_s, video.duration_s / 2)
+    start_s = video.start_s + video.duration_s * (step - 1) / request.steps
+    start_s = max(video.start_s, min(start_s, video.end_s - length_s))
+    part = {"start_s": start_s, "end_s": min(video.end_s, start_s + length_s)}
+    return {"tool": "focus" if is_close else "skim", **named, **part, "query": THOUGHT}
+
+
 VIDEOSEEK = Variant(
     "videoseek",
     "thinks, then calls one tool a step: overview, skim, focus or answer (arXiv 2603.20185)",
@@ -193,6 +212,15 @@ VIDEOSEEK = Variant(
     ablations={"no subtitles": {"subtitles": False}},
     needs_language=True,
     needs_pictures=True,
+    plain="Thinks before each step: looks over everything, skims a long stretch, or watches a short one closely.",
+    words={
+        "overview": lambda step: "looked over the whole video",
+        "skim": lambda step: f"skimmed {span(step['arguments'])}{for_query(step)}",
+        "focus": lambda step: f"watched {span(step['arguments'])} closely{for_query(step)}",
+        "answer": lambda step: "",
+        "none": no_step,
+    },
+    assumes=_assumed,
 )
 
 

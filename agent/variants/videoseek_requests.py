@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
+from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.rules import describe_each, is_relevant, rule
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -215,6 +217,31 @@ D = TypeVar("D", bound=DescribedFrame)
 def _join(frames: Sequence[ShownFrame], first: Sequence[D], rest: Sequence[D]) -> dict[str, list[D]]:
     left = citation_numbers(missing_frames(frames, _numbers(first)))[0]
     return {"frames": join_parts("frame", first, rest, citation_numbers(frames)[0], left)}
+
+
+@rule.register(OverviewVideo)
+def _overview_by_rule(request: OverviewVideo, environment: Environment) -> dict[str, Any]:
+    texts = describe_each(environment, request.frames)
+    return {"frames": [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]}
+
+
+@rule.register(SkimRange)
+def _skim_by_rule(request: SkimRange, environment: Environment) -> dict[str, Any]:
+    texts = describe_each(environment, request.frames)
+    return {
+        "frames": [
+            {"frame": at, "description": text, "relevant": text if is_relevant(request.query, text) else None}
+            for at, text in enumerate(texts, 1)
+        ]
+    }
+
+
+@rule.register(FocusClip)
+def _focus_by_rule(request: FocusClip, environment: Environment) -> dict[str, Any]:
+    texts = enumerate(describe_each(environment, request.frames), 1)
+    relevant = {at: text for at, text in texts if is_relevant(request.query, text)}
+    answer = "; then ".join(dict.fromkeys(relevant.values()))
+    return {"found": bool(relevant), "answer": answer, "frames": list(relevant)}
 
 
 # Requests of VideoSeek: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8).

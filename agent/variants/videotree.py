@@ -19,6 +19,7 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.models.rules import relevances, rule
 from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, WithChapters, check_numbers, join_parts, missing_positions
@@ -26,7 +27,7 @@ from kinodex.agent.session import LastWord, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import first_level_cuts_s, show_chapters
-from kinodex.agent.variants.base import Variant, check_at_least
+from kinodex.agent.variants.base import Variant, check_at_least, counted_frames
 
 # VideoTree, a tree of captions that grows where the question needs it (CVPR 2025, arXiv 2405.19209, section 3).
 #
@@ -218,6 +219,15 @@ class _Tree:
         return self._answering(self.captions.values()) if self.captions else None
 
 
+def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
+    """Few clusters are highly relevant and all others somewhat, so that breadth and depth both grow."""
+    if not isinstance(request, JudgeRelevance):
+        return None
+    levels = [HIGHLY_RELEVANT if at < 3 else HIGHLY_RELEVANT - 1 for at in range(len(request.notes))]
+    clusters = [{"cluster": number, "relevance": level} for number, level in enumerate(levels, start=1)]
+    return {**request.example(), "clusters": clusters}
+
+
 VIDEOTREE = Variant(
     "videotree",
     "baseline: captions of clustered frames, more of them where they are relevant (arXiv 2405.19209)",
@@ -225,6 +235,12 @@ VIDEOTREE = Variant(
     lambda longest_s: VideoTreeParameters(),
     roles=("policy", "captioner"),
     ablations={"no adaptive breadth": {"max_breadth": 8}, "no depth": {"depth": 1}},
+    plain="Puts pictures from all over the video into words, more of them where they matter.",
+    words={
+        "broaden": lambda step: f"put {counted_frames(step)} from all over the video into words",
+        "deepen": lambda step: f"put {counted_frames(step, 'more ')} like the relevant ones into words",
+    },
+    assumes=_assumed,
 )
 
 
@@ -403,3 +419,9 @@ class JudgeRelevance(WithChapters, Request[Relevances]):
 
 def _numbers(reply: Relevances) -> list[int]:
     return [each.cluster for each in reply.clusters]
+
+
+@rule.register(JudgeRelevance)
+def _judge_by_rule(request: JudgeRelevance, environment: Environment) -> dict[str, Any]:
+    levels = enumerate(relevances(request.question, request.notes), start=1)
+    return {"clusters": [{"cluster": number, "relevance": level} for number, level in levels]}

@@ -658,7 +658,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
-        "agents": [{"name": each.name, "summary": each.line} for each in agents],
+        "agents": [{"name": each.name, "summary": each.line, "plain": each.plain} for each in agents],
         "agent": settings.agent.name,
         "models": describe_models(settings.choice),
         "max_questions": settings.at_once,

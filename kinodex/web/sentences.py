@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from kinodex.agent.ask import VARIANTS
 from kinodex.agent.trace import Record
+from kinodex.agent.variants.base import joined, quoted, span
 
+Words = Mapping[str, Callable[[Record], str]]
 LIKELY = 60.0
 """Reward, of 100, from which a part of a video is called likely."""
 SPENT = {
@@ -30,6 +32,7 @@ SPENT = {
 class _Known:
     """State of a run before a round: titles where there are several videos, frames, and what is to be opened."""
 
+    words: Words
     titles: dict[str, str]
     whole: dict[str, tuple[float, float]]
     frames: set[tuple[str, int]] = field(default_factory=set)
@@ -42,6 +45,7 @@ def round_sentences(records: Sequence[Record]) -> dict[int, str]:
     header = records[0]
     videos = header["videos"]
     known = _Known(
+        step_words(header.get("agent", "")),
         {each["video_id"]: each["title"] for each in videos} if len(videos) > 1 else {},
         {each["video_id"]: (each["start_s"], each["start_s"] + each["duration_s"]) for each in videos},
     )
@@ -87,7 +91,9 @@ def end_sentence(records: Sequence[Record]) -> str:
 def _sentence(number: int, events: Sequence[Record], known: _Known) -> str:
     """Put the events of a round into words, in their order, and add what they found out to `known`."""
     new = _new_frames(events, known)
-    looks = [f"looked at {_count(new, 'frame')}"] if new and not any(map(_counts_frames, events)) else []
+    looks = (
+        [f"looked at {_count(new, 'frame')}"] if new and not any(_counts_frames(each, known) for each in events) else []
+    )
     children = {child["number"] for event in events for child in event.get("children", ())}
     answers = any(event["event"] == "Decided" and event["action"] == "answer" for event in events)
     clauses: list[str] = _recalls(events)
@@ -101,7 +107,7 @@ def _sentence(number: int, events: Sequence[Record], known: _Known) -> str:
                 clauses.append(_opening(event["parent"], known))
                 clauses, looks = [*clauses, *looks], []
             case "Acted":
-                clauses += filter(None, [action_words(event, known.titles)])
+                clauses += filter(None, [action_words(event, known.words, known.titles)])
                 clauses, looks = [*clauses, *looks], []
             case "Scored":
                 clauses += _scores(event, children, answers)
@@ -126,9 +132,13 @@ def _new_frames(events: Sequence[Record], known: _Known) -> int:
     return new
 
 
-def _counts_frames(event: Record) -> bool:
+def _counts_frames(event: Record, known: _Known) -> bool:
     """True for a step whose words hold the number of frames."""
-    return event["event"] == "Acted" and event["action"] in IN_WORDS and "frames" in event["arguments"]
+    return (
+        event["event"] == "Acted"
+        and event["action"] in known.words
+        and isinstance(event["arguments"].get("frames"), int)
+    )
 
 
 def _recalls(events: Sequence[Record]) -> list[str]:
@@ -188,44 +198,41 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-# Steps of agents that work with tools, in plain words: "skimmed 0:10 to 2:00 for “a dog”".
+# Steps of agents that work with tools, in the words that each agent brings: "skimmed 0:10 to 2:00 for “a dog”".
 
-IN_WORDS = ("caption", "broaden", "deepen")
-"""Actions that say themselves how many frames were looked at."""
-QUOTED = 3
-LONGEST = 80
-UNSAID = ("answer",)
-"""Actions that the decision after them puts into words."""
+SHARED = {
+    "captions": lambda acted: "put the video into words, with gaps",
+    "chapters": lambda acted: (
+        "read the list of scenes and chapters"
+        if acted["arguments"]["listed"]
+        else "found no scenes or chapters to read"
+    ),
+    "verify": lambda acted: (
+        f"looked again at the evidence alone, which {'did not lead' if acted['problem'] else 'led'} to the answer"
+    ),
+}
+"""Steps of all agents."""
+WHOLE = ("chapters", "verify")
+"""Steps whose problem the words tell already."""
 
 
-def action_words(acted: Record, titles: Mapping[str, str]) -> str:
+def step_words(agent: str) -> Words:
+    """The words for the steps of an agent of kinodex; a plugin's stand in its traces."""
+    return {**SHARED, **next((each.words for each in VARIANTS if each.name == agent), {})}
+
+
+def action_words(acted: Record, words: Words, titles: Mapping[str, str]) -> str:
     """Put one step into words, as a clause without a subject; "" for a step that another event tells about.
 
-    `titles` are those of the videos where there are several. An unknown action, of an agent from elsewhere, has its
-    own name.
+    `titles` are those of the videos where there are several. A step that its agent has no words for has its own name.
     """
     name, arguments = acted["action"], acted["arguments"]
-    if name in UNSAID:
-        return ""
-    if name == "verify":
-        led = "did not lead" if acted["problem"] else "led"
-        return f"looked again at the evidence alone, which {led} to the answer"
-    if name == "chapters":
-        return "read the list of scenes and chapters" if arguments["listed"] else "found no scenes or chapters to read"
-    words = _WORDS.get(name, _unknown(name))(acted)
+    known = words.get(name)
+    clause = known(acted) if known else acted.get("words") or f"took the step “{name.replace('_', ' ')}”"
+    if not clause or name in WHOLE:
+        return clause
     title = titles.get(arguments.get("video") or "") or _titled(arguments.get("video"), titles)
-    return words + (f" of “{title}”" if title else "") + (", which did not work" if acted["problem"] else "")
-
-
-def quoted(texts: Sequence[str]) -> str:
-    """The first few of some texts in quotation marks, with the count of the others."""
-    shown = [f"“{_short(each)}”" for each in texts[:QUOTED]]
-    rest = len(texts) - QUOTED
-    return joined([*shown, f"{rest} more"] if rest > 0 else shown)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return clause + (f" of “{title}”" if title else "") + (", which did not work" if acted["problem"] else "")
 
 
 def _titled(name: str | None, titles: Mapping[str, str]) -> str:
@@ -233,95 +240,3 @@ def _titled(name: str | None, titles: Mapping[str, str]) -> str:
     if not name:
         return ""
     return next((title for video_id, title in titles.items() if video_id.startswith(name) or title == name), "")
-
-
-def _unknown(name: str) -> Callable[[Record], str]:
-    return lambda acted: f"took the step “{name.replace('_', ' ')}”"
-
-
-def _caption(acted: Record) -> str:
-    arguments = acted["arguments"]
-    if "frames" in arguments:
-        return f"put {_frames(acted)} into words"
-    return f"had {span(arguments)} put into words"
-
-
-def _frames(acted: Record, more: str = "") -> str:
-    count = acted["arguments"]["frames"]
-    return f"{count} {more}frame{'' if count == 1 else 's'}"
-
-
-def _retrieve(acted: Record) -> str:
-    texts = [each.partition(": ")[2] or each for each in acted["arguments"]["frames"]]
-    return f"went to look for {quoted(texts)}" if texts else "found nothing more to look for"
-
-
-def _query(acted: Record) -> str:
-    query = acted["arguments"].get("query")
-    return f" for {quoted([query])}" if query else ""
-
-
-def _ground(acted: Record) -> str:
-    found = joined([span(note) for note in acted["notes"][:QUOTED]])
-    return f"searched what is said and described{_query(acted)}" + (f", which led to {found}" if found else "")
-
-
-def _look(acted: Record) -> str:
-    times_s = acted["arguments"].get("times_s") or ()
-    if not times_s:
-        return "chose frames to look at"
-    first, last = clock(min(times_s)), clock(max(times_s))
-    return f"chose frames {f'at {first}' if first == last else f'from {first} to {last}'}"
-
-
-def _label(acted: Record, otherwise: str) -> str:
-    label = acted["arguments"].get("label")
-    return f"“{_short(label)}”" if label else otherwise
-
-
-_WORDS: dict[str, Callable[[Record], str]] = {
-    "caption": _caption,
-    "broaden": lambda acted: f"put {_frames(acted)} from all over the video into words",
-    "deepen": lambda acted: f"put {_frames(acted, 'more ')} like the relevant ones into words",
-    "retrieve": _retrieve,
-    "overview": lambda acted: "looked over the whole video",
-    "skim": lambda acted: f"skimmed {span(acted['arguments'])}{_query(acted)}",
-    "focus": lambda acted: f"watched {span(acted['arguments'])} closely{_query(acted)}",
-    "request_grounding": _ground,
-    "visual_query": lambda acted: f"had the frames there searched{_query(acted)}",
-    "detect": lambda acted: f"looked for {_label(acted, 'things')} in {span(acted['arguments'])}",
-    "zoom_caption": lambda acted: f"zoomed in at {span(acted['arguments'])} and had it put into words",
-    "zoom_detect": lambda acted: f"zoomed in at {span(acted['arguments'])} and looked for {_label(acted, 'things')}",
-    "track": lambda acted: f"followed {_label(acted, 'a thing')} from {span(acted['arguments'])}",
-    "look": _look,
-    "captions": lambda acted: "put the video into words, with gaps",
-    "none": lambda acted: "got no step from its model that could be taken",
-    "malformed": lambda acted: "got no step from its model that could be taken",
-}
-
-
-# Ranges of time and lists in words, as a sentence holds them.
-
-
-def clock(time_s: float) -> str:
-    """A time as a player shows it, with tenths only where it has some: 75.5 -> "1:15.5", 3675 -> "1:01:15"."""
-    tenths = round(time_s * 10)
-    minutes, rest = divmod(tenths, 600)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{rest // 10:02d}" + (f".{rest % 10}" if rest % 10 else "")
-    return f"{hours}:{minutes:02d}:{seconds}" if hours else f"{minutes}:{seconds}"
-
-
-def span(part: Mapping[str, Any]) -> str:
-    """Range of a segment, a note, or a tool's arguments, in words; "" without a start."""
-    start_s, end_s = part.get("start_s"), part.get("end_s")
-    if start_s is None:
-        return ""
-    return clock(start_s) if end_s is None else f"{clock(start_s)} to {clock(end_s)}"
-
-
-def joined(parts: Sequence[str]) -> str:
-    """Clauses as one list: "a", "a and b", "a, b, and c"."""
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])}, and {parts[-1]}"

@@ -23,20 +23,25 @@ from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM
 from kinodex.jobs.eval.folder import read_plan, read_results, trace_file
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
+from kinodex.web.sentences import round_sentences
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
-from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
+from tests.support.runs.eval_runs import EACH, OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
 
-ANSWER = {"action": "answer", "option": "A", "answer": "red", "evidence": [1]}
+ANSWER = {"bears": True, "action": "answer", "option": "A", "answer": "red", "evidence": [1]}
 OWN = '''
-"""A guess from the first lines that are written of each video."""
+"""Captions are read a few at a time until some speak of the question: a whole agent, with all that it brings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from kinodex.agent.models.rules import relevances, rule
+from kinodex.agent.protocol import Note, Question, Reasoned, Request
 from kinodex.agent.requests.answer import AnswerNotes
+from kinodex.agent.trace import Acted
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UNIFORM
 
@@ -44,18 +49,45 @@ from kinodex.agent.variants.baselines import UNIFORM
 @dataclass(frozen=True, slots=True)
 class Parameters:
     lines: int = 3
-    rounds: int = 1
+    rounds: int = 4
+
+
+class Bearing(Reasoned):
+    bears: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BearsOnIt(Request[Bearing]):
+    Reply = Bearing
+    role: ClassVar[str] = "policy"
+    template: ClassVar[str] = '{% include "_question.jinja" %}\\n{% include "_notes.jinja" %}\\nDo they bear on it?\\n'
+    question: Question
+    videos: tuple = ()
+    notes: tuple[Note, ...]
+
+
+@rule.register(BearsOnIt)
+def _bears(request, environment):
+    return {"bears": max(relevances(request.question, request.notes)) == 3}
 
 
 async def run(session, parameters):
-    videos = session.environment.videos
-    session.account.begin_round()
-    notes = [note for each in videos for note in session.environment.captions(each.video_id)[: parameters.lines]]
-    return await session.conclude(AnswerNotes(question=session.question, videos=videos, notes=tuple(notes)))
+    (video, *_), question, read = session.environment.videos, session.question, ()
+    while True:
+        number = session.account.begin_round()
+        first = parameters.lines * (number - 1)
+        some = session.environment.captions(video.video_id)[first : first + parameters.lines]
+        reply = await session.ask(BearsOnIt(question=question, notes=tuple(some)))
+        session.emit(Acted(number, "read_on", {"lines": len(some)}))
+        read += tuple(some)
+        if session.over() or (reply and reply.bears):
+            return await session.conclude(AnswerNotes(question=question, videos=(video,), notes=read))
 
 
-FIRST = Variant("first-lines", "the first captions, one call", run, lambda longest_s: Parameters(), ("policy",),
-                ("captions",), {"one line": {"lines": 1}})
+FIRST = Variant("first-lines", "the first captions that speak of it", run, lambda longest_s: Parameters(), ("policy",),
+                ("captions",), {"one line": {"lines": 1}}, plain="Reads on until it knows.",
+                words={"read_on": lambda step: f"read {step['arguments']['lines']} lines"},
+                assumes=lambda request: {"reasoning": "", "bears": False} if isinstance(request, BearsOnIt) else None)
 '''
 
 
@@ -139,7 +171,7 @@ def test_what_goes_wrong_in_a_file_comes_through_with_its_line(own: Path, kinode
 def test_what_an_agent_raises_in_a_run_says_at_which_question(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:
-    own.write_text(OWN.replace("    videos = ", "    raise ValueError('boom')\n    videos = ", 1))
+    own.write_text(OWN.replace("    while True", "    raise ValueError('boom')\n    while True", 1))
     out = own.with_name("run")
     files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
     done = kinodex("eval", *files, "--agent", own, *at(server))
@@ -173,23 +205,27 @@ def test_a_request_brings_its_own_template() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_line_asks_it_and_continues_and_replays(
+def test_one_file_is_a_whole_agent_for_every_command(
     own: Path, kinodex: Kinodex, place: Path, server: ChatServer
 ) -> None:
+    """Listed, forecast, asked by the built-in model through its rule, drawn in its own words, replayed, continued."""
     shown = kinodex("agents", own)
     assert "first-lines: the first captions" in shown.out
     assert "--set lines=3" in shown.out
-    about = ("ask", place / "library", "Which kite?", "--agent", f"{own}:FIRST")
-    trace, then = own.with_name("run.jsonl"), own.with_name("then.jsonl")
-    assert kinodex(*about, "--set", "lines=2", "--trace", trace, *at(server)).code == 0
+    about = ("ask", place / "library", "Which kite is blue?", "--agent", f"{own}:FIRST")
+    trace, then, page = own.with_name("run.jsonl"), own.with_name("then.jsonl"), own.with_name("page.html")
+    assert "| first-lines | 1 | 5 |" in kinodex(*about, "--dry-run", *at(server)).out, "four rounds and the answer"
+    assert kinodex(*about, "--set", "lines=2", "--trace", trace).code == 0, "the built-in model has its rule"
     header = read_trace(trace)[0]
-    assert (header["agent"], header["parameters"]) == ("first-lines", {"lines": 2, "rounds": 1})
-    assert "red" in kinodex(*about, "--set", "lines=2", "--model", f"replay:{trace}").out
+    assert (header["agent"], header["parameters"]) == ("first-lines", {"lines": 2, "rounds": 4})
+    assert round_sentences(read_trace(trace))[1].startswith("Round 1: it read 2 lines")
+    assert kinodex(*about, "--trace", trace, *at(server)).code == 0
+    assert "red" in kinodex(*about, "--model", f"replay:{trace}").out
     assert kinodex(*about, "--continue", trace, "--trace", then, *at(server)).code == 0
     assert read_trace(then)[0]["question"]["earlier"][0]["answer"] == "red"
-    page = own.with_name("page.html")
+    own.unlink()
     assert kinodex("view", trace, "--out", page).code == 0
-    assert "first-lines" in page.read_text()
+    assert "first-lines" in page.read_text() and "it read 3 lines" in page.read_text(), "without its code"
 
 
 @pytest.mark.slow
@@ -199,6 +235,7 @@ def test_it_is_measured_and_a_run_of_other_code_is_refused(
     out, again = own.with_name("run"), own.with_name("again")
     files = ("sketch", place / "library", "--annotations", place / "questions.jsonl", "--out", out, "--no-page")
     command = ("eval", *files, "--no-controls", "--ablations", "--agent", f"{own}:FIRST:lines=2", *at(server))
+    assert f"| first-lines:lines=2 | {EACH} | {5 * EACH} |" in kinodex(*command, "--dry-run").out
     assert kinodex(*command).code == 0
     plan = read_plan(out)
     assert [each.name for each in plan.contenders] == ["first-lines:lines=2", "first-lines:lines=2, one line"]

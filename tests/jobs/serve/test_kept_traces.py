@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kinodex.jobs.errors import UsageError
-from kinodex.web.inputs import NotGiven
+from kinodex.guards import NotGiven
 from kinodex.web.kept import KeptTraces, QuestionFacts, library_digest, traces_folder
 
 

@@ -16,10 +16,10 @@ from kinodex.agent.ask import find_variant
 from kinodex.agent.errors import BadSettings, KeyMissing, UnknownAgent
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
+from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice
-from kinodex.guards import NotGiven
 from kinodex.web.kept import Kept, spend, spent_today
 from kinodex.web.questions import (
     MONEY_SPENT,

@@ -1,31 +1,41 @@
-"""The guard at the door: every request passes here first, for any path.
+"""The guard at the door of every server here, its socket, and the one form of its answers and refusals.
 
-Without a token the server is for this machine alone: it listens on loopback and answers to no other name, so that a
+Without a token a server is for this machine alone: it listens on loopback and answers to no other name, so that a
 site which points its own name here (DNS rebinding) gets nothing. With one, every request shows it, by header or by a
 cookie that no other site's page can have sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import inspect
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic_core import to_json
 
+from kinodex.agent.errors import TraceError
+from kinodex.index.errors import KinodexError, LibraryError, QueryError
+from kinodex.index.text import redact
 from kinodex.jobs.errors import UsageError
+from kinodex.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+T = TypeVar("T")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -41,17 +51,22 @@ LARGER_BODIES = {"/search/picture": 10 * MIB + 1024, "/v1/chat/completions": 32 
 SIMPLE_CONTENT = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """Content that a page of any site can send without asking: no route here takes it."""
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?")
-CHANGES = ("POST", "PUT", "PATCH")
 TOO_LARGE = "the request is too large; at most {:.1f} MiB are taken here"
+CLIENT_LEFT = 499
+"""The status that logs know for a client who did not wait; nobody is sent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The address that a server listens on, and the token that every request has to show, if any."""
+    """The address that a server listens on, and the token that every request has to show, if any.
+
+    `names` are the hosts that requests may name where there is no token; none: any.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
     token: str | None = None
+    names: tuple[str, ...] = LOOPBACK
 
     @property
     def cookie(self) -> str:
@@ -62,6 +77,12 @@ class Guard:
     def cookie_value(self) -> str:
         """Value that stands for the token, which itself is not left in a browser."""
         return hmac.new((self.token or "").encode(), b"kinodex serve", hashlib.sha256).hexdigest()
+
+    def is_shown_by(self, request: Request) -> bool:
+        """True for a request with the token, in its header or as the cookie that stands for it."""
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        is_bearer = scheme.lower() == "bearer" and _same(shown, self.token or "")
+        return is_bearer or _same(request.cookies.get(self.cookie, ""), self.cookie_value)
 
 
 def check_token(token: str) -> None:
@@ -84,21 +105,36 @@ def check_host(host: str, token: str | None) -> None:
 
 def guarded_app(app: ASGIApp, guard: Guard) -> ASGIApp:
     """Put a guard before an application: requests that it refuses never reach a route."""
+    from starlette.datastructures import MutableHeaders
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
-            return
         if scope["type"] != "http":  # nothing here speaks WebSocket
             return
+        most, taken = _body_bytes(scope["path"]), 0
+
+        async def counted() -> Message:
+            """Refuse a body that grows beyond `most` bytes though its header did not say so."""
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > most:
+                raise HTTPException(413, TOO_LARGE.format(most / MIB))
+            return message
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         request = Request(scope)
         refusal = _admission(request, guard) or _refusal(request)
-        send = _with_safe_headers(send)
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
-        await _limited(app, _body_bytes(request.scope["path"]))(scope, receive, send)
+        await (app if refusal is None else refusal)(scope, counted, safely)
 
     return guarded
 
@@ -111,21 +147,14 @@ def _admission(request: Request, guard: Guard) -> Response | None:
     if host is None:
         return _refuse(request, 400, "the header Host is missing, or names no host")
     if guard.token is None:
-        if host[1].strip("[]").lower() not in LOOPBACK:
-            return _refuse(
-                request, 400, "this server answers to localhost alone; start it with a token for other names"
-            )
+        if guard.names and host[1].strip("[]").lower() not in guard.names:
+            own = "localhost" if guard.host in LOOPBACK else guard.host
+            return _refuse(request, 400, f"this server answers to {own} alone; start it with a token for other names")
         return None
-    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-    if (scheme.lower() == "bearer" and _same(shown, guard.token)) or _same(
-        request.cookies.get(guard.cookie, ""), guard.cookie_value
-    ):
+    if guard.is_shown_by(request):
         return None
-    if (
-        request.url.path == "/"
-        and request.method == "GET"
-        and _same(request.query_params.get("token", ""), guard.token)
-    ):
+    shown = request.query_params.get("token", "")
+    if request.url.path == "/" and request.method == "GET" and _same(shown, guard.token):
         entered = RedirectResponse("/", 303)
         secure = request.scope["scheme"] == "https"
         entered.set_cookie(guard.cookie, guard.cookie_value, httponly=True, samesite="strict", secure=secure)
@@ -143,51 +172,17 @@ def _refusal(request: Request) -> Response | None:
     """The response to a request that comes from another site's page, or brings more than is taken."""
     headers = request.headers
     origin, host = headers.get("origin"), headers.get("host", "").lower()
-    if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
-        return _refuse(request, 403, "a page of another site cannot use this server")
-    if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+    is_foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
+    is_embedded = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
+    if is_foreign or is_embedded:
         return _refuse(request, 403, "a page of another site cannot use this server")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method in CHANGES and kind in SIMPLE_CONTENT:
+    if request.method in ("POST", "PUT", "PATCH") and kind in SIMPLE_CONTENT:
         return _refuse(request, 415, f"got content of type {kind or 'none'!r}; send application/json")
     length, most = headers.get("content-length", "0").lstrip("0") or "0", _body_bytes(request.scope["path"])
     if not length.isdecimal() or len(length) > len(str(most)) or int(length) > most:
         return _refuse(request, 413, TOO_LARGE.format(most / MIB))
     return None
-
-
-def _limited(app: ASGIApp, most: int) -> ASGIApp:
-    """Refuse a body that grows beyond `most` bytes though its header did not say so."""
-    from starlette.exceptions import HTTPException
-
-    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        taken = 0
-
-        async def counted() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > most:
-                raise HTTPException(413, TOO_LARGE.format(most / MIB))
-            return message
-
-        await app(scope, counted, send)
-
-    return limited
-
-
-def _with_safe_headers(send: Send) -> Send:
-    """Add the headers of safety that a response does not have."""
-    from starlette.datastructures import MutableHeaders
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in SAFE.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return sending
 
 
 def _body_bytes(path: str) -> int:
@@ -208,8 +203,6 @@ def _refuse(request: Request, status: int, sentence: str) -> Response:
 
 
 # Sockets of the servers that commands start, and the address that users see.
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -245,14 +238,115 @@ def serve_in_thread(app: Any, listener: socket.socket) -> Iterator[str]:
         listener.close()
 
 
-# Answers, which no other site may read or frame.
+# Answers, which no other site may read or frame, and errors as one line of JSON.
+
+
+class Refused(KinodexError):
+    """A request that is not answered: with `status`, and `retry_s` where it may be tried again."""
+
+    status = 400
+    retry_s: float | None = None
+
+
+class NotGiven(Refused):
+    """A request for something that the server's user did not name."""
+
+    status = 404
+
+
+def numbered(values: Sequence[T], number: int, kind: str) -> T:
+    """The value of a number that came with a request; raises NotGiven, which names the `kind` of the values."""
+    if not 0 <= number < len(values):
+        raise NotGiven(f"got {kind} {number}; there are {len(values)}, counted from 0")
+    return values[number]
+
+
+Handler = Callable[["Request"], "Response | Awaitable[Response]"]
+
+
+def answering(
+    answer: Handler,
+    worker: ThreadPoolExecutor | None = None,
+    first: Callable[[Request], Awaitable[None]] | None = None,
+) -> Callable[[Request], Awaitable[Response]]:
+    """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one.
+
+    `first` is awaited before the answer is made, in the thread `worker` if there is one.
+    """
+
+    async def respond(request: Request) -> Response:
+        try:
+            if first is not None:
+                await first(request)
+            if worker is not None:
+                work: Any = asyncio.get_running_loop().run_in_executor(worker, answer, request)
+                return await unless_left(request, work)
+            made = answer(request)
+            return await made if inspect.isawaitable(made) else made
+        except (KinodexError, PipelineError) as error:
+            return say_when(error, json_response({"error": redact(str(error))}, status=_status(error)))
+
+    return respond
+
+
+def _status(error: Exception) -> int:
+    """HTTP status of an error about a request: its own, 404 for what is not there, else 400."""
+    if isinstance(error, Refused):
+        return error.status
+    unknown = isinstance(error, TraceError | LibraryError | PipelineError) and not isinstance(error, QueryError)
+    return 404 if unknown else 400
+
+
+def say_when(error: Exception, response: Response) -> Response:
+    """Add to a response when to try again, if a limit was reached."""
+    if isinstance(error, Refused) and error.retry_s is not None:
+        response.headers["retry-after"] = str(int(error.retry_s) + 1)
+    return response
+
+
+async def unless_left(request: Request, work: Awaitable[Response]) -> Response:
+    """Do the work of a request whose body was read; it is cancelled when its client goes, who reads no answer."""
+    from starlette.responses import Response
+
+    doing, left = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait([doing, left], return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            return await doing
+    finally:
+        left.cancel()
+        doing.cancel()
+    await asyncio.wait([doing])
+    left.result()  # raises if its body was too large instead
+    return Response(status_code=CLIENT_LEFT)
+
+
+async def disconnected(request: Request) -> None:
+    """Wait until the client of a request whose body was read has gone."""
+    message: Any = {}
+    while message.get("type") != "http.disconnect":
+        message = await request.receive()
+
+
+def numbered_route(path: str, answer: Any, **more: Any) -> Route:
+    """A route with numbers in its path, `{library:number}`: nothing has longer ones, and Python may not read them."""
+    from starlette.convertors import IntegerConvertor, register_url_convertor
+    from starlette.routing import Route
+
+    class Number(IntegerConvertor):
+        regex = "[0-9]{1,9}"
+
+    register_url_convertor("number", Number())
+    return Route(path, answer, **more)
 
 
 def json_response(value: Any, status: int = 200) -> Response:
+    """A response of dataclasses, pydantic's own types and JSON values."""
     return response(to_json(value, inf_nan_mode="null"), "application/json", status=status)
 
 
 def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:
+    """A response of these bytes, which no other site may read or frame."""
     from starlette.responses import Response
 
     headers = SAFE | {"content-security-policy": policy}

@@ -1,4 +1,7 @@
-"""The one application of `kinodex serve`: the viewer's pages, and all that can be done beside looking."""
+"""The one application of `kinodex serve` and `kinodex view`: pages, and on a server of questions all else.
+
+`view` is a site without questions: it has the pages alone.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,24 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kinodex.agent.answer import Answer
-from kinodex.guards import LOOPBACK, Guard, guarded_app, json_response
+from kinodex.guards import LOOPBACK, Guard, answering, guarded_app, json_response
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri
 from kinodex.jobs.models import describe_models
 from kinodex.jobs.output import visible
-from kinodex.web.ask_routes import asking_routes, ground_routes
+from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today
 from kinodex.web.openai_chat import library_names, openai_routes
-from kinodex.web.pages import guarded, viewer_routes
+from kinodex.web.pages import viewer_routes
 from kinodex.web.play import play_routes
-from kinodex.web.questions import FINISHED, KIND, AskRequest, Questions, metrics_text
+from kinodex.web.questions import FINISHED, METRICS_KIND, AskRequest, Questions, metrics_text
 from kinodex.web.take_away import take_away_routes
 
 if TYPE_CHECKING:
@@ -39,68 +42,17 @@ GRACE_S = 8
 """Seconds that the server waits at its end for clients that stay connected."""
 
 
+HERE = Guard()
+"""For this machine alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """All that routes need: the libraries as pages see them, the questions, and who may come in."""
+    """All that routes need: the libraries as pages see them, the questions (None: it only shows), and who may come."""
 
     api: ViewerApi
-    questions: Questions
-    guard: Guard
-
-
-def site_routes(site: Site) -> list[Any]:
-    """All routes, the first that fits wins. Every part of the server adds its own here, imported where it is used."""
-    return [
-        _metrics_route(site.questions),
-        *asking_routes(site.questions),
-        *ground_routes(site.questions, site.api.inputs.libraries),
-        *openai_routes(site.questions, site.api.inputs.libraries),
-        *play_routes(site.api.inputs.libraries),
-        *take_away_routes(site.api.inputs.libraries),
-        *viewer_routes(site.api),
-    ]
-
-
-def _metrics_route(questions: Questions) -> Any:
-    from starlette.responses import PlainTextResponse
-    from starlette.routing import Route
-
-    def metrics(request: Request) -> Response:
-        money = spent_today(questions.settings.traces)
-        text = metrics_text(questions.tally, len(questions.running), money)
-        return PlainTextResponse(text, headers={"content-type": KIND})
-
-    return Route("/metrics", guarded(metrics))
-
-
-def make_app(site: Site) -> ASGIApp:
-    """Make the ASGI application of a site behind its guard."""
-    return logged_app(guarded_app(bare_app(site), site.guard), site.questions.tally.count_request)
-
-
-def bare_app(site: Site) -> Starlette:
-    """Make the application without its guard: tests go through its routes."""
-    from starlette.applications import Starlette
-    from starlette.exceptions import HTTPException
-
-    mcp = mount_mcp(site.questions, site.api.inputs.libraries, site.guard.host)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with mcp.opened():
-            yield
-
-    site.api.asking = site.questions
-    return Starlette(
-        routes=[*mcp.routes, *site_routes(site)], lifespan=lifespan, exception_handlers={HTTPException: _refused}
-    )
-
-
-async def _refused(request: Request, error: Any) -> Response:
-    """A path or method that there is not, or a body that is too large, in the form of all other errors."""
-    response = json_response({"error": error.detail}, status=error.status_code)
-    response.headers.update(error.headers or {})
-    return response
+    questions: Questions | None = None
+    guard: Guard = HERE
 
 
 def serve(site: Site, listener: socket.socket) -> None:
@@ -111,15 +63,79 @@ def serve(site: Site, listener: socket.socket) -> None:
         def handle_exit(self, sig: int, frame: Any) -> None:
             # Else the streams of their events would hold up the end. In a thread of its own: a signal may come while
             # this one holds a lock that a stop takes.
-            threading.Thread(target=site.questions.stop_all, name="stop").start()
+            if site.questions is not None:
+                threading.Thread(target=site.questions.stop_all, name="stop").start()
             super().handle_exit(sig, frame)
 
+    grace_s = 1 if site.questions is None else GRACE_S
     config = uvicorn.Config(
-        make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S
+        make_app(site), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=grace_s
     )
     with closing(site.api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
         site.api.load_towers()
         _Server(config).run(sockets=[listener])
+
+
+def make_app(site: Site) -> ASGIApp:
+    """Make the ASGI application of a site behind its guard."""
+    app = guarded_app(bare_app(site), site.guard)
+    return app if site.questions is None else logged_app(app, site.questions.tally.count_request)
+
+
+def bare_app(site: Site) -> Starlette:
+    """Make the application without its guard: tests go through its routes."""
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+
+    mcp_apps = _mcp_apps(site)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for each in mcp_apps.values():
+                await stack.enter_async_context(each.router.lifespan_context(each))
+            yield
+
+    site.api.asking = site.questions
+    routes = [*_question_routes(site, mcp_apps), *viewer_routes(site.api)]
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
+
+
+def _question_routes(site: Site, mcp_apps: dict[str, Starlette]) -> list[Any]:
+    """Routes of a server that may be asked, the first that fits wins."""
+    if site.questions is None:
+        return []
+    questions, libraries = site.questions, site.api.inputs.libraries
+    return [
+        *_mcp_routes(mcp_apps),
+        _metrics_route(questions),
+        *asking_routes(questions, libraries),
+        *openai_routes(questions, libraries),
+        *play_routes(libraries),
+        *take_away_routes(libraries),
+    ]
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    """A path or method that there is not, or a body that is too large, in the form of all other errors."""
+    response = json_response({"error": error.detail}, status=error.status_code)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _metrics_route(questions: Questions) -> Any:
+    from starlette.responses import PlainTextResponse
+    from starlette.routing import Route
+
+    def metrics(request: Request) -> Response:
+        if find_spec("prometheus_client") is None:
+            missing = "metrics need the extra metrics: pip install 'kinodex[metrics]'"
+            return json_response({"error": missing}, status=501)
+        money = spent_today(questions.settings.traces)
+        text = metrics_text(questions.tally, len(questions.running), money)
+        return PlainTextResponse(text, headers={"content-type": METRICS_KIND})
+
+    return Route("/metrics", answering(metrics))
 
 
 # One line a request on standard error, and the counts behind `/metrics`; no line holds a secret.
@@ -173,48 +189,31 @@ EVERY_NAME = "0.0.0.0"
 """The host for which the SDK checks no names: the server's guard does, by its token."""
 
 
-@dataclass(frozen=True, slots=True)
-class McpMount:
-    """Routes, and what has to be open while they are served."""
-
-    routes: Sequence[Any]
-    opened: Callable[[], AbstractAsyncContextManager[None]]
-
-
-def mount_mcp(questions: Questions, libraries: Sequence[Library], host: str) -> McpMount:
-    """Make the routes over these libraries; without the extra `mcp` one that says so."""
-    if find_spec("mcp") is None:
-        return McpMount(_elsewhere("MCP needs the extra mcp: pip install 'kinodex[mcp]'", 501), _nothing)
+def _mcp_apps(site: Site) -> dict[str, Starlette]:
+    """An application for each path of MCP; none without questions, or without the extra `mcp`."""
+    questions, libraries = site.questions, site.api.inputs.libraries
+    if questions is None or find_spec("mcp") is None:
+        return {}
     names = library_names([library.uri for library in libraries])
-    paths = ["/mcp", f"/mcp/{names[0]}"] if len(names) == 1 else [f"/mcp/{name}" for name in names]
-    numbers = [0] * len(paths) if len(names) == 1 else range(len(names))
-    apps = [
-        _app(questions, number, libraries[number].uri, path, host) for number, path in zip(numbers, paths, strict=True)
-    ]
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for app in apps:
-                await stack.enter_async_context(app.router.lifespan_context(app))
-            yield
-
-    routes = [route for app in apps for route in app.routes]
-    return McpMount([*routes, *_elsewhere(f"there is no MCP server here; there is {', '.join(paths)}", 404)], opened)
+    numbers = {f"/mcp/{name}": number for number, name in enumerate(names)}
+    numbers = {"/mcp": 0} | numbers if len(names) == 1 else numbers
+    host = site.guard.host if site.guard.host in LOOPBACK else EVERY_NAME
+    return {path: _mcp_app(questions, number, libraries[number], path, host) for path, number in numbers.items()}
 
 
-def _app(questions: Questions, number: int, uri: str, path: str, host: str) -> Any:
+def _mcp_app(questions: Questions, number: int, library: Library, path: str, host: str) -> Starlette:
     from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 
     settings = questions.settings
-    tools = LibraryTools(Library.open(uri), settings.detector, settings.space)  # of its own: it is read in threads
+    own = Library.open(library.uri)  # it is read in threads
+    tools = LibraryTools(own, settings.detector, settings.space)
     options = AskOptions(None, describe_models(settings.choice), settings.agent, settings.budget)
-    server = make_server(tools, options, _answering(questions, number, tools))
-    checked = host if host in LOOPBACK else EVERY_NAME
-    return server.streamable_http_app(streamable_http_path=path, host=checked)
+    server = make_server(tools, options, _mcp_answering(questions, number))
+    app: Starlette = server.streamable_http_app(streamable_http_path=path, host=host)
+    return app
 
 
-def _answering(questions: Questions, number: int, tools: Any) -> Answering:
+def _mcp_answering(questions: Questions, number: int) -> Answering:
     """Answer calls as questions of the server; a client who cancels stops its own."""
 
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
@@ -245,16 +244,19 @@ def _answering(questions: Questions, number: int, tools: Any) -> Answering:
     return answer
 
 
-def _elsewhere(sentence: str, status: int) -> list[Any]:
+def _mcp_routes(apps: dict[str, Starlette]) -> Sequence[Any]:
     from starlette.routing import Route
 
-    async def respond(request: Request) -> Response:
+    sentence, status = f"there is no MCP server here; there is {', '.join(apps)}", 404
+    if not apps:
+        sentence, status = "MCP needs the extra mcp: pip install 'kinodex[mcp]'", 501
+
+    async def elsewhere(request: Request) -> Response:
         return json_response({"error": sentence}, status=status)
 
     methods = ["GET", "POST", "DELETE"]
-    return [Route("/mcp", respond, methods=methods), Route("/mcp/{rest:path}", respond, methods=methods)]
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
-    yield
+    return [
+        *(route for app in apps.values() for route in app.routes),
+        Route("/mcp", elsewhere, methods=methods),
+        Route("/mcp/{rest:path}", elsewhere, methods=methods),
+    ]

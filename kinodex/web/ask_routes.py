@@ -1,27 +1,26 @@
-"""Routes of asking: begin a question, list them, follow one by events, stop it."""
+"""Routes of asking: begin a question or a search for moments by an agent, list, follow by events, stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinodex.agent.errors import TraceError
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Question
 from kinodex.agent.trace import Record
-from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, json_response
-from kinodex.index.errors import KinodexError, QueryError
+from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, answering, json_response, numbered_route
+from kinodex.index.errors import QueryError
 from kinodex.index.library import Library
 from kinodex.index.text import redact, redact_values
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
 from kinodex.web.page import as_json
-from kinodex.web.pages import guarded, numbered_route, status_of
-from kinodex.web.questions import FINISHED, AskRequest, MoneySpent, Questions, Running, TooManyQuestions
+from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
 from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number
 from kinodex.web.sentences import latest_sentence
 
@@ -35,6 +34,49 @@ LONGEST = 20_000
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
+def asking_routes(questions: Questions, libraries: Sequence[Library]) -> list[Any]:
+    """Routes that begin, list, follow and stop questions, and give the moments that an answer cites."""
+    from starlette.routing import Route
+
+    async def start(request: Request) -> Response:
+        body = await read_body(request, _AskBody)
+        return begun(request, body, Question(body.question, tuple(body.options)))
+
+    async def start_grounding(request: Request) -> Response:
+        body = await read_body(request, _GroundBody)
+        if not body.text.strip():
+            raise QueryError("the text is empty; say in words what happens")
+        body.force_choice = False  # there is nothing to choose from
+        return begun(request, body, grounding_question(body.text))
+
+    def begun(request: Request, body: AskFields, question: Question) -> Response:
+        asked = body.request(questions, request.path_params["library"], question)
+        return json_response({"key": questions.start(asked).key}, status=201)
+
+    def listing(request: Request) -> Response:
+        number = whole_number(request.query_params.get("library", "0"), "library", "give its number, from 0")
+        return json_response({"rows": questions.listing(number)})
+
+    def stop(request: Request) -> Response:
+        found = questions.find(request.path_params["key"])
+        if isinstance(found, Running):  # one that has ended needs no stop
+            found.stop()
+        return json_response({}, status=202)
+
+    def moments(request: Request) -> Response:
+        return json_response(_moments(questions, libraries, request.path_params["key"]))
+
+    place, one = "/data/libraries/{library:number}", "/data/questions/{key}"
+    return [
+        numbered_route(f"{place}/questions", answering(start), methods=["POST"]),
+        numbered_route(f"{place}/moments", answering(start_grounding), methods=["POST"]),
+        Route("/data/questions", answering(listing)),
+        Route(f"{one}/events", answering(lambda request: event_stream(questions, request))),
+        Route(f"{one}/stop", answering(stop), methods=["POST"]),
+        Route(f"{one}/moments", answering(moments)),
+    ]
+
+
 class Limits(BaseModel):
     """Limits of a question, which only lower the server's own."""
 
@@ -44,10 +86,6 @@ class Limits(BaseModel):
     tokens: Whole | None = None
     seconds: float | None = None
     cost: float | None = None
-
-    def budget(self) -> Budget:
-        """The budget of these; raises BadSettings for a limit that is not above 0."""
-        return Budget(**self.model_dump())
 
 
 class AskFields(BaseModel):
@@ -62,52 +100,27 @@ class AskFields(BaseModel):
     verify: bool = False
     after: str | None = None
 
+    def request(self, questions: Questions, library: int, question: Question) -> AskRequest:
+        """The request of these fields about a library; raises BadSettings for a limit that is not above 0."""
+        return AskRequest(
+            library=library,
+            question=question,
+            agent=self.agent or questions.settings.agent.name,
+            videos=tuple(self.videos),
+            settings=self.settings,
+            budget=Budget(**self.budget.model_dump()),
+            rules=AnswerRules(force_choice=self.force_choice, verify=self.verify),
+            after=self.after,
+        )
+
 
 class _AskBody(AskFields):
     question: str = Field(max_length=LONGEST)
     options: list[str] = Field(default=[], max_length=MAX_OPTIONS + 1)
 
 
-def asking_routes(questions: Questions) -> list[Any]:
-    """Routes that begin, list, follow and stop questions."""
-    from starlette.routing import Route
-
-    return [
-        numbered_route(
-            "/data/libraries/{library:number}/questions",
-            answering(lambda request: _start_question(questions, request)),
-            methods=["POST"],
-        ),
-        Route("/data/questions", guarded(lambda request: _listing(questions, request))),
-        Route("/data/questions/{key}/events", answering(lambda request: event_stream(questions, request))),
-        Route("/data/questions/{key}/stop", answering(lambda request: _stop(questions, request)), methods=["POST"]),
-    ]
-
-
-def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Turn errors about a request into one line of JSON; any other exception is a fault and stays one."""
-
-    async def respond(request: Request) -> Response:
-        try:
-            return await answer(request)
-        except (KinodexError, TraceError) as error:
-            status = 429 if isinstance(error, TooManyQuestions | MoneySpent) else status_of(error)
-            return say_when(error, json_response({"error": str(error)}, status=status))
-
-    return respond
-
-
-def say_when(error: Exception, response: Response) -> Response:
-    """Add to a response when to try again, if a limit was reached."""
-    if isinstance(error, TooManyQuestions | MoneySpent):
-        response.headers["retry-after"] = str(int(error.retry_s) + 1)
-    return response
-
-
-def first_fault(error: ValidationError) -> tuple[str, str]:
-    """Place and message of the first value that does not fit; the place is empty for the whole."""
-    first = error.errors()[0]
-    return ".".join(map(str, first["loc"])), first["msg"]
+class _GroundBody(AskFields):
+    text: str = Field(max_length=LONGEST_TEXT)
 
 
 async def read_body(request: Request, model: type[Body]) -> Body:
@@ -122,31 +135,23 @@ async def read_body(request: Request, model: type[Body]) -> Body:
         raise UsageError(f"{where or 'the body'}: {message}") from error
 
 
-async def _start_question(questions: Questions, request: Request) -> Response:
-    body = await read_body(request, _AskBody)
-    asked = AskRequest(
-        library=request.path_params["library"],
-        question=Question(body.question, tuple(body.options)),
-        agent=body.agent or questions.settings.agent.name,
-        videos=tuple(body.videos),
-        settings=body.settings,
-        budget=body.budget.budget(),
-        rules=AnswerRules(force_choice=body.force_choice, verify=body.verify),
-        after=body.after,
-    )
-    return json_response({"key": questions.start(asked).key}, status=201)
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Place and message of the first value that does not fit; the place is empty for the whole."""
+    first = error.errors()[0]
+    return ".".join(map(str, first["loc"])), first["msg"]
 
 
-def _listing(questions: Questions, request: Request) -> Response:
-    number = whole_number(request.query_params.get("library", "0"), "library", "give its number, from 0")
-    return json_response({"rows": questions.listing(number)})
-
-
-async def _stop(questions: Questions, request: Request) -> Response:
-    found = questions.find(request.path_params["key"])
-    if isinstance(found, Running):  # one that has ended needs no stop
-        found.stop()
-    return json_response({}, status=202)
+def _moments(questions: Questions, libraries: Sequence[Library], key: str) -> dict[str, Any]:
+    """The ranges of a question that was answered, whatever was asked; raises UsageError for one without an answer."""
+    kept = questions.find(key)
+    if isinstance(kept, Running):
+        raise UsageError(f"the question {key} is not answered yet; follow its events")
+    answer = kept.answer
+    if answer is None:
+        raise UsageError(f"the question {key} has no answer: {kept.error}")
+    library = libraries[kept.library]
+    found = grounding_of(library, text_of(kept.facts.question), answer, kept.facts.agent, MOST_RANGES)
+    return grounding_view(library, found) | {"question": key}
 
 
 # Server-sent events of one question: how far it is, and its end.
@@ -182,18 +187,12 @@ async def event_stream(questions: Questions, request: Request) -> Response:
 
 async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
     """Messages of a question until its end; every `BEAT_S` without one, a comment."""
-    changes = running.changes(since)
-    coming = asyncio.ensure_future(anext(changes, None))
     state = ""
-    try:
-        while True:
-            done, _ = await asyncio.wait([coming], timeout=BEAT_S)
-            if not done:
+    async with aclosing(running.changes(since, BEAT_S)) as changes:
+        async for version in changes:
+            if version is None:
                 yield b": still at work\n\n"
                 continue
-            version = coming.result()
-            if version is None:
-                return
             if running.records:
                 yield message("progress", version, progress(running))
             if running.state != state:
@@ -203,11 +202,6 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
                 if ended:
                     return
             await asyncio.sleep(GAP_S)  # events come in bursts
-            coming = asyncio.ensure_future(anext(changes, None))
-    finally:
-        coming.cancel()
-        await asyncio.wait([coming])
-        await changes.aclose()
 
 
 def progress(running: Running) -> dict[str, Any]:
@@ -231,55 +225,3 @@ def message(event: str, number: int, value: Any) -> bytes:
 
 def _frames(call: Record) -> list[tuple[str, int]]:
     return [(each["video_id"], each["frame_no"]) for each in call["inputs"].get("frames", ())]
-
-
-# Routes that begin to look for ranges with an agent, and give those that it found.
-
-
-class _GroundBody(AskFields):
-    text: str = Field(max_length=LONGEST_TEXT)
-
-
-def ground_routes(questions: Questions, libraries: Sequence[Library]) -> list[Any]:
-    """A route that begins such a question, in the limits of all questions, and one for the ranges of its answer."""
-    from starlette.routing import Route
-
-    return [
-        numbered_route(
-            "/data/libraries/{library:number}/moments",
-            answering(lambda request: _start(questions, request)),
-            methods=["POST"],
-        ),
-        Route("/data/questions/{key}/moments", guarded(lambda request: _found(questions, libraries, request))),
-    ]
-
-
-async def _start(questions: Questions, request: Request) -> Response:
-    body = await read_body(request, _GroundBody)
-    if not body.text.strip():
-        raise QueryError("the text is empty; say in words what happens")
-    asked = AskRequest(
-        library=request.path_params["library"],
-        question=grounding_question(body.text),
-        agent=body.agent or questions.settings.agent.name,
-        videos=tuple(body.videos),
-        settings=body.settings,
-        budget=body.budget.budget(),
-        rules=AnswerRules(verify=body.verify),
-        after=body.after,
-    )
-    return json_response({"key": questions.start(asked).key}, status=201)
-
-
-def _found(questions: Questions, libraries: Sequence[Library], request: Request) -> Response:
-    """The ranges of a question that was answered, whatever was asked; raises UsageError for one without an answer."""
-    key = request.path_params["key"]
-    kept = questions.find(key)
-    if isinstance(kept, Running):
-        raise UsageError(f"the question {key} is not answered yet; follow its events")
-    answer = kept.answer
-    if answer is None:
-        raise UsageError(f"the question {key} has no answer: {kept.error}")
-    library = libraries[kept.library]
-    found = grounding_of(library, text_of(kept.facts.question), answer, kept.facts.agent, MOST_RANGES)
-    return json_response(grounding_view(library, found) | {"question": key})

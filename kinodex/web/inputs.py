@@ -6,12 +6,12 @@ A key consists of numbers alone, so no name that comes from a browser ever becom
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import ShownFrame, plain
 from kinodex.agent.trace import Record, read_trace
-from kinodex.index.errors import KinodexError, TimeOutside
+from kinodex.guards import NotGiven, numbered
+from kinodex.index.errors import TimeOutside
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, SegmentRow
 from kinodex.index.spaces.towers import TextEmbedder
@@ -30,27 +31,17 @@ from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
 from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.samples import Sample
 from kinodex.jobs.eval.score import judged_score, option_score
-from kinodex.jobs.eval.systems import SampleResult
 from kinodex.jobs.open import find_space
 from kinodex.web.search import Groundings, GroundRequest, LibrarySearch, SearchRequest, TextTowers, needs_vector
 from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from kinodex.web.questions import Questions
+
 TRACE_KEY = re.compile(r"t(\d{1,6})|r(\d{1,6})-(\d{1,6})-(\d{1,6})")
 QUESTION_KEY = re.compile(r"q\d{1,9}")
 VIEWS_KEPT = 64
 """Traces kept in memory once read: most take a megabyte, a very long one some hundreds."""
-
-
-class NotGiven(KinodexError):
-    """The page asks for something that the user did not name."""
-
-
-class Asking(Protocol):
-    """Questions asked through a server, as the page needs them; `kinodex view` has none."""
-
-    def about(self) -> dict[str, Any]: ...  # what stands under "serve" of the list of inputs
-    def records(self, key: str) -> list[Record]: ...  # of a trace, so far; raises NotGiven
 
 
 class ViewerApi:
@@ -59,7 +50,8 @@ class ViewerApi:
     Frames are searched in `space`, by name or digest; None is each library's own. Raises UsageError if one lacks it.
     """
 
-    asking: Asking | None = None
+    asking: Questions | None = None
+    """Questions asked through the server; `kinodex view` has none."""
 
     def __init__(self, inputs: ViewerInputs, space: str | None = None, towers: TextTowers | None = None) -> None:
         self.inputs = inputs
@@ -233,10 +225,10 @@ class ViewerApi:
         if match is None:
             raise NotGiven(f"got {key[:40]!r}, which is not the key of a trace")
         if match[1] is not None:
-            return _at(self.inputs.traces, int(match[1]), "trace")
+            return numbered(self.inputs.traces, int(match[1]), "trace")
         run = self._run(int(match[2]))
-        contender = _at(run.plan.contenders, int(match[3]), "contender")
-        item = _at(run.items, int(match[4]), "question")
+        contender = numbered(run.plan.contenders, int(match[3]), "contender")
+        item = numbered(run.items, int(match[4]), "question")
         return trace_file(run.folder, contender.name, item.item_id)
 
     def _heading(self, key: str) -> dict[str, Any]:
@@ -303,10 +295,10 @@ class ViewerApi:
         return self._searches[number, held.digest]
 
     def _run(self, number: int) -> Run:
-        return _at(self.inputs.runs, number, "run")
+        return numbered(self.inputs.runs, number, "run")
 
     def _library(self, number: int) -> Library:
-        return _at(self.inputs.libraries, number, "library")
+        return numbered(self.inputs.libraries, number, "library")
 
 
 def _holds_frames(library: Library, view: TraceView) -> bool:
@@ -319,12 +311,6 @@ def _holds_frames(library: Library, view: TraceView) -> bool:
     except TimeOutside:
         return False
     return plain(ShownFrame(**asdict(stored))) == asdict(first)
-
-
-def _at(values: Sequence[T], number: int, kind: str) -> T:
-    if not 0 <= number < len(values):
-        raise NotGiven(f"got {kind} {number}; there are {len(values)}, counted from 0")
-    return values[number]
 
 
 # Sort the places that a user names into traces, runs and libraries; the viewer opens nothing else.
@@ -374,14 +360,10 @@ ROWS = 100
 
 def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
     """Page of sources that failed, by words of their URIs or reasons."""
-    return _page([row for row in library.ingest_log.failures() if _contains(words, row.uri, row.message)], start)
-
-
-def _contains(words: str, *texts: str) -> bool:
-    return any(words.casefold() in text.casefold() for text in texts)
-
-
-def _page(rows: Sequence[Any], start: int) -> dict[str, Any]:
+    wanted = words.casefold()
+    rows = [
+        row for row in library.ingest_log.failures() if wanted in row.uri.casefold() or wanted in row.message.casefold()
+    ]
     return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
 
@@ -469,24 +451,19 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
         "frame_nos": numbers.tolist(),
         "times_s": times_s.round(3).tolist(),
         "opens_at_s": opening_s(times_s, segments),
-        "segments": [{"start_s": each.start_s, "end_s": each.end_s, "kind": each.kind} for each in segments],
-        "contents": [
-            {"level": each.level, "start_s": each.start_s, "end_s": each.end_s, "title": each.title, "text": each.text}
-            for each in library.scenes.rows(row.video_id)
-        ],
-        "captions": [
-            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text} for each in library.captions(row.video_id)
-        ],
-        "transcript": [
-            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text, "speaker": each.speaker} for each in said
-        ],
+        "segments": _columns(segments, "kind"),
+        "contents": _columns(library.scenes.rows(row.video_id), "level", "title", "text"),
+        "captions": _columns(library.captions(row.video_id), "text"),
+        "transcript": _columns(said, "text", "speaker"),
         "languages": sorted({each.language for each in said if each.language}),
-        "screen_text": [
-            {"start_s": each.start_s, "end_s": each.end_s, "text": each.text}
-            for each in library.screen_text.rows(row.video_id)
-        ],
+        "screen_text": _columns(library.screen_text.rows(row.video_id), "text"),
         "detected": {label: frames.tolist() for label, frames in library.detected_frames(row.video_id).items()},
     }
+
+
+def _columns(rows: Iterable[Any], *names: str) -> list[dict[str, Any]]:
+    """The times of rows, and these columns."""
+    return [{name: getattr(row, name) for name in ("start_s", "end_s", *names)} for row in rows]
 
 
 def frame_detections(library: Library, video_id: str, frame_no: int) -> list[DetectionRow]:
@@ -509,31 +486,22 @@ def opening_s(times_s: NDArray[np.float64], segments: list[SegmentRow]) -> float
 # A run of `kinodex eval` as the page draws it: standings, and all answers to every question.
 
 
+STANDING = ("name", "is_control", "imported", "accuracy", "cited", "shown", "unanswered")
+"""Fields of a contender's standing that the page shows beside its costs."""
+
+
 def run_view(run: Run) -> dict[str, Any]:
     """Standings, and questions with answers in the order of the systems, None for one that is not there yet."""
     report = make_report(run.plan, run.items, run.records, run.judgements)  # report.json may be older than they are
     return {
-        "title": report.title,
+        **{name: getattr(report, name) for name in ("title", "asked", "videos", "chance", "scoring", "complete")},
         "library": run.plan.library,
         "models": run.plan.models,
-        "asked": report.asked,
-        "videos": report.videos,
-        "chance": report.chance,
-        "scoring": report.scoring,
-        "complete": report.complete,
         "has_page": (run.folder / PAGE).is_file(),
         "contenders": [contender.name for contender in run.plan.contenders],
         "standings": [
-            {
-                "name": each.name,
-                "is_control": each.is_control,
-                "imported": each.imported,
-                "accuracy": each.accuracy,
-                "cited": each.cited,
-                "shown": each.shown,
-                "unanswered": each.unanswered,
-                "costs": {name: spread.mean for name, spread in each.costs.items()},
-            }
+            {name: getattr(each, name) for name in STANDING}
+            | {"costs": {name: spread.mean for name, spread in each.costs.items()}}
             for each in report.standings
         ],
         "questions": _questions(run),
@@ -558,7 +526,12 @@ def _questions(run: Run) -> list[dict[str, Any]]:
             return None
         by_option = run.plan.scoring == "options"
         score, _ = option_score(item, record) if by_option else judged_score(item, record, verdicts)
-        return _answer(record, score) | {"has_trace": trace_file(run.folder, contender, item.item_id).is_file()}
+        return {
+            **{name: getattr(record, name) for name in ("option", "text", "status", "error", "rounds")},
+            "score": score,
+            "frames": record.ledger.frames,
+            "has_trace": trace_file(run.folder, contender, item.item_id).is_file(),
+        }
 
     return [
         {
@@ -571,15 +544,3 @@ def _questions(run: Run) -> list[dict[str, Any]]:
         }
         for item in run.items
     ]
-
-
-def _answer(record: SampleResult, score: float | None) -> dict[str, Any]:
-    return {
-        "score": score,
-        "option": record.option,
-        "text": record.text,
-        "status": record.status,
-        "error": record.error,
-        "rounds": record.rounds,
-        "frames": record.ledger.frames,
-    }

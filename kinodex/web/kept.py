@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -19,9 +19,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.trace import Record, read_trace
+from kinodex.guards import NotGiven
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
-from kinodex.web.inputs import NotGiven
 
 KEY = re.compile(r"q(\d{1,9})")
 CUT_SHORT = "the server ended before the answer came, or another server still answers it"
@@ -160,7 +160,7 @@ class KeptTraces:
         if facts.state in ("done", "failed"):
             self._known[str(place)] = facts
             return facts
-        return _cut_short(facts)
+        return replace(facts, state="failed", error=CUT_SHORT)
 
     def _highest(self) -> int:
         numbers = [KEY.fullmatch(path.stem) for path in self.root.glob("*/q*.json")]
@@ -168,12 +168,6 @@ class KeptTraces:
 
     def _lock_file(self) -> Path:
         return self.root / "last_key"
-
-
-def _cut_short(facts: QuestionFacts) -> QuestionFacts:
-    from dataclasses import replace
-
-    return replace(facts, state="failed", error=CUT_SHORT)
 
 
 def library_digest(uri: str) -> str:

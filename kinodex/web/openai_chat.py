@@ -1,8 +1,7 @@
 """An endpoint in OpenAI's form over the questions of `kinodex serve`: `/v1/models` and `/v1/chat/completions`.
 
-`chat_request` says what a request may hold, `conversation` and `written_options` find the question in its messages,
-`pictures` the moments that sent pictures are like, `chat` asks, `reply` and `stream` answer. May import the questions
-of `jobs.serve`, and what those stand on; nothing that a request names is ever fetched or opened.
+The question is found in a request's messages, asked like any other of the server, and its answer put into OpenAI's
+form. Nothing that a request names is ever fetched or opened.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import string
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,9 +30,10 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS
 from kinodex.agent.errors import ModelError, TraceError
 from kinodex.agent.limits import Ledger
-from kinodex.agent.protocol import MAX_OPTIONS, AnswerRules, Earlier, Question
+from kinodex.agent.prompts import clock
+from kinodex.agent.protocol import MAX_OPTIONS, Earlier, Question
 from kinodex.agent.variants.base import Variant
-from kinodex.guards import json_response
+from kinodex.guards import CLIENT_LEFT, NotGiven, disconnected, json_response, say_when
 from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
@@ -42,11 +43,9 @@ from kinodex.jobs.eval.samples import make_question
 from kinodex.jobs.open import load_image_tower
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
-from kinodex.web.ask_routes import AskFields, first_fault, say_when
-from kinodex.web.inputs import NotGiven
+from kinodex.web.ask_routes import AskFields, first_fault
 from kinodex.web.kept import KEY
 from kinodex.web.page import as_json
-from kinodex.web.pages import CLIENT_LEFT, disconnected
 from kinodex.web.questions import FINISHED, AskRequest, MoneySpent, QuestionFault, Questions, Running, TooManyQuestions
 from kinodex.web.sentences import end_sentence, round_sentences
 
@@ -56,11 +55,253 @@ if TYPE_CHECKING:
 
     from kinodex.index.spaces.towers import ImageEmbedder
 
-# Names of models: a library and an agent, `films:eea`, or the library alone for the server's own agent.
 
 SEPARATOR = ":"
 OFFERED = 12
 """Names that an error lists."""
+REMEMBERED = 1000
+"""Conversations whose next question is taken for one that follows."""
+PREFIX = "chatcmpl-"
+
+
+def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[Any]:
+    """Routes of the endpoint over these libraries, which belong to the thread of the server's loop."""
+    from starlette.routing import Route
+
+    settings, began = questions.settings, int(time.time())
+    uris = [library.uri for library in libraries]
+    models = chat_models(library_names(uris), settings.agent, has_language=settings.choice.has_language)
+    chat = Chat(questions, libraries, models, PictureSearch(uris, settings.space))
+
+    async def listing(request: Request) -> Response:
+        return json_response({"object": "list", "data": [as_listed(each, began) for each in models]})
+
+    async def one(request: Request) -> Response:
+        return json_response(as_listed(find_model(models, request.path_params["name"]), began))
+
+    async def completions(request: Request) -> Response:
+        return await complete(chat, request)
+
+    async def unknown(request: Request) -> Response:
+        raise RequestRefused(
+            f"there is no {request.method} {request.url.path[:100]} here; there are GET /v1/models and POST "
+            "/v1/chat/completions",
+            code="unknown_url",
+            status=404,
+        )
+
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    return [
+        Route("/v1/models", answering(listing)),
+        Route("/v1/models/{name:path}", answering(one)),
+        Route("/v1/chat/completions", answering(completions), methods=["POST"]),
+        Route("/v1/{rest:path}", answering(unknown), methods=every),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """All that completions need; `answered` are the answers by library and the words of their conversation so far.
+
+    Several clients may have used the same words, about different videos.
+    """
+
+    questions: Questions
+    libraries: Sequence[Library]
+    models: Sequence[ChatModel]
+    pictures: PictureSearch
+    answered: OrderedDict[tuple[int, str], list[Told]] = field(default_factory=OrderedDict)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer that a client was given: its question's key, the videos that it is about, and how it was asked."""
+
+    key: str
+    videos: frozenset[str]
+    asked: AskRequest
+    """Without videos and what it followed."""
+
+    def is_like(self, other: Told) -> bool:
+        """True if who goes on from the other may as well go on from this."""
+        return (self.videos, self.asked) == (other.videos, other.asked)
+
+
+async def complete(chat: Chat, request: Request) -> Response:
+    """Answer `POST /v1/chat/completions`; a client who leaves stops the question."""
+    body = await read_request(request)
+    conversation = read_conversation(body)
+    asked = await _start(chat, body, conversation, request)
+
+    def remember(answer: Answer) -> None:
+        _remember(chat, asked, conversation.digest(content(asked, answer)))
+
+    if body.stream:
+        wants_usage = body.stream_options is not None and body.stream_options.include_usage
+        stream = pieces(asked, reasoning=body.kinodex.reasoning, include_usage=wants_usage, on_answer=remember)
+        return _streamed(asked, stream)
+    answer = await _answer_or_leave(asked, request)
+    remember(answer)
+    return json_response(completion(asked, answer))
+
+
+async def _start(chat: Chat, body: ChatRequest, conversation: Conversation, request: Request) -> Asked:
+    """Begin the question of a request; raises what is wrong with it."""
+    model, own = find_model(chat.models, body.model), body.kinodex
+    library = chat.libraries[model.library]
+    videos = _videos(library, (*own.videos, *conversation.videos))
+    text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
+    _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
+    rows = videos or _videos(library, named or by_system)
+    agent = own.agent or model.agent or chat.questions.settings.agent.name
+    about = frozenset(row.video_id for row in rows)
+    after = _key(own.after) or _followed(chat, (model.library, conversation.digest()), about, agent)
+    rows = rows or ([] if after else _videos(library, _named_before(library, conversation)))
+    moments = await chat.pictures.moments(model.library, conversation.pictures, [row.video_id for row in rows])
+    question = _question(text, own.options, moments, len(conversation.pictures))
+    video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
+    if await request.is_disconnected():
+        raise RequestRefused("the client did not wait", status=CLIENT_LEFT)
+    asked = own.request(
+        chat.questions, model.library, question if after else replace(question, earlier=conversation.earlier)
+    )
+    running = chat.questions.start(replace(asked, agent=agent, videos=tuple(video_ids), after=after))
+    about = frozenset(video_ids or (chat.questions.kept.find(after).facts.videos if after else ()))
+    return Asked(running, body.model, library, moments, own.cite, about)
+
+
+def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
+    """The question of a text: options as they were given, else as they stand in it."""
+    notes: list[str] = []
+    if options is None:
+        written = read_options(text)
+        question = make_question(written.text, written.options, notes.append)
+    else:
+        question = Question(text.strip(), tuple(options))
+    return replace(question, text=f"{question.text}\n{in_words(moments, pictures)}") if moments else question
+
+
+def _named_before(library: Library, conversation: Conversation) -> tuple[str, ...]:
+    """Videos that the latest turn before the question to name any names, for a conversation that is not known here."""
+    for role, text, _, videos in reversed(conversation.turns):
+        named = videos or take_videos(text, lambda name: _find(library, name) is not None)[1]
+        if named and role == "user":
+            return named
+    return ()
+
+
+def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
+    """Videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
+    rows: dict[str, VideoRow] = {}
+    for name in names:
+        found = next(filter(None, (_find(library, each) for each in names_of(name))), None)
+        if found is None:
+            raise RequestRefused(
+                f"got the video {name[:100]!r}, which this library does not hold, or holds more than once; name an "
+                "indexed video by its id, its title or its path: nothing is fetched from an address or read from the "
+                "request",
+                "messages",
+                "video_not_found",
+            )
+        rows[found.video_id] = found
+    return list(rows.values())
+
+
+def names_of(name: str) -> list[str]:
+    """Names under which a video may be known: a kit sends the path of its own copy, whose file has the same name."""
+    path = unquote(urlsplit(name).path) if name.startswith("file://") else name
+    apart = [PurePosixPath(path).name] if path.startswith("/") else []
+    return list(dict.fromkeys(each for each in (name, path, *apart) if each))
+
+
+def _find(library: Library, name: str) -> VideoRow | None:
+    """The one video of a whole name, else None: a part of a title could be any word of a question."""
+    try:
+        return library.video(name, whole_name=True)
+    except UnknownVideo:
+        return None
+
+
+def _key(name: str | None) -> str | None:
+    """The key of a question from `q12` or the id of its completion."""
+    if name is None:
+        return None
+    key = name.removeprefix(PREFIX)
+    if not KEY.fullmatch(key):
+        raise RequestRefused(
+            f"got after={name[:40]!r}; give the id of an earlier completion, or its key", "kinodex.after"
+        )
+    return key
+
+
+def _followed(chat: Chat, place: tuple[int, str], videos: frozenset[str], agent: str) -> str | None:
+    """Key of the question that a conversation goes on from, by its words and the videos that it names, if any.
+
+    Raises RequestRefused where it could be one of several: another client's answer is not guessed.
+    """
+    known = chat.answered.get(place, [])
+    same = [each for each in known if each.videos == videos]
+    about = same or [each for each in known if not videos or not each.videos or videos < each.videos]
+    about = [each for each in about if each.asked.agent == agent] or about
+    if not all(each.is_like(about[0]) for each in about):
+        raise RequestRefused(
+            f"these words were said in {len(about)} conversations, about other videos or with other settings; name the "
+            f"one that you go on with, kinodex.after={' or '.join(each.key for each in about[-8:])}, or its videos",
+            "kinodex.after",
+            "ambiguous_conversation",
+        )
+    return about[-1].key if about else None
+
+
+def _remember(chat: Chat, asked: Asked, digest: str) -> None:
+    """Note an answer for the question that may follow it; an equal one before is not needed any more."""
+    request = asked.running.request
+    told, place = (
+        Told(asked.running.key, asked.videos, replace(request, videos=(), after=None)),
+        (request.library, digest),
+    )
+    others = [each for each in chat.answered.pop(place, []) if not each.is_like(told)]
+    chat.answered[place] = [*others, told][-REMEMBERED:]
+    if len(chat.answered) > REMEMBERED:
+        chat.answered.popitem(last=False)
+
+
+def _streamed(asked: Asked, stream: AsyncGenerator[bytes]) -> Response:
+    """Response of these pieces. Its question ends with it, also where the client left before the first of them."""
+    from starlette.responses import StreamingResponse
+    from starlette.types import Receive, Send
+    from starlette.types import Scope as Connection
+
+    class Streamed(StreamingResponse):
+        async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                _leave(asked)
+
+    return Streamed(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
+    """Wait for the answer, or for the client to go, which stops the question."""
+    answer = asyncio.ensure_future(asked.running.finished())
+    left = asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            asked.running.stop(at_once=True)
+        return await answer
+    finally:
+        left.cancel()
+        _leave(asked)
+
+
+def _leave(asked: Asked) -> None:
+    if asked.running.state not in FINISHED:
+        asked.running.stop(at_once=True)
+
+
+# Names of models: a library and an agent, `films:eea`, or the library alone for the server's own agent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,341 +354,8 @@ def as_listed(model: ChatModel, created: int) -> dict[str, Any]:
     return {"id": model.name, "object": "model", "created": created, "owned_by": "kinodex"}
 
 
-# Pictures of a request as searches: the moments of a library that they are most like.
-#
-# A picture comes in the request itself, as a data: URL. An address is never fetched: it could name anything that this
-# machine reaches.
-
-PICTURES = 16
-"""Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
-MOST_PICTURES = 256
-MOMENTS, VIDEOS, MIN_GAP_S = 5, 3, 10.0
-"""Moments that the question names, the videos that it is then about, and seconds between moments of one video."""
-DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A moment of a video that a picture is like; `score` is the cosine."""
-
-    video_id: str
-    title: str
-    time_s: float
-    score: float
-
-
-@dataclass(eq=False)
-class PictureSearch:
-    """Searches by picture in some libraries, opened when they are first searched, one search at a time."""
-
-    uris: Sequence[str]
-    space: str | None
-    _opened: dict[int, tuple[Library, ImageEmbedder]] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
-        """The moments of these videos (none: all) that pictures are most like, best first.
-
-        Raises RequestRefused for what is no picture, SpaceError where the library has no tower for pictures.
-        """
-        if not urls:
-            return []
-        chosen = spread(urls)
-        async with self._turn:
-            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids))
-
-    def _search(self, number: int, urls: Sequence[str], video_ids: tuple[str, ...]) -> list[Moment]:
-        pictures = [read_picture(url) for url in urls]
-        if number not in self._opened:
-            opened = Library.open(self.uris[number])
-            self._opened[number] = opened, load_image_tower(opened, self.space)
-        library, tower = self._opened[number]
-        scope = Scope(video_ids or None)
-        hits = [
-            hit
-            for picture in pictures
-            for hit in library.search.frames(
-                tower.embed(tower.prepare(picture)[None])[0], scope, MOMENTS, MIN_GAP_S, self.space
-            )
-        ]
-        return [_moment(library, hit) for hit in _best(hits)]
-
-
-def spread(urls: Sequence[str]) -> list[str]:
-    """At most `PICTURES` of them, evenly; raises RequestRefused for more than are taken at all."""
-    if len(urls) > MOST_PICTURES:
-        raise RequestRefused(f"got {len(urls)} pictures; at most {MOST_PICTURES} are taken", "messages")
-    if len(urls) <= PICTURES:
-        return list(urls)
-    return [urls[int(at)] for at in np.linspace(0, len(urls) - 1, PICTURES).round()]
-
-
-def read_picture(url: str) -> NDArray[np.uint8]:
-    """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
-    start = DATA.match(url)
-    if start is None:
-        raise RequestRefused(
-            f"got a picture at {url[:60]!r}; addresses are not fetched, so send the picture itself, as "
-            "data:image/jpeg;base64,...",
-            "messages",
-            "invalid_image_url",
-        )
-    try:
-        return decoded(base64.b64decode(url[start.end() :], validate=True))
-    except binascii.Error as error:
-        raise RequestRefused(f"cannot read the picture: {error}; send base64", "messages", "invalid_image") from error
-    except UsageError as error:
-        raise RequestRefused(str(error), "messages", "invalid_image") from error
-
-
-def in_words(moments: Sequence[Moment], pictures: int) -> str:
-    """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
-    named = "; ".join(f"{each.title!r} at {clock(each.time_s)}" for each in moments)
-    what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
-    return f"With the question came {what} most like these moments: {named}."
-
-
-def clock(time_s: float) -> str:
-    """A time as players show it: 0:31, 1:02:03."""
-    minutes, seconds = divmod(max(0, int(time_s)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def _best(hits: Sequence[Hit]) -> list[Hit]:
-    """The best moments, apart from each other, of the few videos that have them."""
-    kept: list[Hit] = []
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        videos = {each.video_id for each in kept}
-        if hit.video_id not in videos and len(videos) == VIDEOS:
-            continue
-        if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in kept):
-            kept.append(hit)
-    return kept[:MOMENTS]
-
-
-def _moment(library: Library, hit: Hit) -> Moment:
-    row = library.video(hit.video_id)
-    return Moment(hit.video_id, row.title, hit.time_s, hit.score)
-
-
-# Answer a chat completion with an agent: from the request to the question, and back to a reply.
-
-REMEMBERED = 1000
-"""Conversations whose next question is taken for one that follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An answer that a client was given: its question's key, the videos that it is about, and how it was asked."""
-
-    key: str
-    videos: frozenset[str]
-    asked: AskRequest
-    """Without videos and what it followed."""
-
-    def is_like(self, other: Told) -> bool:
-        """True if who goes on from the other may as well go on from this."""
-        return (self.videos, self.asked) == (other.videos, other.asked)
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """All that completions need; `answered` are the answers by library and the words of their conversation so far.
-
-    Several clients may have used the same words, about different videos.
-    """
-
-    questions: Questions
-    libraries: Sequence[Library]
-    models: Sequence[ChatModel]
-    pictures: PictureSearch
-    answered: OrderedDict[tuple[int, str], list[Told]] = field(default_factory=OrderedDict)
-
-
-async def complete(chat: Chat, request: Request) -> Response:
-    """Answer `POST /v1/chat/completions`; a client who leaves stops the question."""
-    body = await read_request(request)
-    conversation = read_conversation(body)
-    asked = await _start(chat, body, conversation, request)
-
-    def remember(answer: Answer) -> None:
-        _remember(chat, asked, conversation.digest(content(asked, answer)))
-
-    if body.stream:
-        wants_usage = body.stream_options is not None and body.stream_options.include_usage
-        stream = pieces(asked, reasoning=body.kinodex.reasoning, include_usage=wants_usage, on_answer=remember)
-        return _streamed(asked, stream)
-    answer = await _answer_or_leave(asked, request)
-    remember(answer)
-    return json_response(completion(asked, answer))
-
-
-def _remember(chat: Chat, asked: Asked, digest: str) -> None:
-    """Note an answer for the question that may follow it; an equal one before is not needed any more."""
-    request = asked.running.request
-    told, place = (
-        Told(asked.running.key, asked.videos, replace(request, videos=(), after=None)),
-        (request.library, digest),
-    )
-    others = [each for each in chat.answered.pop(place, []) if not each.is_like(told)]
-    chat.answered[place] = [*others, told][-REMEMBERED:]
-    if len(chat.answered) > REMEMBERED:
-        chat.answered.popitem(last=False)
-
-
-def _followed(chat: Chat, place: tuple[int, str], videos: frozenset[str], agent: str) -> str | None:
-    """Key of the question that a conversation goes on from, by its words and the videos that it names, if any.
-
-    Raises RequestRefused where it could be one of several: another client's answer is not guessed.
-    """
-    known = chat.answered.get(place, [])
-    same = [each for each in known if each.videos == videos]
-    about = same or [each for each in known if not videos or not each.videos or videos < each.videos]
-    about = [each for each in about if each.asked.agent == agent] or about
-    if not all(each.is_like(about[0]) for each in about):
-        raise RequestRefused(
-            f"these words were said in {len(about)} conversations, about other videos or with other settings; name the "
-            f"one that you go on with, kinodex.after={' or '.join(each.key for each in about[-8:])}, or its videos",
-            "kinodex.after",
-            "ambiguous_conversation",
-        )
-    return about[-1].key if about else None
-
-
-def _streamed(asked: Asked, stream: AsyncGenerator[bytes]) -> Response:
-    """Response of these pieces. Its question ends with it, also where the client left before the first of them."""
-    from starlette.responses import StreamingResponse
-    from starlette.types import Receive, Send
-    from starlette.types import Scope as Connection
-
-    class Streamed(StreamingResponse):
-        async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-            try:
-                await super().__call__(scope, receive, send)
-            finally:
-                _leave(asked)
-
-    return Streamed(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
-
-
-def _leave(asked: Asked) -> None:
-    if asked.running.state not in FINISHED:
-        asked.running.stop(at_once=True)
-
-
-async def _start(chat: Chat, body: ChatRequest, conversation: Conversation, request: Request) -> Asked:
-    """Begin the question of a request; raises what is wrong with it."""
-    model, own = find_model(chat.models, body.model), body.kinodex
-    library = chat.libraries[model.library]
-    videos = _videos(library, (*own.videos, *conversation.videos))
-    text, named = take_videos(conversation.question, lambda name: _find(library, name) is not None)
-    _, by_system = take_videos(conversation.instructions, lambda name: _find(library, name) is not None)
-    rows = videos or _videos(library, named or by_system)
-    agent = own.agent or model.agent or chat.questions.settings.agent.name
-    about = frozenset(row.video_id for row in rows)
-    after = _key(own.after) or _followed(chat, (model.library, conversation.digest()), about, agent)
-    rows = rows or ([] if after else _videos(library, _named_before(library, conversation)))
-    moments = await chat.pictures.moments(model.library, conversation.pictures, [row.video_id for row in rows])
-    question = _question(text, own.options, moments, len(conversation.pictures))
-    video_ids = [row.video_id for row in rows] or list(dict.fromkeys(each.video_id for each in moments))
-    if await request.is_disconnected():
-        raise RequestRefused("the client did not wait", status=CLIENT_LEFT)
-    running = chat.questions.start(
-        AskRequest(
-            library=model.library,
-            question=question if after else replace(question, earlier=conversation.earlier),
-            agent=agent,
-            videos=tuple(video_ids),
-            settings=own.settings,
-            budget=own.budget.budget(),
-            rules=AnswerRules(force_choice=own.force_choice, verify=own.verify),
-            after=after,
-        )
-    )
-    about = frozenset(video_ids or (chat.questions.kept.find(after).facts.videos if after else ()))
-    return Asked(running, body.model, library, moments, own.cite, about)
-
-
-def _named_before(library: Library, conversation: Conversation) -> tuple[str, ...]:
-    """Videos that the latest turn before the question to name any names, for a conversation that is not known here."""
-    for role, text, _, videos in reversed(conversation.turns):
-        named = videos or take_videos(text, lambda name: _find(library, name) is not None)[1]
-        if named and role == "user":
-            return named
-    return ()
-
-
-def _question(text: str, options: Sequence[str] | None, moments: Sequence[Moment], pictures: int) -> Question:
-    """The question of a text: options as they were given, else as they stand in it."""
-    notes: list[str] = []
-    if options is None:
-        written = read_options(text)
-        question = make_question(written.text, written.options, notes.append)
-    else:
-        question = Question(text.strip(), tuple(options))
-    return replace(question, text=f"{question.text}\n{in_words(moments, pictures)}") if moments else question
-
-
-def _videos(library: Library, names: Sequence[str]) -> list[VideoRow]:
-    """Videos that a request names, each once; raises RequestRefused for one that is not indexed here."""
-    rows: dict[str, VideoRow] = {}
-    for name in names:
-        found = next(filter(None, (_find(library, each) for each in names_of(name))), None)
-        if found is None:
-            raise RequestRefused(
-                f"got the video {name[:100]!r}, which this library does not hold, or holds more than once; name an "
-                "indexed video by its id, its title or its path: nothing is fetched from an address or read from the "
-                "request",
-                "messages",
-                "video_not_found",
-            )
-        rows[found.video_id] = found
-    return list(rows.values())
-
-
-def names_of(name: str) -> list[str]:
-    """Names under which a video may be known: a kit sends the path of its own copy, whose file has the same name."""
-    path = unquote(urlsplit(name).path) if name.startswith("file://") else name
-    apart = [PurePosixPath(path).name] if path.startswith("/") else []
-    return list(dict.fromkeys(each for each in (name, path, *apart) if each))
-
-
-def _find(library: Library, name: str) -> VideoRow | None:
-    """The one video of a whole name, else None: a part of a title could be any word of a question."""
-    try:
-        return library.video(name, whole_name=True)
-    except UnknownVideo:
-        return None
-
-
-def _key(name: str | None) -> str | None:
-    """The key of a question from `q12` or the id of its completion."""
-    if name is None:
-        return None
-    key = name.removeprefix(PREFIX)
-    if not KEY.fullmatch(key):
-        raise RequestRefused(
-            f"got after={name[:40]!r}; give the id of an earlier completion, or its key", "kinodex.after"
-        )
-    return key
-
-
-async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
-    """Wait for the answer, or for the client to go, which stops the question."""
-    answer = asyncio.ensure_future(asked.running.finished())
-    left = asyncio.ensure_future(disconnected(request))
-    try:
-        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            asked.running.stop(at_once=True)
-        return await answer
-    finally:
-        left.cancel()
-        _leave(asked)
-
-
 # The body of `POST /v1/chat/completions`, with the fields of kinodex's own under `kinodex`.
+
 
 CHARACTERS = 200_000
 """Of all texts of a request."""
@@ -528,12 +436,12 @@ def check_supported(body: ChatRequest) -> None:
 
 # The messages of a request: the question, what was said before it, and the pictures and videos that come with it.
 
+
 EARLIER = 8
 """Turns before the question that are told to an agent, where the server does not know their answers' evidence."""
 PICTURE_PARTS = ("image_url", "input_image", "image")
 VIDEO_PARTS = ("video_url", "input_video", "video", "file", "input_file")
 TEXTS = ("text", "input_text", "output_text")
-
 Turn = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 """A role and a text, the pictures' URLs and the names of videos that came with it."""
 
@@ -637,69 +545,233 @@ def _url(part: dict[str, Any], kinds: Iterable[str]) -> str:
     raise RequestRefused(f"got a part of type {part['type']!r} without an address or name", "messages")
 
 
-# Errors in OpenAI's form: a message, a type, the parameter at fault and a code.
-
-BAD_REQUEST, LIMIT, SERVER = "invalid_request_error", "rate_limit_error", "server_error"
+# Options that a question lists in its text, as evaluation kits write them, and videos that it names in a line.
 
 
-class RequestRefused(UsageError):
-    """A request in OpenAI's form that cannot be answered: the parameter at fault, a code, and the HTTP status."""
-
-    def __init__(self, message: str, param: str | None = None, code: str | None = None, status: int = 400) -> None:
-        super().__init__(message)
-        self.param, self.code, self.status = param, code, status
-
-
-def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Turn errors about a request into OpenAI's form; any other exception is a fault and stays one."""
-
-    async def respond(request: Request) -> Response:
-        try:
-            return await answer(request)
-        except (KinodexError, TraceError) as error:
-            return error_response(error)
-
-    return respond
-
-
-def error_response(error: Exception) -> Response:
-    """The response to an error of the tree; clients wait as long as `retry-after` says."""
-    status, body = error_body(error)
-    return say_when(error, json_response(body, status=status))
+LINE = re.compile(r"^\s*(?:\(([A-Z])\)|([A-Z])\s*[.):])\s*(\S.*?)\s*$")
+IN_LINE = re.compile(r"(?:^|(?<=\s))\(([A-Z])\)\s*")
+VIDEO = re.compile(r"^[ \t]*videos?[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+HEADING = re.compile(
+    r"^\s*(?:answer\s+)?(?:options?|choices?|candidates?|answers?|the options are)\s*:?\s*$", re.IGNORECASE
+)
+LABEL = re.compile(r"^\s*question\s*:\s*", re.IGNORECASE)
+INSTRUCTION = re.compile(
+    r"^\s*(?:(?:please|now|only|just|directly|your task is to)[\s,]+)*"
+    r"(?=(?:answer|select|choose|pick|respond|reply|give|output|provide|return)\b)"
+    r"(?=.*\b(?:letters?|options?|choices?|answers?|question)\b).*$|^\s*(?:the\s+)?(?:best\s+)?answer(?:\s+is)?\s*:?\s*\(?\s*$",
+    re.IGNORECASE,
+)
+"""A line of a kit that says how to reply. Beside options it is left out: an agent is asked for an option anyway."""
+ORDER = re.compile(
+    r"^\s*(?:please\s+|and\s+|then\s+|also\s+|briefly\s+)*(?:explain|justify|describe|think|reason|state|cite|mention|say|tell|show|"
+    r"give|include|do\s+not|don't|be\s+(?:brief|concise))\b",
+    re.IGNORECASE,
+)
+"""A line after options that orders something: it stays with the question, and ends the options."""
+WHOLE = re.compile(r"[.!?。！？][\"')\]]*\s*$")
+LEAST = 2
 
 
-def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
-    """HTTP status and body of an error of the tree."""
-    status, kind, code = _class(error)
-    param = error.param if isinstance(error, RequestRefused) else None
-    return status, {"error": {"message": redact(str(error)), "type": kind, "param": param, "code": code}}
+@dataclass(frozen=True, slots=True)
+class WrittenQuestion:
+    """The question itself, and the options that stood with it; without options the text as it was."""
+
+    text: str
+    options: tuple[str, ...] = ()
 
 
-def _class(error: Exception) -> tuple[int, str, str | None]:
-    """Status, type and code of an error."""
-    match error:
-        case RequestRefused():
-            return error.status, BAD_REQUEST, error.code
-        case TooManyQuestions():
-            return 429, LIMIT, "rate_limit_exceeded"
-        case MoneySpent():
-            return 429, "insufficient_quota", "insufficient_quota"
-        case ModelError():
-            return 502, SERVER, "model_unusable"
-        case QuestionFault():
-            return 500, SERVER, None
-        case NotGiven() | TraceError():
-            return 404, BAD_REQUEST, "not_found"
-        case UnknownVideo() | QueryError():
-            return 400, BAD_REQUEST, "video_not_found" if isinstance(error, UnknownVideo) else None
-        case LibraryError():
-            return 503, SERVER, "library_unusable"
-    return 400, BAD_REQUEST, None
+def read_options(text: str) -> WrittenQuestion:
+    """Take apart a text that lists "A. ...", "B) ...", "(C) ..." from A on, in lines or "(A) ... (B) ..." in one.
+
+    A line without a letter right after an option goes on with it, unless that has ended or the line is an order.
+    Letters that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
+    """
+    lines = [part for line in text.splitlines() for part in _split(line)]
+    letters = [_option(line) for line in lines]
+    first = next((at for at, each in enumerate(letters) if each is not None and each[0] == "A"), None)
+    if first is None:
+        return WrittenQuestion(text.strip())
+    options, after = _listed(lines[first:], letters[first:])
+    labels = [each[0] for each in letters if each is not None]
+    if len(options) < LEAST or len({*labels}) < len(labels):
+        return WrittenQuestion(text.strip())
+    words = [line for line in (*lines[:first], *after) if line.strip()]
+    asked = [line for line in words if not INSTRUCTION.match(line) and not HEADING.match(line)]
+    question = LABEL.sub("", "\n".join(line.strip() for line in asked or words[:1]), count=1)
+    return WrittenQuestion(question.strip(), tuple(options))
+
+
+def _option(line: str) -> tuple[str, str] | None:
+    """Letter and text of a line that is an option."""
+    match = LINE.match(line)
+    return (match[1] or match[2], match[3]) if match else None
+
+
+def _split(line: str) -> Sequence[str]:
+    """Parts of a line in which several options stand, "Which? (A) one (B) two"; else the line."""
+    starts = [match.start() for match in IN_LINE.finditer(line)]
+    letters = [match[1] for match in IN_LINE.finditer(line)]
+    if len(letters) < LEAST or letters != list(string.ascii_uppercase[: len(letters)]):
+        return [line]
+    ends = [*starts[1:], len(line)]
+    return [line[: starts[0]], *(line[start:end] for start, end in zip(starts, ends, strict=True))]
+
+
+def _listed(lines: Sequence[str], letters: Sequence[tuple[str, str] | None]) -> tuple[list[str], list[str]]:
+    """Options in the order of their letters, and the lines after the last of them."""
+    options: list[str] = []
+    is_open = True
+    for at, (line, option) in enumerate(zip(lines, letters, strict=True)):
+        if option is not None and len(options) < len(string.ascii_uppercase):
+            if option[0] != string.ascii_uppercase[len(options)]:
+                return options, list(lines[at:])
+            options.append(option[1])
+            is_open = True
+        elif not line.strip():
+            is_open = False
+        elif INSTRUCTION.match(line) or not is_open or ORDER.match(line) or WHOLE.search(options[-1]):
+            return options, list(lines[at:])
+        else:
+            options[-1] += f" {line.strip()}"
+    return options, []
+
+
+def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[str, ...]]:
+    """Take lines "video: NAME" out of a text where the name, or each of several after commas, is of a known video.
+
+    Any other such line stays: it may be part of the question.
+    """
+    found: list[str] = []
+
+    def taken(match: re.Match[str]) -> str:
+        whole = match[1].strip("\"'`")
+        parts = [whole] if is_known(whole) else [each.strip().strip("\"'`") for each in match[1].split(",")]
+        if not all(each and is_known(each) for each in parts):
+            return match[0]
+        found.extend(parts)
+        return ""
+
+    rest = VIDEO.sub(taken, text)
+    return (rest.strip() if found else text), tuple(dict.fromkeys(found))
+
+
+# Pictures of a request as searches: the moments of a library that they are most like.
+
+
+#
+
+
+# A picture comes in the request itself, as a data: URL. An address is never fetched: it could name anything that this
+
+
+# machine reaches.
+
+
+PICTURES = 16
+"""Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
+MOST_PICTURES = 256
+MOMENTS, VIDEOS, MIN_GAP_S = 5, 3, 10.0
+"""Moments that the question names, the videos that it is then about, and seconds between moments of one video."""
+DATA = re.compile(r"data:image/[\w.+-]+;base64,", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment of a video that a picture is like; `score` is the cosine."""
+
+    video_id: str
+    title: str
+    time_s: float
+    score: float
+
+
+@dataclass(eq=False)
+class PictureSearch:
+    """Searches by picture in some libraries, opened when they are first searched, one search at a time."""
+
+    uris: Sequence[str]
+    space: str | None
+    _opened: dict[int, tuple[Library, ImageEmbedder]] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
+        """The moments of these videos (none: all) that pictures are most like, best first.
+
+        Raises RequestRefused for what is no picture, SpaceError where the library has no tower for pictures.
+        """
+        if not urls:
+            return []
+        chosen = spread(urls)
+        async with self._turn:
+            return await asyncio.to_thread(self._search, library, chosen, tuple(video_ids))
+
+    def _search(self, number: int, urls: Sequence[str], video_ids: tuple[str, ...]) -> list[Moment]:
+        pictures = [read_picture(url) for url in urls]
+        if number not in self._opened:
+            opened = Library.open(self.uris[number])
+            self._opened[number] = opened, load_image_tower(opened, self.space)
+        library, tower = self._opened[number]
+        scope = Scope(video_ids or None)
+        hits = [
+            hit
+            for picture in pictures
+            for hit in library.search.frames(
+                tower.embed(tower.prepare(picture)[None])[0], scope, MOMENTS, MIN_GAP_S, self.space
+            )
+        ]
+        best = _best(hits)
+        return [Moment(hit.video_id, library.video(hit.video_id).title, hit.time_s, hit.score) for hit in best]
+
+
+def spread(urls: Sequence[str]) -> list[str]:
+    """At most `PICTURES` of them, evenly; raises RequestRefused for more than are taken at all."""
+    if len(urls) > MOST_PICTURES:
+        raise RequestRefused(f"got {len(urls)} pictures; at most {MOST_PICTURES} are taken", "messages")
+    if len(urls) <= PICTURES:
+        return list(urls)
+    return [urls[int(at)] for at in np.linspace(0, len(urls) - 1, PICTURES).round()]
+
+
+def read_picture(url: str) -> NDArray[np.uint8]:
+    """Decode a data: URL to RGB [height, width, 3]; raises RequestRefused for any other, and for what is no picture."""
+    start = DATA.match(url)
+    if start is None:
+        raise RequestRefused(
+            f"got a picture at {url[:60]!r}; addresses are not fetched, so send the picture itself, as "
+            "data:image/jpeg;base64,...",
+            "messages",
+            "invalid_image_url",
+        )
+    try:
+        return decoded(base64.b64decode(url[start.end() :], validate=True))
+    except binascii.Error as error:
+        raise RequestRefused(f"cannot read the picture: {error}; send base64", "messages", "invalid_image") from error
+    except UsageError as error:
+        raise RequestRefused(str(error), "messages", "invalid_image") from error
+
+
+def _best(hits: Sequence[Hit]) -> list[Hit]:
+    """The best moments, apart from each other, of the few videos that have them."""
+    kept: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        videos = {each.video_id for each in kept}
+        if hit.video_id not in videos and len(videos) == VIDEOS:
+            continue
+        if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in kept):
+            kept.append(hit)
+    return kept[:MOMENTS]
+
+
+def in_words(moments: Sequence[Moment], pictures: int) -> str:
+    """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
+    named = "; ".join(f"{each.title!r} at {clock(each.time_s)}" for each in moments)
+    what = "a picture; it is" if pictures == 1 else f"{pictures} pictures; they are"
+    return f"With the question came {what} most like these moments: {named}."
 
 
 # A reply in OpenAI's form: the answer as content, its costs as usage, and the rest of it under `kinodex`.
 
-PREFIX = "chatcmpl-"
+
 NO_ANSWER = {
     "insufficient_evidence": "No answer: what the agent saw does not show it.",
     "budget_exhausted": "No answer: the budget was spent before there was one.",
@@ -806,45 +878,8 @@ def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
     }
 
 
-# Routes under `/v1`.
-
-
-def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[Any]:
-    """Routes of the endpoint over these libraries, which belong to the thread of the server's loop."""
-    from starlette.routing import Route
-
-    settings, began = questions.settings, int(time.time())
-    uris = [library.uri for library in libraries]
-    models = chat_models(library_names(uris), settings.agent, has_language=settings.choice.has_language)
-    chat = Chat(questions, libraries, models, PictureSearch(uris, settings.space))
-
-    async def listing(request: Request) -> Response:
-        return json_response({"object": "list", "data": [as_listed(each, began) for each in models]})
-
-    async def one(request: Request) -> Response:
-        return json_response(as_listed(find_model(models, request.path_params["name"]), began))
-
-    async def completions(request: Request) -> Response:
-        return await complete(chat, request)
-
-    async def unknown(request: Request) -> Response:
-        raise RequestRefused(
-            f"there is no {request.method} {request.url.path[:100]} here; there are GET /v1/models and POST "
-            "/v1/chat/completions",
-            code="unknown_url",
-            status=404,
-        )
-
-    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-    return [
-        Route("/v1/models", answering(listing)),
-        Route("/v1/models/{name:path}", answering(one)),
-        Route("/v1/chat/completions", answering(completions), methods=["POST"]),
-        Route("/v1/{rest:path}", answering(unknown), methods=every),
-    ]
-
-
 # A reply in pieces: a sentence a round as the model's reasoning, then the answer, then what it cost.
+
 
 BEAT_S = 10.0
 """Seconds after which a silent stream says that it lives."""
@@ -859,19 +894,19 @@ async def pieces(
     try:
         yield _data(chunk(asked, {"role": "assistant", "content": ""}))
         sent = 0
-        async for _ in _versions(asked, beat_s):
-            if _ is None:
-                yield b": still at work\n\n"
-            elif reasoning:
-                sentences = _sentences(asked)
-                for sentence in sentences[sent:]:
-                    yield _data(chunk(asked, {"reasoning_content": f"{sentence}\n"}))
-                sent = max(sent, len(sentences))
+        async with aclosing(running.changes(beat_s=beat_s)) as changes:
+            async for version in changes:
+                if version is None:
+                    yield b": still at work\n\n"
+                elif reasoning:
+                    sentences = _sentences(asked)
+                    for sentence in sentences[sent:]:
+                        yield _data(chunk(asked, {"reasoning_content": f"{sentence}\n"}))
+                    sent = max(sent, len(sentences))
         async for piece in _ending(asked, include_usage, on_answer):
             yield piece
     finally:
-        if running.state not in FINISHED:
-            running.stop(at_once=True)
+        _leave(asked)
 
 
 async def _ending(asked: Asked, include_usage: bool, on_answer: Callable[[Answer], None]) -> AsyncIterator[bytes]:
@@ -889,26 +924,6 @@ async def _ending(asked: Asked, include_usage: bool, on_answer: Callable[[Answer
     yield END
 
 
-async def _versions(asked: Asked, beat_s: float) -> AsyncIterator[int | None]:
-    """Changes of a question until its end; None after each `beat_s` without one."""
-    changes = asked.running.changes()
-    coming = asyncio.ensure_future(anext(changes, None))
-    try:
-        while True:
-            done, _ = await asyncio.wait([coming], timeout=beat_s)
-            if not done:
-                yield None
-                continue
-            version = coming.result()
-            if version is None:
-                return
-            yield version
-            coming = asyncio.ensure_future(anext(changes, None))
-    finally:
-        coming.cancel()
-        await asyncio.wait([coming])
-
-
 def _sentences(asked: Asked) -> list[str]:
     """Sentences of the rounds that are over."""
     records = list(asked.running.records)
@@ -922,110 +937,62 @@ def _data(value: Mapping[str, Any]) -> bytes:
     return b"data: %b\n\n" % as_json(value)
 
 
-# Options that a question lists in its text, as evaluation kits write them, and videos that it names in a line.
-
-LINE = re.compile(r"^\s*(?:\(([A-Z])\)|([A-Z])\s*[.):])\s*(\S.*?)\s*$")
-IN_LINE = re.compile(r"(?:^|(?<=\s))\(([A-Z])\)\s*")
-VIDEO = re.compile(r"^[ \t]*videos?[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
-HEADING = re.compile(
-    r"^\s*(?:answer\s+)?(?:options?|choices?|candidates?|answers?|the options are)\s*:?\s*$", re.IGNORECASE
-)
-LABEL = re.compile(r"^\s*question\s*:\s*", re.IGNORECASE)
-INSTRUCTION = re.compile(
-    r"^\s*(?:(?:please|now|only|just|directly|your task is to)[\s,]+)*"
-    r"(?=(?:answer|select|choose|pick|respond|reply|give|output|provide|return)\b)"
-    r"(?=.*\b(?:letters?|options?|choices?|answers?|question)\b).*$|^\s*(?:the\s+)?(?:best\s+)?answer(?:\s+is)?\s*:?\s*\(?\s*$",
-    re.IGNORECASE,
-)
-"""A line of a kit that says how to reply. Beside options it is left out: an agent is asked for an option anyway."""
-ORDER = re.compile(
-    r"^\s*(?:please\s+|and\s+|then\s+|also\s+|briefly\s+)*(?:explain|justify|describe|think|reason|state|cite|mention|say|tell|show|"
-    r"give|include|do\s+not|don't|be\s+(?:brief|concise))\b",
-    re.IGNORECASE,
-)
-"""A line after options that orders something: it stays with the question, and ends the options."""
-WHOLE = re.compile(r"[.!?。！？][\"')\]]*\s*$")
-LEAST = 2
+# Errors in OpenAI's form: a message, a type, the parameter at fault and a code.
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenQuestion:
-    """The question itself, and the options that stood with it; without options the text as it was."""
-
-    text: str
-    options: tuple[str, ...] = ()
+BAD_REQUEST, LIMIT, SERVER = "invalid_request_error", "rate_limit_error", "server_error"
 
 
-def read_options(text: str) -> WrittenQuestion:
-    """Take apart a text that lists "A. ...", "B) ...", "(C) ..." from A on, in lines or "(A) ... (B) ..." in one.
+class RequestRefused(UsageError):
+    """A request in OpenAI's form that cannot be answered: the parameter at fault, a code, and the HTTP status."""
 
-    A line without a letter right after an option goes on with it, unless that has ended or the line is an order.
-    Letters that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
-    """
-    lines = [part for line in text.splitlines() for part in _split(line)]
-    letters = [_option(line) for line in lines]
-    first = next((at for at, each in enumerate(letters) if each is not None and each[0] == "A"), None)
-    if first is None:
-        return WrittenQuestion(text.strip())
-    options, after = _listed(lines[first:], letters[first:])
-    labels = [each[0] for each in letters if each is not None]
-    if len(options) < LEAST or len({*labels}) < len(labels):
-        return WrittenQuestion(text.strip())
-    words = [line for line in (*lines[:first], *after) if line.strip()]
-    asked = [line for line in words if not INSTRUCTION.match(line) and not HEADING.match(line)]
-    question = LABEL.sub("", "\n".join(line.strip() for line in asked or words[:1]), count=1)
-    return WrittenQuestion(question.strip(), tuple(options))
+    def __init__(self, message: str, param: str | None = None, code: str | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.param, self.code, self.status = param, code, status
 
 
-def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[str, ...]]:
-    """Take lines "video: NAME" out of a text where the name, or each of several after commas, is of a known video.
+def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Turn errors about a request into OpenAI's form; any other exception is a fault and stays one."""
 
-    Any other such line stays: it may be part of the question.
-    """
-    found: list[str] = []
+    async def respond(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except KinodexError as error:
+            return error_response(error)
 
-    def taken(match: re.Match[str]) -> str:
-        whole = match[1].strip("\"'`")
-        parts = [whole] if is_known(whole) else [each.strip().strip("\"'`") for each in match[1].split(",")]
-        if not all(each and is_known(each) for each in parts):
-            return match[0]
-        found.extend(parts)
-        return ""
-
-    rest = VIDEO.sub(taken, text)
-    return (rest.strip() if found else text), tuple(dict.fromkeys(found))
+    return respond
 
 
-def _option(line: str) -> tuple[str, str] | None:
-    """Letter and text of a line that is an option."""
-    match = LINE.match(line)
-    return (match[1] or match[2], match[3]) if match else None
+def error_response(error: Exception) -> Response:
+    """The response to an error of the tree; clients wait as long as `retry-after` says."""
+    status, body = error_body(error)
+    return say_when(error, json_response(body, status=status))
 
 
-def _split(line: str) -> Sequence[str]:
-    """Parts of a line in which several options stand, "Which? (A) one (B) two"; else the line."""
-    starts = [match.start() for match in IN_LINE.finditer(line)]
-    letters = [match[1] for match in IN_LINE.finditer(line)]
-    if len(letters) < LEAST or letters != list(string.ascii_uppercase[: len(letters)]):
-        return [line]
-    ends = [*starts[1:], len(line)]
-    return [line[: starts[0]], *(line[start:end] for start, end in zip(starts, ends, strict=True))]
+def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    """HTTP status and body of an error of the tree."""
+    status, kind, code = _class(error)
+    param = error.param if isinstance(error, RequestRefused) else None
+    return status, {"error": {"message": redact(str(error)), "type": kind, "param": param, "code": code}}
 
 
-def _listed(lines: Sequence[str], letters: Sequence[tuple[str, str] | None]) -> tuple[list[str], list[str]]:
-    """Options in the order of their letters, and the lines after the last of them."""
-    options: list[str] = []
-    is_open = True
-    for at, (line, option) in enumerate(zip(lines, letters, strict=True)):
-        if option is not None and len(options) < len(string.ascii_uppercase):
-            if option[0] != string.ascii_uppercase[len(options)]:
-                return options, list(lines[at:])
-            options.append(option[1])
-            is_open = True
-        elif not line.strip():
-            is_open = False
-        elif INSTRUCTION.match(line) or not is_open or ORDER.match(line) or WHOLE.search(options[-1]):
-            return options, list(lines[at:])
-        else:
-            options[-1] += f" {line.strip()}"
-    return options, []
+def _class(error: Exception) -> tuple[int, str, str | None]:
+    """Status, type and code of an error."""
+    match error:
+        case RequestRefused():
+            return error.status, BAD_REQUEST, error.code
+        case TooManyQuestions():
+            return 429, LIMIT, "rate_limit_exceeded"
+        case MoneySpent():
+            return 429, "insufficient_quota", "insufficient_quota"
+        case ModelError():
+            return 502, SERVER, "model_unusable"
+        case QuestionFault():
+            return 500, SERVER, None
+        case NotGiven() | TraceError():
+            return 404, BAD_REQUEST, "not_found"
+        case UnknownVideo() | QueryError():
+            return 400, BAD_REQUEST, "video_not_found" if isinstance(error, UnknownVideo) else None
+        case LibraryError():
+            return 503, SERVER, "library_unusable"
+    return 400, BAD_REQUEST, None

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
+from kinodex.guards import NotGiven, numbered
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, StoredFrame, VideoRow
 from kinodex.jobs.eval.page import TEMPLATES as REPORT_TEMPLATES
 from kinodex.jobs.library import frames_between, grey_values, shrunk_jpeg
 from kinodex.pipeline.errors import PictureError
-from kinodex.web.inputs import NotGiven, ViewerApi
+from kinodex.web.inputs import ViewerApi
 from kinodex.web.trace_view import shown_frames
 
 STATIC = Path(__file__).with_name("static")
@@ -235,10 +236,8 @@ def _pictures(api: ViewerApi, keys: Iterable[tuple[int, str, int]], left: int) -
 #
 # The vectors of a video's frames are grouped by spherical k-means (Dhillon and Modha 2001, "Concept decompositions for
 # large sparse text data", section 3), and the frame nearest to the mean of each group stands for it, that of the
-# largest
-# group first. The first of them that is neither dark, nor blank, nor a card of text on plain ground is the poster;
-# where
-# all are, it is the one with the most shades.
+# largest group first. The first of them that is neither dark, nor blank, nor a card of text on plain ground is the
+# poster; where all are, it is the one with the most shades.
 
 POSTER_SIDE_PX, POSTER_QUALITY = 480, 80
 GROUPS, STEPS = 6, 5
@@ -292,10 +291,9 @@ class Posters:
         return tag_of(number, self._library(number).video(video_id))
 
     def _library(self, number: int) -> Library:
-        if not 0 <= number < len(self._uris):
-            raise NotGiven(f"got library {number}; there are {len(self._uris)}, counted from 0")
+        uri = numbered(self._uris, number, "library")
         if number not in self._libraries:
-            self._libraries[number] = Library.open(self._uris[number])
+            self._libraries[number] = Library.open(uri)
         return self._libraries[number]
 
     def _keep(self, poster: Poster) -> None:

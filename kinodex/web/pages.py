@@ -1,177 +1,82 @@
-"""HTTP server of the viewer: it only reads, accepts only its own address, and opens only what `ViewerApi` holds."""
+"""Routes of the page, its data and its pictures: they only read, and open only what `ViewerApi` holds."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from kinodex.agent.errors import TraceError
-from kinodex.guards import SAFE, json_response, response
-from kinodex.index.errors import KinodexError, LibraryError, QueryError
+from kinodex.guards import SAFE, Handler, NotGiven, answering, json_response, numbered_route, response
 from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
-from kinodex.web.inputs import NotGiven, ViewerApi
+from kinodex.web.inputs import ViewerApi
 from kinodex.web.page import Posters, modules, served_page, style
 from kinodex.web.search import read_ground_request, read_request, whole_number
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
-CLIENT_LEFT = 499
-"""The status that logs know for a client who did not wait; nobody is sent it."""
 PICTURE_KEPT_S = 300
 """A browser keeps a picture so long before it asks whether it is still the same."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
 
-Handler = Callable[["Request"], Any]
-
-
-def make_app(api: ViewerApi, hosts: list[str]) -> Starlette:
-    """Make the ASGI application; it refuses requests whose Host is not among `hosts`."""
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-
-    # With DNS rebinding a page of another site can reach loopback, but not under one of our names.
-    return Starlette(
-        routes=viewer_routes(api),
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
-    )
-
-
-def serve(api: ViewerApi, listener: socket.socket, hosts: list[str]) -> None:
-    """Serve until Ctrl-C: quick requests in one thread, slow ones in another, because a library's caches need it.
-
-    The text towers of the libraries are loaded meanwhile, so that the first search waits as little as it can.
-    """
-    import uvicorn
-
-    app = make_app(api, hosts)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
-    )
-    with closing(api), suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        api.load_towers()
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def numbered_route(path: str, answer: Handler, **more: Any) -> Route:
-    """A route with numbers in its path, `{library:number}`: nothing has longer ones, and Python may not read them."""
-    from starlette.convertors import IntegerConvertor, register_url_convertor
-    from starlette.routing import Route
-
-    class Number(IntegerConvertor):
-        regex = "[0-9]{1,9}"
-
-    register_url_convertor("number", Number())
-    return Route(path, answer, **more)
+LIBRARY = "libraries/{library:number}"
 
 
 def viewer_routes(api: ViewerApi) -> list[Any]:
-    """Routes of the page, its data and its pictures; `kinodex serve` adds its own to them."""
+    """Routes of the page, its data and its pictures: quick ones in the server's thread, slow ones in another."""
     from starlette.routing import Route
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 
-    def data(path: str, answer: Handler, slow: bool = False) -> Route:
-        return numbered_route(
-            f"/data/{path}", guarded(lambda request: json_response(answer(request)), worker if slow else None)
-        )
+    def data(path: str, answer: Callable[..., Any], *names: str, slow: bool = False) -> Route:
+        """A route to the data that `answer` makes of these parts of the path."""
+
+        def respond(request: Request) -> Response:
+            return json_response(answer(*(request.path_params[name] for name in names)))
+
+        return numbered_route(f"/data/{path}", answering(respond, worker if slow else None))
+
+    def rows(path: str, page: Callable[..., Any], *further: str) -> Route:
+        """A route to a page of rows by words, from a row on, with `further` values of the query."""
+
+        def respond(request: Request) -> Response:
+            query = request.query_params
+            start = whole_number(query.get("start", "0"), "start", "give the number of a row, from 0")
+            values = [query[name] for name in further if name in query]
+            return json_response(page(request.path_params["library"], query.get("words", ""), start, *values))
+
+        return numbered_route(f"/data/{path}", answering(respond))
 
     return [
-        Route("/", guarded(lambda request: _page())),
-        Route("/page/{name:path}", guarded(_part)),
-        data("home", lambda request: api.home),
-        data("traces/{key}", lambda request: api.trace(request.path_params["key"])),
-        data("traces/{key}/curves", lambda request: api.curves(request.path_params["key"]), slow=True),
-        data("runs/{run:number}", lambda request: api.run(request.path_params["run"])),
-        data("libraries/{library:number}", lambda request: api.library(request.path_params["library"])),
-        data("libraries/{library:number}/videos", lambda request: _rows(api.videos, request, "sort")),
-        data("libraries/{library:number}/failures", lambda request: _rows(api.failures, request)),
-        numbered_route("/data/libraries/{library:number}/search", _text_search(api, worker)),
+        Route("/", answering(_page)),
+        Route("/page/{name:path}", answering(_part)),
+        data("home", lambda: api.home),
+        data("traces/{key}", api.trace, "key"),
+        data("traces/{key}/curves", api.curves, "key", slow=True),
+        data("runs/{run:number}", api.run, "run"),
+        data(LIBRARY, api.library, "library"),
+        rows(f"{LIBRARY}/videos", api.videos, "sort"),
+        rows(f"{LIBRARY}/failures", api.failures),
+        data(f"{LIBRARY}/videos/{{video}}", api.video, "library", "video"),
+        data(f"{LIBRARY}/videos/{{video}}/detections/{{frame:number}}", api.detections, "library", "video", "frame"),
+        numbered_route(f"/data/{LIBRARY}/search", _text_search(api, worker)),
+        numbered_route(f"/data/{LIBRARY}/search/picture", _picture_search(api, worker), methods=["POST"]),
+        numbered_route(f"/data/{LIBRARY}/moments", _ground(api)),
         numbered_route(
-            "/data/libraries/{library:number}/search/picture", _picture_search(api, worker), methods=["POST"]
+            "/pictures/{library:number}/{video}/{frame:number}", answering(lambda request: _picture(api, request))
         ),
-        numbered_route("/data/libraries/{library:number}/moments", _ground(api)),
-        data(
-            "libraries/{library:number}/videos/{video}",
-            lambda request: api.video(request.path_params["library"], request.path_params["video"]),
-        ),
-        data(
-            "libraries/{library:number}/videos/{video}/detections/{frame:number}",
-            lambda request: _detections(api, request),
-        ),
-        numbered_route(
-            "/pictures/{library:number}/{video}/{frame:number}", guarded(lambda request: _picture(api, request))
-        ),
-        _poster_route(api),
-        numbered_route("/reports/{run:number}/{name:path}", guarded(lambda request: _report(api, request))),
+        numbered_route("/posters/{library:number}/{video}", _poster(api)),
+        numbered_route("/reports/{run:number}/{name:path}", answering(lambda request: _report(api, request))),
     ]
 
 
-def guarded(
-    answer: Callable[[Request], Response],
-    worker: ThreadPoolExecutor | None = None,
-    first: Callable[[Request], Awaitable[None]] | None = None,
-) -> Callable[[Request], Awaitable[Response]]:
-    """Turn errors about missing or wrong inputs into one line of JSON; any other exception is a fault and stays one.
-
-    `first` is awaited before the answer is made, in the thread `worker` if there is one.
-    """
-
-    async def respond(request: Request) -> Response:
-        try:
-            if first is not None:
-                await first(request)
-            if worker is None:
-                return answer(request)
-            return await unless_left(request, asyncio.get_running_loop().run_in_executor(worker, answer, request))
-        except (KinodexError, TraceError) as error:
-            return json_response({"error": str(error)}, status=status_of(error))
-
-    return respond
-
-
-async def unless_left(request: Request, work: Awaitable[Response]) -> Response:
-    """Do the work of a request whose body was read; it is cancelled when its client goes, who reads no answer."""
-    from starlette.responses import Response
-
-    doing, left = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(request))
-    try:
-        await asyncio.wait([doing, left], return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            return await doing
-    finally:
-        left.cancel()
-        doing.cancel()
-    await asyncio.wait([doing])
-    left.result()  # raises if its body was too large instead
-    return Response(status_code=CLIENT_LEFT)
-
-
-async def disconnected(request: Request) -> None:
-    """Wait until the client of a request whose body was read has gone."""
-    message: Any = {}
-    while message.get("type") != "http.disconnect":
-        message = await request.receive()
-
-
-def status_of(error: Exception) -> int:
-    """HTTP status of an error about a request: 404 for what is not there, else 400."""
-    unknown = isinstance(error, NotGiven | TraceError | LibraryError) and not isinstance(error, QueryError)
-    return 404 if unknown else 400
-
-
-def _page() -> Response:
+def _page(request: Request) -> Response:
     text, policy = served_page()
     return response(text.encode(), "text/html", policy)
 
@@ -185,14 +90,7 @@ def _part(request: Request) -> Response:
     return response(modules()[name].encode(), "text/javascript")
 
 
-def _rows(page: Callable[..., Any], request: Request, *further: str) -> Any:
-    query = request.query_params
-    start = whole_number(query.get("start", "0"), "start", "give the number of a row, from 0")
-    values = [query[name] for name in further if name in query]
-    return page(request.path_params["library"], query.get("words", ""), start, *values)
-
-
-def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
+def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     """Wait for the text tower here and not in the slow thread: searches without one, and in other libraries, go on."""
 
     async def tower(request: Request) -> None:
@@ -203,10 +101,10 @@ def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Reques
     def search(request: Request) -> Response:
         return json_response(api.search(request.path_params["library"], read_request(request.query_params)))
 
-    return guarded(search, worker, tower)
+    return answering(search, worker, tower)
 
 
-def _ground(api: ViewerApi) -> Callable[[Request], Awaitable[Response]]:
+def _ground(api: ViewerApi) -> Handler:
     """Ranges have a thread of their own: they are looked for along whole videos, and searches go on meanwhile."""
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ranges")
 
@@ -217,10 +115,10 @@ def _ground(api: ViewerApi) -> Callable[[Request], Awaitable[Response]]:
     def ground(request: Request) -> Response:
         return json_response(api.ground(request.path_params["library"], read_ground_request(request.query_params)))
 
-    return guarded(ground, worker, tower)
+    return answering(ground, worker, tower)
 
 
-def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
+def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:
     async def respond(request: Request) -> Response:
         # Another site's page cannot send this type without asking first, which this server never grants.
         if not request.headers.get("content-type", "").startswith("image/"):
@@ -230,19 +128,14 @@ def _picture_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Callable[[Req
             content += part
             if len(content) > MOST_BYTES:
                 return json_response({"error": f"give a picture of at most {MOST_BYTES // 1_000_000} MB"}, status=413)
-        answer = guarded(lambda request: json_response(_search_picture(api, request, bytes(content))), worker)
-        return await answer(request)
+
+        def search(request: Request) -> Response:
+            asked = read_request(request.query_params)
+            return json_response(api.search_picture(request.path_params["library"], bytes(content), asked))
+
+        return await answering(search, worker)(request)
 
     return respond
-
-
-def _search_picture(api: ViewerApi, request: Request, content: bytes) -> Any:
-    return api.search_picture(request.path_params["library"], content, read_request(request.query_params))
-
-
-def _detections(api: ViewerApi, request: Request) -> Any:
-    where = request.path_params
-    return api.detections(where["library"], where["video"], where["frame"])
 
 
 def _picture(api: ViewerApi, request: Request) -> Response:
@@ -253,8 +146,8 @@ def _picture(api: ViewerApi, request: Request) -> Response:
     return reply
 
 
-def _poster_route(api: ViewerApi) -> Route:
-    """Route of posters, which have a thread and open libraries of their own: a page of them holds up no search."""
+def _poster(api: ViewerApi) -> Handler:
+    """Posters have a thread and open libraries of their own: a page of them holds up no search."""
     from starlette.responses import Response
 
     posters = Posters([library.uri for library in api.inputs.libraries])
@@ -271,7 +164,7 @@ def _poster_route(api: ViewerApi) -> Route:
         reply.headers.update(kept | {"x-frame-no": str(poster.frame_no)})
         return reply
 
-    return numbered_route("/posters/{library:number}/{video}", guarded(answer, worker))
+    return answering(answer, worker)
 
 
 def _report(api: ViewerApi, request: Request) -> Response:

@@ -1,9 +1,6 @@
-"""Playing the videos of a library in the page, from where they were ingested.
+"""Playing the videos of a library in the page, from where they were ingested: files, streams made of them, captions.
 
-`sources` finds the one file that a video's row names, `ranges` and `file_bytes` send parts of it, `ways` decides how a
-browser can play it, `children` run the processes that open it, `captions` gives its transcript, `routes` answers.
-No request names a path or an address: only a library's number and the id of one of its videos. May import index,
-jobs.viewer and, as the only part of the server, pipeline.
+No request names a path or an address: only a library's number and the id of one of its videos.
 """
 
 from __future__ import annotations
@@ -25,56 +22,453 @@ from pathlib import PurePosixPath
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE, json_response
-from kinodex.index.errors import KinodexError, LibraryError
+from kinodex.guards import (
+    FORBIDDEN_ELSEWHERE,
+    SAFE,
+    NotGiven,
+    Refused,
+    answering,
+    json_response,
+    numbered,
+    numbered_route,
+    unless_left,
+)
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
 from kinodex.index.store.schema import equal
 from kinodex.index.text import redact
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
-from kinodex.web.inputs import NotGiven
-from kinodex.web.pages import numbered_route, unless_left
+from kinodex.pipeline.errors import PipelineError, SourceMissing, SourceUnreachable
 from kinodex.web.search import numbers
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import Route
 
     from kinodex.pipeline.fetch import Stamp
     from kinodex.pipeline.media.source import MediaFacts
 
-# A video's transcript as WebVTT, for players.
 
-SHORTEST_S = 0.001
-
-
-def captions_vtt(lines: Iterable[TranscriptRow], zero_s: float) -> str:
-    """Write lines as WebVTT (W3C) on a clock that begins at `zero_s` of the library's; none that ended before."""
-    cues = [_cue(line, zero_s) for line in lines if line.end_s > zero_s and line.text.strip()]
-    return "\n\n".join(["WEBVTT", *cues]) + "\n"
+HEADERS = SAFE | {"content-security-policy": FORBIDDEN_ELSEWHERE}
+FILE_HEADERS = HEADERS | {"cache-control": "private, no-cache", "accept-ranges": "bytes"}
+STREAM_WAYS = ("remuxed", "transcoded")
 
 
-def _cue(line: TranscriptRow, zero_s: float) -> str:
-    start_s = max(line.start_s - zero_s, 0.0)
-    end_s = max(line.end_s - zero_s, start_s + SHORTEST_S)
-    said = f"{line.speaker}: {line.text}" if line.speaker else line.text
-    # An empty line would end the cue, and "-->" would begin another; escape() takes care of the latter.
-    text = "\n".join(part.strip() for part in escape(said, quote=False).splitlines() if part.strip())
-    return f"{_clock(start_s)} --> {_clock(end_s)}\n{text}"
+def play_routes(libraries: Sequence[Library], children: Children | None = None) -> list[Any]:
+    """Routes that play the videos of these libraries; `children` open their files."""
+    children = children or Children()
+    videos = PlayedVideos(libraries, children)
+
+    def route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
+        return numbered_route(path, answering(lambda request: unless_left(request, answer(request))))
+
+    where = "/media/{library:number}/{video}"
+    return [
+        route("/data/libraries/{library:number}/videos/{video}/playback", lambda request: _playback(videos, request)),
+        route(where, lambda request: _file(videos, request)),
+        route(f"{where}/stream", lambda request: _stream(videos, children, request)),
+        route(f"{where}/captions.vtt", lambda request: _captions(videos, request)),
+    ]
 
 
-def _clock(time_s: float) -> str:
-    milliseconds = round(time_s * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{rest // 1000:02}.{rest % 1000:03}"
+async def _playback(videos: PlayedVideos, request: Request) -> Response:
+    query = request.query_params
+    wish = Wish(_time(request), query.get("hevc") == "1", frozenset(query.get("failed", "").split(",")))
+    return json_response(await videos.playback(*_video(request), wish))
+
+
+async def _file(videos: PlayedVideos, request: Request) -> Response:
+    """Bytes of a file that browsers may play as it is, and of no other; the range that is asked for."""
+    from starlette.responses import Response
+
+    file = await videos.file(*_video(request))
+    if file.mime is None:
+        raise NotGiven("the file is none that browsers play as it is; ask for its playback")
+    headers = FILE_HEADERS | {"etag": file.etag}
+    if request.headers.get("if-none-match") == file.etag and "range" not in request.headers:
+        return Response(status_code=304, headers=headers)
+    asked = request.headers.get("range"), request.headers.get("if-range")
+    part = choose_part(*asked, file.size_bytes, file.etag)
+    if part is None:
+        return Response(status_code=416, headers=headers | {"content-range": f"bytes */{file.size_bytes}"})
+    headers |= {"content-length": str(part.length), "content-type": file.mime}
+    if not part.is_whole:
+        headers["content-range"] = f"bytes {part.first}-{part.until - 1}/{file.size_bytes}"
+    status = 200 if part.is_whole else 206
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers)
+    return _streamed(read_part(file.uri, part), headers, status)
+
+
+async def _stream(videos: PlayedVideos, children: Children, request: Request) -> Response:
+    """Stream of a video from a time on; it has begun when the response does, so a broken file is an error."""
+    from starlette.responses import Response
+
+    way, from_s = request.query_params.get("way"), _time(request)
+    if way not in STREAM_WAYS or from_s is None:
+        raise UsageError(f"got way {way!r} from {from_s}; give way={' or '.join(STREAM_WAYS)} and from=SECONDS")
+    number, video_id = _video(request)
+    file, row = await videos.file(number, video_id), videos.library(number).video(video_id)
+    await videos.facts(file)  # it is a video: nothing else is ever opened for a stream
+    headers = HEADERS | {"content-type": "video/mp4", "accept-ranges": "none"}
+    if request.method == "HEAD":
+        return Response(headers=headers)
+    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": presentation_s(row, from_s)})
+    return _streamed(pieces, headers, 200, first=await anext(pieces, b""))
+
+
+async def _captions(videos: PlayedVideos, request: Request) -> Response:
+    from starlette.responses import Response
+
+    number, video_id = _video(request)
+    library = videos.library(number)
+    text = captions_vtt(library.transcript(library.video(video_id).video_id), _time(request) or 0.0)
+    return Response(text, headers=HEADERS, media_type="text/vtt")
+
+
+def _streamed(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], status: int, first: bytes = b"") -> Response:
+    """Response of `first` and these pieces. When it ends, however it does, what gives them is closed, and with it its
+    file or child: no garbage collector decides when.
+    """
+    from starlette.responses import StreamingResponse
+    from starlette.types import Receive, Scope, Send
+
+    async def body() -> AsyncGenerator[bytes]:
+        if first:
+            yield first
+        async for piece in pieces:
+            yield piece
+
+    class Streamed(StreamingResponse):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            async with aclosing(pieces):
+                await super().__call__(scope, receive, send)
+
+    return Streamed(body(), status, headers)
+
+
+def _video(request: Request) -> tuple[int, str]:
+    return request.path_params["library"], request.path_params["video"]
+
+
+def _time(request: Request) -> float | None:
+    return numbers(request.query_params, "from")[0]
+
+
+# Choice of the way in which the page plays a video: its file, a stream made of it, or its stored frames; and why.
+
+
+WITHOUT_SOURCE = "imported:"
+"""How the URI of a video begins that was imported as words alone."""
+INSTALL = "pip install 'kinodex[decode]' on the server lets it repack and convert"
+REMOTE_KEPT_S = 30.0
+"""A file elsewhere is looked at again after so long; between, a page asks for many of its parts."""
+LAST_S = 0.1
+"""A stream begins no later than so long before the end, where there still is a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A page's wish to play: from a time on, with its browser's abilities, and the ways that it tried in vain."""
+
+    from_s: float | None = None
+    can_hevc: bool = False
+    failed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """A way to play a video. A time of the library is that of the browser's clock plus `offset_s`.
+
+    `url` is null for a slideshow. `why` is one sentence; `warning` another, if the file is no longer what was indexed.
+    """
+
+    way: Literal["file", "remuxed", "transcoded", "slideshow"]
+    why: str
+    start_s: float
+    duration_s: float
+    url: str | None = None
+    mime: str | None = None
+    offset_s: float = 0.0
+    warning: str | None = None
+
+
+class PlayedVideos:
+    """The videos of the libraries as files to play, and what is known of those files. For one thread with a loop."""
+
+    def __init__(self, libraries: Sequence[Library], children: Children) -> None:
+        self._libraries = libraries
+        self._children = children
+        self._facts: dict[tuple[str, str], MediaFacts] = {}
+        self._remote: dict[str, tuple[float, PlayFile]] = {}
+
+    def library(self, number: int) -> Library:
+        """A library by its number; raises NotGiven."""
+        return numbered(self._libraries, number, "library")
+
+    async def file(self, number: int, video_id: str) -> PlayFile:
+        """The file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
+        from kinodex.pipeline.fetch import is_remote
+
+        library = self.library(number)
+        video = library.video(video_id)
+        if video.uri.startswith(WITHOUT_SOURCE):
+            raise NotGiven("this video was imported as words alone; it has no file")
+        uri, known = known_source(library, video)
+        looked_s, file = self._remote.get(uri, (0.0, None))
+        if file is not None and time.monotonic() - looked_s < REMOTE_KEPT_S:
+            return file
+        found = await asyncio.to_thread(find_file, uri, known)
+        if is_remote(uri):
+            self._remote[uri] = time.monotonic(), found
+        return found
+
+    async def playback(self, number: int, video_id: str, wish: Wish) -> Playback:
+        """Choose how to play a video; raises NotGiven and UnknownVideo. A file that cannot be played is a slideshow."""
+        row = self.library(number).video(video_id)
+        slides = Playback("slideshow", "", row.start_s, row.duration_s)
+        try:
+            file = await self.file(number, video_id)
+        except NotGiven as error:
+            return replace(slides, why=str(error))
+        except PipelineError as error:
+            return replace(slides, why=f"its file cannot be read: {redact(str(error))}")
+        whole = replace(slides, way="file", url=f"/media/{number}/{video_id}", mime=file.mime)
+        whole = replace(whole, offset_s=-row.zero_s, warning=CHANGED if file.is_changed else None)
+        if find_spec("av") is None:
+            return _by_name(row, whole, slides, wish)
+        try:
+            return await self._by_facts(file, whole, wish)
+        except CannotStream as error:
+            return replace(slides, why=f"its file cannot be opened: {redact(str(error))}", warning=whole.warning)
+
+    async def _by_facts(self, file: PlayFile, whole: Playback, wish: Wish) -> Playback:
+        """Choose by the file's codecs and container; raises CannotStream."""
+        from kinodex.pipeline.media.play import playable
+
+        if "transcoded" in wish.failed:
+            return _slides(whole, "this browser did not play the file, and not what was made of it either")
+        unsent = frozenset({"file"}) if file.mime is None else frozenset()
+        choice = playable(await self.facts(file), wish.can_hevc, wish.failed | unsent)
+        whole = replace(whole, why=choice.why, mime=choice.mime)
+        if choice.way == "file":
+            return whole
+        last_s = max(whole.start_s, whole.start_s + whole.duration_s - LAST_S)
+        from_s = min(max(whole.start_s if wish.from_s is None else wish.from_s, whole.start_s), last_s)
+        url = f"{whole.url}/stream?way={choice.way}&from={from_s!r}"
+        return replace(whole, way=choice.way, url=url, offset_s=from_s)
+
+    async def facts(self, file: PlayFile) -> MediaFacts:
+        """The facts of a file, from memory if it is still the same; raises CannotStream."""
+        from kinodex.pipeline.media.source import MediaFacts
+
+        key = file.uri, file.etag
+        if key not in self._facts:
+            reply: dict[str, Any] = await self._children.answer({"task": "facts", "uri": file.uri})
+            self._facts[key] = MediaFacts(**reply)
+        return self._facts[key]
+
+
+def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Playback:
+    """Choose without PyAV: the file if its name and codec are such that browsers play it."""
+    from kinodex.pipeline.media.play import plays_by_name
+
+    is_likely = plays_by_name(row.codec, PurePosixPath(row.uri).suffix) and whole.mime is not None
+    if is_likely and "file" not in wish.failed:
+        return replace(whole, why="by its name and codec, browsers play it")
+    tried = "this browser did not play the file" if "file" in wish.failed else "browsers do not play such a file"
+    return replace(slides, why=f"{tried}, and PyAV is not installed here ({INSTALL})", warning=whole.warning)
+
+
+def _slides(whole: Playback, why: str) -> Playback:
+    return replace(whole, way="slideshow", why=why, url=None, mime=None)
+
+
+# The file that a video of a library was read from, as it is now.
+
+
+HEAD_BYTES = 4096
+MP4_BOXES = (b"ftyp", b"styp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot")
+"""Types of the box that an MP4 or QuickTime file begins with (ISO/IEC 14496-12, 4.2), four bytes after its length."""
+EBML = b"\x1a\x45\xdf\xa3"
+CHANGED = "the file has changed since it was indexed, so times and frames may differ"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayFile:
+    """A source that is there: `uri` is the library's, `is_changed` if it is no longer what was indexed."""
+
+    uri: str
+    size_bytes: int
+    etag: str
+    mime: str | None
+    is_changed: bool
+    """`mime` is None where the first bytes are of no container that browsers play as it is: those are never sent."""
+
+
+def known_source(library: Library, video: VideoRow) -> tuple[str, tuple[int | None, str] | None]:
+    """The place of a video's file, with the size and mark under which it was last read; None if they were not noted.
+
+    A copy elsewhere stands for a file that was read as another video since; raises SourceMissing if there is none.
+    """
+    columns = ["uri", "video_id", "size_bytes", "stamp", "seen_at"]
+    here = library.tables.rows("sources", equal("uri", video.uri), columns).to_pylist()
+    latest = max(here, key=lambda row: row["seen_at"], default=None)
+    if latest is not None and latest["video_id"] != video.video_id:
+        copies = library.tables.rows("sources", equal("video_id", video.video_id), columns).to_pylist()
+        latest = min(copies, key=lambda row: row["uri"], default=None)
+        if latest is None:
+            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back to play it")
+    return (video.uri, None) if latest is None else (latest["uri"], (latest["size_bytes"], latest["stamp"]))
+
+
+def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
+    """Look at a source: its state and its first bytes. Blocks; for a thread.
+
+    Raises:
+        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
+        PlaylistRefused: it shows what other files hold.
+    """
+    from kinodex.pipeline.fetch import Source, is_remote, stamp
+    from kinodex.pipeline.playlists import kind_by_head, refusal
+
+    now = stamp(Source(uri, title=""))
+    head = first_bytes(uri)
+    if kind := kind_by_head(head):
+        raise refusal(uri, kind, is_remote=is_remote(uri))
+    if now is None:
+        raise SourceUnreachable(f"{uri}: its server does not say how large it is, or what state it has; copy it here")
+    is_changed = known is not None and known != (now.size_bytes, now.mark)
+    return PlayFile(uri, now.size_bytes, _etag(now), mime_of(head), is_changed)
+
+
+def first_bytes(uri: str) -> bytes:
+    """Read the first `HEAD_BYTES` of a source; raises as `find_file`."""
+    from kinodex.pipeline.fetch import attempt, is_remote
+
+    if is_remote(uri):
+        from kinodex.pipeline.fetch import open_parts
+
+        with open_parts(uri) as remote:
+            return attempt(uri, lambda: remote.read(HEAD_BYTES))
+    with open_local(uri) as file:
+        return attempt(uri, lambda: file.read(HEAD_BYTES))
+
+
+def mime_of(head: bytes) -> str | None:
+    """Return the type of a file that browsers may play as it is, by its first bytes; None for any other."""
+    if head[4:8] in MP4_BOXES:
+        return "video/mp4"
+    return "video/webm" if head.startswith(EBML) else None
+
+
+def _etag(now: Stamp) -> str:
+    """Strong validator of a file's state: made of its size and mark, and without what these may give away."""
+    return f'"{hashlib.sha256(f"{now.size_bytes} {now.mark}".encode()).hexdigest()[:24]}"'
+
+
+# Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in
+
+
+# threads, so that a slow disk or server holds up nobody else.
+
+
+FILE_PIECE_BYTES = 1 << 18
+ONE_RANGE = re.compile(r"bytes=[ \t]*(\d*)-(\d*)[ \t]*", re.ASCII | re.IGNORECASE)
+MOST_DIGITS = 18
+"""Digits of a position that is read: more name none of any file, and Python refuses very many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes `[first, until)` of a file; `is_whole` if no range was asked for, which is answered with 200, not 206."""
+
+    first: int
+    until: int
+    is_whole: bool = False
+
+    @property
+    def length(self) -> int:
+        """Number of bytes."""
+        return self.until - self.first
+
+
+def choose_part(header: str | None, if_range: str | None, size_bytes: int, etag: str) -> Part | None:
+    """Choose the bytes that a request with these headers wants of a file; None: there are none such (416).
+
+    As the RFC allows, a header that is malformed, names another unit or several ranges is ignored: the whole file is
+    sent. So is one that comes with an `If-Range` of another state of the file; a date there is never this state's.
+    """
+    whole = Part(0, size_bytes, is_whole=True)
+    match = ONE_RANGE.fullmatch(header) if header is not None else None
+    if match is None or (if_range is not None and if_range.strip() != etag):
+        return whole
+    first, last = match[1], match[2]
+    if not first and not last:
+        return whole
+    if not first:
+        length = min(_position(last), size_bytes)
+        return Part(size_bytes - length, size_bytes) if length else None
+    begin = _position(first)
+    if last and _position(last) < begin:
+        return whole  # malformed, not unsatisfiable (section 14.1.1)
+    until = min(_position(last) + 1, size_bytes) if last else size_bytes
+    return Part(begin, until) if begin < size_bytes else None
+
+
+def _position(digits: str) -> int:
+    kept = digits.lstrip("0") or "0"
+    return int(kept) if len(kept) <= MOST_DIGITS else int("9" * MOST_DIGITS)
+
+
+async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
+    """Yield the bytes of a part; ends early where the file has become shorter. The file is closed when this ends."""
+    with ExitStack() as opened:
+        file = await asyncio.to_thread(_open, uri, opened)
+        await asyncio.to_thread(file.seek, part.first)
+        left = part.length
+        while left > 0:
+            piece = await asyncio.to_thread(file.read, min(left, FILE_PIECE_BYTES))
+            if not piece:
+                return
+            left -= len(piece)
+            yield piece
+
+
+def _open(uri: str, opened: ExitStack) -> IO[bytes]:
+    from kinodex.pipeline.fetch import is_remote, open_parts
+
+    return opened.enter_context(open_parts(uri) if is_remote(uri) else open_local(uri))
+
+
+def open_local(uri: str) -> IO[bytes]:
+    """Open a regular file, through links as an ingest does; never waits for the other end of a pipe.
+
+    Raises SourceMissing, or SourceForbidden; also for a pipe, a socket, a device or a folder.
+    """
+    from kinodex.pipeline.fetch import attempt, local_file
+
+    path = local_file(uri)
+    file = attempt(uri, lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb"))
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):  # it was replaced between the look and the opening
+        file.close()
+        raise SourceMissing(f"{uri}: is no regular file; name a file")
+    return file
 
 
 # Child processes that open media files: what they find out, and the streams that they write.
+
+
 #
+
+
 # A file that crashes, hangs or fills a decoder ends its child and nothing else. A child lives as long as its client: it
+
+
 # is killed as soon as nobody wants its answer, and by the kernel if this process ends.
+
 
 MEMORY_BYTES = 1_500_000_000
 ANSWER_S = 30.0
@@ -87,12 +481,17 @@ PIECE_BYTES = 1 << 16
 MODULE = "kinodex.pipeline.media.stream_child"
 
 
-class CannotStream(KinodexError):
+class CannotStream(Refused):
     """A file that cannot be looked into or streamed: it is broken, or took its child down."""
 
+    status = 422
 
-class TooManyStreams(KinodexError):
+
+class TooManyStreams(Refused):
     """All children that may stream at once do."""
+
+    status = 503
+    retry_s = 4.0
 
 
 class Children:
@@ -191,445 +590,29 @@ def _reason(child: Process, errors: bytes) -> str:
     raise RuntimeError(f"the process that reads a video failed: {errors.decode(errors='replace')}")
 
 
-# Bytes of a source, a piece at a time: read in threads, so that a slow disk or server holds up nobody else.
+# A video's transcript as WebVTT, for players.
 
-FILE_PIECE_BYTES = 1 << 18
 
+SHORTEST_S = 0.001
 
-def open_local(uri: str) -> IO[bytes]:
-    """Open a regular file, through links as an ingest does; never waits for the other end of a pipe.
 
-    Raises SourceMissing, or SourceForbidden; also for a pipe, a socket, a device or a folder.
-    """
-    from kinodex.pipeline.errors import SourceMissing
-    from kinodex.pipeline.fetch import attempt, local_file
+def captions_vtt(lines: Iterable[TranscriptRow], zero_s: float) -> str:
+    """Write lines as WebVTT (W3C) on a clock that begins at `zero_s` of the library's; none that ended before."""
+    cues = [_cue(line, zero_s) for line in lines if line.end_s > zero_s and line.text.strip()]
+    return "\n\n".join(["WEBVTT", *cues]) + "\n"
 
-    path = local_file(uri)
-    file = attempt(uri, lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb"))
-    if not S_ISREG(os.fstat(file.fileno()).st_mode):  # it was replaced between the look and the opening
-        file.close()
-        raise SourceMissing(f"{uri}: is no regular file; name a file")
-    return file
 
+def _cue(line: TranscriptRow, zero_s: float) -> str:
+    start_s = max(line.start_s - zero_s, 0.0)
+    end_s = max(line.end_s - zero_s, start_s + SHORTEST_S)
+    said = f"{line.speaker}: {line.text}" if line.speaker else line.text
+    # An empty line would end the cue, and "-->" would begin another; escape() takes care of the latter.
+    text = "\n".join(part.strip() for part in escape(said, quote=False).splitlines() if part.strip())
+    return f"{_clock(start_s)} --> {_clock(end_s)}\n{text}"
 
-async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a part; ends early where the file has become shorter. The file is closed when this ends."""
-    with ExitStack() as opened:
-        file = await asyncio.to_thread(_open, uri, opened)
-        await asyncio.to_thread(file.seek, part.first)
-        left = part.length
-        while left > 0:
-            piece = await asyncio.to_thread(file.read, min(left, FILE_PIECE_BYTES))
-            if not piece:
-                return
-            left -= len(piece)
-            yield piece
 
-
-def _open(uri: str, opened: ExitStack) -> IO[bytes]:
-    from kinodex.pipeline.fetch import is_remote, open_parts
-
-    return opened.enter_context(open_parts(uri) if is_remote(uri) else open_local(uri))
-
-
-# Range requests for one file (RFC 9110, section 14): which of its bytes a request wants.
-
-ONE_RANGE = re.compile(r"bytes=[ \t]*(\d*)-(\d*)[ \t]*", re.ASCII | re.IGNORECASE)
-MOST_DIGITS = 18
-"""Digits of a position that is read: more name none of any file, and Python refuses very many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Bytes `[first, until)` of a file; `is_whole` if no range was asked for, which is answered with 200, not 206."""
-
-    first: int
-    until: int
-    is_whole: bool = False
-
-    @property
-    def length(self) -> int:
-        """Number of bytes."""
-        return self.until - self.first
-
-
-def choose_part(header: str | None, if_range: str | None, size_bytes: int, etag: str) -> Part | None:
-    """Choose the bytes that a request with these headers wants of a file; None: there are none such (416).
-
-    As the RFC allows, a header that is malformed, names another unit or several ranges is ignored: the whole file is
-    sent. So is one that comes with an `If-Range` of another state of the file; a date there is never this state's.
-    """
-    whole = Part(0, size_bytes, is_whole=True)
-    match = ONE_RANGE.fullmatch(header) if header is not None else None
-    if match is None or (if_range is not None and if_range.strip() != etag):
-        return whole
-    first, last = match[1], match[2]
-    if not first and not last:
-        return whole
-    if not first:
-        length = min(_position(last), size_bytes)
-        return Part(size_bytes - length, size_bytes) if length else None
-    begin = _position(first)
-    if last and _position(last) < begin:
-        return whole  # malformed, not unsatisfiable (section 14.1.1)
-    until = min(_position(last) + 1, size_bytes) if last else size_bytes
-    return Part(begin, until) if begin < size_bytes else None
-
-
-def _position(digits: str) -> int:
-    kept = digits.lstrip("0") or "0"
-    return int(kept) if len(kept) <= MOST_DIGITS else int("9" * MOST_DIGITS)
-
-
-# Routes of playing: how to play a video, its bytes by ranges, a stream made of them, its transcript as captions.
-
-HEADERS = SAFE | {"content-security-policy": FORBIDDEN_ELSEWHERE}
-FILE_HEADERS = HEADERS | {"cache-control": "private, no-cache", "accept-ranges": "bytes"}
-STREAM_WAYS = ("remuxed", "transcoded")
-RETRY_S = 5
-
-Answer = Callable[["Request"], Awaitable["Response"]]
-
-
-def play_routes(libraries: Sequence[Library], children: Children | None = None) -> list[Any]:
-    """Routes that play the videos of these libraries; `children` open their files."""
-    children = children or Children()
-    videos = PlayedVideos(libraries, children)
-    where = "/media/{library:number}/{video}"
-    return [
-        numbered_route(
-            "/data/libraries/{library:number}/videos/{video}/playback",
-            _answering(lambda request: _playback(videos, request)),
-        ),
-        numbered_route(where, _answering(lambda request: _file(videos, request))),
-        numbered_route(f"{where}/stream", _answering(lambda request: _stream(videos, children, request))),
-        numbered_route(f"{where}/captions.vtt", _answering(lambda request: _captions(videos, request))),
-    ]
-
-
-def _answering(answer: Answer) -> Answer:
-    """Turn errors about a request or a file into one line of JSON; any other exception is a fault and stays one."""
-
-    async def respond(request: Request) -> Response:
-        from kinodex.pipeline.errors import PipelineError
-
-        try:
-            return await unless_left(request, answer(request))
-        except (KinodexError, PipelineError) as error:
-            response = json_response({"error": redact(str(error))}, status=_status(error))
-            if isinstance(error, TooManyStreams):
-                response.headers["retry-after"] = str(RETRY_S)
-            return response
-
-    return respond
-
-
-def _status(error: Exception) -> int:
-    from kinodex.pipeline.errors import PipelineError
-
-    if isinstance(error, TooManyStreams):
-        return 503
-    if isinstance(error, CannotStream):
-        return 422
-    return 404 if isinstance(error, NotGiven | LibraryError | PipelineError) else 400
-
-
-async def _playback(videos: PlayedVideos, request: Request) -> Response:
-    query = request.query_params
-    wish = Wish(_time(request), query.get("hevc") == "1", frozenset(query.get("failed", "").split(",")))
-    return json_response(await videos.playback(*_video(request), wish))
-
-
-async def _file(videos: PlayedVideos, request: Request) -> Response:
-    """Bytes of a file that browsers may play as it is, and of no other; the range that is asked for."""
-    from starlette.responses import Response
-
-    file = await videos.file(*_video(request))
-    if file.mime is None:
-        raise NotGiven("the file is none that browsers play as it is; ask for its playback")
-    headers = FILE_HEADERS | {"etag": file.etag}
-    if request.headers.get("if-none-match") == file.etag and "range" not in request.headers:
-        return Response(status_code=304, headers=headers)
-    asked = request.headers.get("range"), request.headers.get("if-range")
-    part = choose_part(*asked, file.size_bytes, file.etag)
-    if part is None:
-        return Response(status_code=416, headers=headers | {"content-range": f"bytes */{file.size_bytes}"})
-    headers |= {"content-length": str(part.length), "content-type": file.mime}
-    if not part.is_whole:
-        headers["content-range"] = f"bytes {part.first}-{part.until - 1}/{file.size_bytes}"
-    status = 200 if part.is_whole else 206
-    if request.method == "HEAD":
-        return Response(status_code=status, headers=headers)
-    return _streamed(read_part(file.uri, part), headers, status)
-
-
-async def _stream(videos: PlayedVideos, children: Children, request: Request) -> Response:
-    """Stream of a video from a time on; it has begun when the response does, so a broken file is an error."""
-    from starlette.responses import Response
-
-    way, from_s = request.query_params.get("way"), _time(request)
-    if way not in STREAM_WAYS or from_s is None:
-        raise UsageError(f"got way {way!r} from {from_s}; give way={' or '.join(STREAM_WAYS)} and from=SECONDS")
-    number, video_id = _video(request)
-    file, row = await videos.file(number, video_id), videos.library(number).video(video_id)
-    await videos.facts(file)  # it is a video: nothing else is ever opened for a stream
-    headers = HEADERS | {"content-type": "video/mp4", "accept-ranges": "none"}
-    if request.method == "HEAD":
-        return Response(headers=headers)
-    pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": presentation_s(row, from_s)})
-    return _streamed(pieces, headers, 200, first=await anext(pieces, b""))
-
-
-async def _captions(videos: PlayedVideos, request: Request) -> Response:
-    from starlette.responses import Response
-
-    number, video_id = _video(request)
-    library = videos.library(number)
-    text = captions_vtt(library.transcript(library.video(video_id).video_id), _time(request) or 0.0)
-    return Response(text, headers=HEADERS, media_type="text/vtt")
-
-
-def _streamed(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], status: int, first: bytes = b"") -> Response:
-    """Response of `first` and these pieces. When it ends, however it does, what gives them is closed, and with it its
-    file or child: no garbage collector decides when.
-    """
-    from starlette.responses import StreamingResponse
-    from starlette.types import Receive, Scope, Send
-
-    async def body() -> AsyncGenerator[bytes]:
-        if first:
-            yield first
-        async for piece in pieces:
-            yield piece
-
-    class Streamed(StreamingResponse):
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            async with aclosing(pieces):
-                await super().__call__(scope, receive, send)
-
-    return Streamed(body(), status, headers)
-
-
-def _video(request: Request) -> tuple[int, str]:
-    return request.path_params["library"], request.path_params["video"]
-
-
-def _time(request: Request) -> float | None:
-    return numbers(request.query_params, "from")[0]
-
-
-# The file that a video of a library was read from, as it is now.
-
-HEAD_BYTES = 4096
-MP4_BOXES = (b"ftyp", b"styp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot")
-"""Types of the box that an MP4 or QuickTime file begins with (ISO/IEC 14496-12, 4.2), four bytes after its length."""
-EBML = b"\x1a\x45\xdf\xa3"
-CHANGED = "the file has changed since it was indexed, so times and frames may differ"
-
-
-@dataclass(frozen=True, slots=True)
-class PlayFile:
-    """A source that is there: `uri` is the library's, `is_changed` if it is no longer what was indexed."""
-
-    uri: str
-    size_bytes: int
-    etag: str
-    mime: str | None
-    is_changed: bool
-    """`mime` is None where the first bytes are of no container that browsers play as it is: those are never sent."""
-
-
-def known_source(library: Library, video: VideoRow) -> tuple[str, tuple[int | None, str] | None]:
-    """The place of a video's file, with the size and mark under which it was last read; None if they were not noted.
-
-    A copy elsewhere stands for a file that was read as another video since; raises SourceMissing if there is none.
-    """
-    from kinodex.pipeline.errors import SourceMissing
-
-    columns = ["uri", "video_id", "size_bytes", "stamp", "seen_at"]
-    here = library.tables.rows("sources", equal("uri", video.uri), columns).to_pylist()
-    latest = max(here, key=lambda row: row["seen_at"], default=None)
-    if latest is not None and latest["video_id"] != video.video_id:
-        copies = library.tables.rows("sources", equal("video_id", video.video_id), columns).to_pylist()
-        latest = min(copies, key=lambda row: row["uri"], default=None)
-        if latest is None:
-            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back to play it")
-    return (video.uri, None) if latest is None else (latest["uri"], (latest["size_bytes"], latest["stamp"]))
-
-
-def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
-    """Look at a source: its state and its first bytes. Blocks; for a thread.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
-        PlaylistRefused: it shows what other files hold.
-    """
-    from kinodex.pipeline.errors import SourceUnreachable
-    from kinodex.pipeline.fetch import Source, is_remote, stamp
-    from kinodex.pipeline.playlists import kind_by_head, refusal
-
-    now = stamp(Source(uri, title=""))
-    head = first_bytes(uri)
-    if kind := kind_by_head(head):
-        raise refusal(uri, kind, is_remote=is_remote(uri))
-    if now is None:
-        raise SourceUnreachable(f"{uri}: its server does not say how large it is, or what state it has; copy it here")
-    is_changed = known is not None and known != (now.size_bytes, now.mark)
-    return PlayFile(uri, now.size_bytes, _etag(now), mime_of(head), is_changed)
-
-
-def first_bytes(uri: str) -> bytes:
-    """Read the first `HEAD_BYTES` of a source; raises as `find_file`."""
-    from kinodex.pipeline.fetch import attempt, is_remote
-
-    if is_remote(uri):
-        from kinodex.pipeline.fetch import open_parts
-
-        with open_parts(uri) as remote:
-            return attempt(uri, lambda: remote.read(HEAD_BYTES))
-    with open_local(uri) as file:
-        return attempt(uri, lambda: file.read(HEAD_BYTES))
-
-
-def mime_of(head: bytes) -> str | None:
-    """Return the type of a file that browsers may play as it is, by its first bytes; None for any other."""
-    if head[4:8] in MP4_BOXES:
-        return "video/mp4"
-    return "video/webm" if head.startswith(EBML) else None
-
-
-def _etag(now: Stamp) -> str:
-    """Strong validator of a file's state: made of its size and mark, and without what these may give away."""
-    return f'"{hashlib.sha256(f"{now.size_bytes} {now.mark}".encode()).hexdigest()[:24]}"'
-
-
-# Choice of the way in which the page plays a video: its file, a stream made of it, or its stored frames; and why.
-
-WITHOUT_SOURCE = "imported:"
-"""How the URI of a video begins that was imported as words alone."""
-INSTALL = "pip install 'kinodex[decode]' on the server lets it repack and convert"
-REMOTE_KEPT_S = 30.0
-"""A file elsewhere is looked at again after so long; between, a page asks for many of its parts."""
-LAST_S = 0.1
-"""A stream begins no later than so long before the end, where there still is a picture."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A page's wish to play: from a time on, with its browser's abilities, and the ways that it tried in vain."""
-
-    from_s: float | None = None
-    can_hevc: bool = False
-    failed: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Playback:
-    """A way to play a video. A time of the library is that of the browser's clock plus `offset_s`.
-
-    `url` is null for a slideshow. `why` is one sentence; `warning` another, if the file is no longer what was indexed.
-    """
-
-    way: Literal["file", "remuxed", "transcoded", "slideshow"]
-    why: str
-    start_s: float
-    duration_s: float
-    url: str | None = None
-    mime: str | None = None
-    offset_s: float = 0.0
-    warning: str | None = None
-
-
-class PlayedVideos:
-    """The videos of the libraries as files to play, and what is known of those files. For one thread with a loop."""
-
-    def __init__(self, libraries: Sequence[Library], children: Children) -> None:
-        self._libraries = libraries
-        self._children = children
-        self._facts: dict[tuple[str, str], MediaFacts] = {}
-        self._remote: dict[str, tuple[float, PlayFile]] = {}
-
-    def library(self, number: int) -> Library:
-        """A library by its number; raises NotGiven."""
-        if not 0 <= number < len(self._libraries):
-            raise NotGiven(f"got library {number}; there are {len(self._libraries)}, counted from 0")
-        return self._libraries[number]
-
-    async def file(self, number: int, video_id: str) -> PlayFile:
-        """The file of a video as it is now. Raises NotGiven, UnknownVideo, SourceError."""
-        from kinodex.pipeline.fetch import is_remote
-
-        library = self.library(number)
-        video = library.video(video_id)
-        if video.uri.startswith(WITHOUT_SOURCE):
-            raise NotGiven("this video was imported as words alone; it has no file")
-        uri, known = known_source(library, video)
-        looked_s, file = self._remote.get(uri, (0.0, None))
-        if file is not None and time.monotonic() - looked_s < REMOTE_KEPT_S:
-            return file
-        found = await asyncio.to_thread(find_file, uri, known)
-        if is_remote(uri):
-            self._remote[uri] = time.monotonic(), found
-        return found
-
-    async def playback(self, number: int, video_id: str, wish: Wish) -> Playback:
-        """Choose how to play a video; raises NotGiven and UnknownVideo. A file that cannot be played is a slideshow."""
-        from kinodex.pipeline.errors import PipelineError
-
-        row = self.library(number).video(video_id)
-        slides = Playback("slideshow", "", row.start_s, row.duration_s)
-        try:
-            file = await self.file(number, video_id)
-        except NotGiven as error:
-            return replace(slides, why=str(error))
-        except PipelineError as error:
-            return replace(slides, why=f"its file cannot be read: {redact(str(error))}")
-        whole = replace(slides, way="file", url=f"/media/{number}/{video_id}", mime=file.mime)
-        whole = replace(whole, offset_s=-row.zero_s, warning=CHANGED if file.is_changed else None)
-        if find_spec("av") is None:
-            return _by_name(row, whole, slides, wish)
-        try:
-            return await self._by_facts(file, whole, wish)
-        except CannotStream as error:
-            return replace(slides, why=f"its file cannot be opened: {redact(str(error))}", warning=whole.warning)
-
-    async def _by_facts(self, file: PlayFile, whole: Playback, wish: Wish) -> Playback:
-        """Choose by the file's codecs and container; raises CannotStream."""
-        from kinodex.pipeline.media.play import playable
-
-        if "transcoded" in wish.failed:
-            return _slides(whole, "this browser did not play the file, and not what was made of it either")
-        unsent = frozenset({"file"}) if file.mime is None else frozenset()
-        choice = playable(await self.facts(file), wish.can_hevc, wish.failed | unsent)
-        whole = replace(whole, why=choice.why, mime=choice.mime)
-        if choice.way == "file":
-            return whole
-        last_s = max(whole.start_s, whole.start_s + whole.duration_s - LAST_S)
-        from_s = min(max(whole.start_s if wish.from_s is None else wish.from_s, whole.start_s), last_s)
-        url = f"{whole.url}/stream?way={choice.way}&from={from_s!r}"
-        return replace(whole, way=choice.way, url=url, offset_s=from_s)
-
-    async def facts(self, file: PlayFile) -> MediaFacts:
-        """The facts of a file, from memory if it is still the same; raises CannotStream."""
-        from kinodex.pipeline.media.source import MediaFacts
-
-        key = file.uri, file.etag
-        if key not in self._facts:
-            reply: dict[str, Any] = await self._children.answer({"task": "facts", "uri": file.uri})
-            self._facts[key] = MediaFacts(**reply)
-        return self._facts[key]
-
-
-def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Playback:
-    """Choose without PyAV: the file if its name and codec are such that browsers play it."""
-    from kinodex.pipeline.media.play import plays_by_name
-
-    is_likely = plays_by_name(row.codec, PurePosixPath(row.uri).suffix) and whole.mime is not None
-    if is_likely and "file" not in wish.failed:
-        return replace(whole, why="by its name and codec, browsers play it")
-    tried = "this browser did not play the file" if "file" in wish.failed else "browsers do not play such a file"
-    return replace(slides, why=f"{tried}, and PyAV is not installed here ({INSTALL})", warning=whole.warning)
-
-
-def _slides(whole: Playback, why: str) -> Playback:
-    return replace(whole, way="slideshow", why=why, url=None, mime=None)
+def _clock(time_s: float) -> str:
+    milliseconds = round(time_s * 1000)
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{rest // 1000:02}.{rest % 1000:03}"

@@ -1,8 +1,4 @@
-"""Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.
-
-The text is written here: counters and gauges alone, whose labels are words of this file and numbers
-(https://prometheus.io/docs/instrumenting/exposition_formats/).
-"""
+"""The questions of a server: begun within its limits, answered in a thread of their own, kept as traces."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, ask, check_fit, variant_named
@@ -24,6 +20,7 @@ from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant, with_settings
+from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
@@ -33,86 +30,91 @@ from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_wor
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.pipeline.errors import PipelineError
-from kinodex.web.inputs import NotGiven
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 
-KIND = "text/plain; version=0.0.4; charset=utf-8"
-METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 
-@dataclass(eq=False)
-class Tally:
-    """Counts of all that a server has done; any thread may count."""
-
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    request_seconds: float = 0.0
-    ended: Counter[str] = field(default_factory=Counter)
-    """Questions that have ended, by the status of their answers, or "failed"."""
-    spent: Counter[str] = field(default_factory=Counter)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def count_request(self, method: str, status: int, seconds: float) -> None:
-        """Count a request that has been answered."""
-        with self._lock:
-            self.requests[method if method in METHODS else "other", status] += 1
-            self.request_seconds += seconds
-
-    def count_question(self, status: str, bill: Ledger | None) -> None:
-        """Count a question that has ended, with the bill of its answer, if it has one."""
-        with self._lock:
-            self.ended[status] += 1
-            if bill is not None:
-                self.spent["calls"] += bill.calls
-                self.spent["frames"] += bill.frames
-                self.spent["tokens"] += bill.tokens
-
-
-def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
-    """All counts, with the questions under way and the money of the day."""
-    return "".join(_lines(tally, running, cost_today))
-
-
-def _lines(tally: Tally, running: int, cost_today: float) -> Iterator[str]:
-    yield _head("kinodex_requests_total", "counter", "HTTP requests answered.")
-    for (method, status), count in sorted(tally.requests.items()):
-        yield f'kinodex_requests_total{{method="{method}",status="{status}"}} {count}\n'
-    yield _one(
-        "kinodex_request_seconds_total", "counter", "Seconds until the last byte, summed.", tally.request_seconds
-    )
-    yield _one("kinodex_questions_running", "gauge", "Questions under way.", running)
-    yield _head("kinodex_questions_total", "counter", "Questions that have ended, by the status of the answer.")
-    for ending, count in sorted(tally.ended.items()):
-        yield f'kinodex_questions_total{{status="{ending}"}} {count}\n'
-    yield _one("kinodex_model_calls_total", "counter", "Calls of models for answers.", tally.spent["calls"])
-    yield _one("kinodex_model_frames_total", "counter", "Frames that models saw for answers.", tally.spent["frames"])
-    yield _one("kinodex_model_tokens_total", "counter", "Tokens in and out for answers.", tally.spent["tokens"])
-    yield _one("kinodex_cost_today", "gauge", "Money of this day (UTC), at the prices of the models.", cost_today)
-
-
-def _one(name: str, kind: str, text: str, value: float) -> str:
-    return f"{_head(name, kind, text)}{name} {value}\n"
-
-
-def _head(name: str, kind: str, text: str) -> str:
-    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
-
-
-# The questions of a server: begun within its limits, answered in a thread of their own, kept as traces.
-
+N = TypeVar("N", int, float)
+AT_ONCE = 4
+"""Questions that are answered at once unless the server's user says otherwise."""
+UNLIMITED = Budget()
 RETRY_S = 10.0
 LISTED = 200
 """Questions that a list shows, newest first."""
+LISTED_FIELDS = ("key", "question", "agent", "state", "error", "text", "letter", "status", "after", "asked_at")
 MONEY_SPENT = "the money of the day"
 
 
-class TooManyQuestions(KinodexError):
-    """As many questions are under way as the server allows; `retry_s` is when to try again."""
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The choice of the user who starts the server.
 
+    `budget` is that of each question, which a request can lower. `at_once` limits questions under way, `usd_a_day` the
+    money that they may cost in a day of UTC. `traces` is the folder that keeps them; `watch` opens one more
+    watcher of each question's events, given the library's address.
+    """
+
+    choice: ModelChoice
+    agent: Variant
+    traces: Path
+    budget: Budget
+    at_once: int = AT_ONCE
+    usd_a_day: float | None = None
+    space: str | None = None
+    detector: str | None = None
+    watch: Watch = unwatched
+
+    def variant(self, name: str) -> Variant:
+        """The agent of a name: one of kinodex, or the server's own; never a file, whose code would run here."""
+        return self.agent if name == self.agent.name else variant_named(name)
+
+    def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
+        """The server's budget, lowered to that of a request and to the money that is left."""
+        own = self.budget
+        return replace(
+            own,
+            rounds=_least(own.rounds, budget.rounds),
+            frames=_least(own.frames, budget.frames),
+            tokens=_least(own.tokens, budget.tokens),
+            seconds=_least(own.seconds, budget.seconds),
+            cost=_least(own.cost, budget.cost, cost),
+        )
+
+
+def _least(*limits: N | None) -> N | None:
+    return min((each for each in limits if each is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """A question for the agent of a name, about videos of a library (by its number) by id, first digits, title or path.
+
+    Without `videos` it is about all, or those of the question `after` which it follows, by key.
+    """
+
+    library: int
+    question: Question
+    agent: str = "eea"
+    videos: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = UNLIMITED
+    rules: AnswerRules = USUAL
+    after: str | None = None
+
+
+class TooManyQuestions(Refused):
+    """As many questions are under way as the server allows."""
+
+    status = 429
     retry_s = RETRY_S
 
 
-class MoneySpent(KinodexError):
+class MoneySpent(Refused):
     """The questions of today have cost as much as they may; `retry_s` is when the next day begins."""
+
+    status = 429
 
     def __init__(self, message: str, retry_s: float) -> None:
         super().__init__(message)
@@ -177,22 +179,8 @@ class Questions:
             if running is None and kept.key in before:  # it has ended since its facts were read
                 kept = self.kept.find(kept.key)
             facts = kept.facts if running is None else replace(kept.facts, state=running.state, error=None)
-            rows.append(
-                {
-                    "key": facts.key,
-                    "library": library,
-                    "question": facts.question,
-                    "agent": facts.agent,
-                    "state": facts.state,
-                    "error": facts.error,
-                    "text": facts.text,
-                    "letter": facts.letter,
-                    "status": facts.status,
-                    "videos": list(facts.videos.values()),
-                    "after": facts.after,
-                    "asked_at": facts.asked_at,
-                }
-            )
+            listed = {name: getattr(facts, name) for name in LISTED_FIELDS}
+            rows.append(listed | {"library": library, "videos": list(facts.videos.values())})
         return rows
 
     def records(self, key: str) -> list[Record]:
@@ -223,9 +211,7 @@ class Questions:
         self._thread.close()
 
     def _library(self, number: int) -> Library:
-        if not 0 <= number < len(self._libraries):
-            raise NotGiven(f"got library {number}; there are {len(self._libraries)}, counted from 0")
-        return self._libraries[number]
+        return numbered(self._libraries, number, "library")
 
     def _refusal(self, library: Library) -> str | None:
         """The reason why no question about a library's pictures can be asked with this choice of models, if so."""
@@ -359,14 +345,8 @@ class Questions:
 def _with_result(facts: QuestionFacts, result: Answer | Exception) -> QuestionFacts:
     if not isinstance(result, Answer):
         return replace(facts, state="failed", error=str(result))
-    return replace(
-        facts,
-        state="done",
-        text=result.text,
-        letter=result.letter,
-        status=result.status,
-        cost=result.ledger.cost,
-    )
+    facts = replace(facts, state="done", text=result.text, letter=result.letter, status=result.status)
+    return replace(facts, cost=result.ledger.cost)
 
 
 def _has_pictures(rows: Sequence[VideoRow]) -> bool:
@@ -375,26 +355,9 @@ def _has_pictures(rows: Sequence[VideoRow]) -> bool:
 
 # One question while it is answered: its trace so far, and its end, for any number of readers in other threads.
 
+
 State = Literal["running", "stopping", "done", "failed"]
 FINISHED: tuple[State, ...] = ("done", "failed")
-UNLIMITED = Budget()
-
-
-@dataclass(frozen=True, slots=True)
-class AskRequest:
-    """A question for the agent of a name, about videos of a library (by its number) by id, first digits, title or path.
-
-    Without `videos` it is about all, or those of the question `after` which it follows, by key.
-    """
-
-    library: int
-    question: Question
-    agent: str = "eea"
-    videos: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    budget: Budget = UNLIMITED
-    rules: AnswerRules = USUAL
-    after: str | None = None
 
 
 @dataclass(eq=False)
@@ -445,8 +408,11 @@ class Running:
             self.state = "failed" if self.answer is None else "done"
             self._change()
 
-    async def changes(self, since: int = 0) -> AsyncGenerator[int, None]:
-        """Yield the number of changes so far whenever it is above `since`, until the question has ended."""
+    async def changes(self, since: int = 0, beat_s: float | None = None) -> AsyncGenerator[int | None, None]:
+        """Yield the number of changes so far whenever it is above `since`, until the question has ended.
+
+        After each `beat_s` without one it yields None.
+        """
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -460,7 +426,10 @@ class Running:
                     yield version
                 if ended:
                     return
-                await reader.changed.wait()
+                try:
+                    await asyncio.wait_for(reader.changed.wait(), beat_s)
+                except TimeoutError:
+                    yield None
         finally:
             with self._lock:
                 self._readers.discard(reader)
@@ -487,61 +456,13 @@ class _Reader:
     changed: asyncio.Event
 
 
-# Settings of `kinodex serve`: models, agent and limits that no request can exceed.
-
-N = TypeVar("N", int, float)
-AT_ONCE = 4
-"""Questions that are answered at once unless the server's user says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """The choice of the user who starts the server.
-
-    `budget` is that of each question, which a request can lower. `at_once` limits questions under way, `usd_a_day` the
-    money that they may cost in a day of UTC. `traces` is the folder that keeps them; `watch` opens one more
-    watcher of each question's events, given the library's address.
-    """
-
-    choice: ModelChoice
-    agent: Variant
-    traces: Path
-    budget: Budget
-    at_once: int = AT_ONCE
-    usd_a_day: float | None = None
-    space: str | None = None
-    detector: str | None = None
-    watch: Watch = unwatched
-
-    def variant(self, name: str) -> Variant:
-        """The agent of a name: one of kinodex, or the server's own; never a file, whose code would run here."""
-        return self.agent if name == self.agent.name else variant_named(name)
-
-    def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
-        """The server's budget, lowered to that of a request and to the money that is left."""
-        own = self.budget
-        return replace(
-            own,
-            rounds=_least(own.rounds, budget.rounds),
-            frames=_least(own.frames, budget.frames),
-            tokens=_least(own.tokens, budget.tokens),
-            seconds=_least(own.seconds, budget.seconds),
-            cost=_least(own.cost, budget.cost, cost),
-        )
-
-
-def _least(*limits: N | None) -> N | None:
-    return min((each for each in limits if each is not None), default=None)
-
-
 # Environments of a server's libraries, opened when they are first asked about and kept for the next question.
+
 
 KEPT = 8
 """Sets of videos whose vectors stay in memory for follow-up questions."""
-
 STATES = ("additions", "speakers")
 """Tables that change whenever a stage adds to videos, or takes away: readers see no rows before these say so."""
-
 Key = tuple[int, tuple[tuple[str, datetime], ...], tuple[int, ...]]
 """All that an environment is made of: the library, its videos as they were ingested, and what was added since."""
 
@@ -582,9 +503,16 @@ class Environments:
 
 
 # One thread with an event loop of its own, where all questions of a server are answered.
+
+
 #
+
+
 # Models belong to the loop that opened them, and a library's caches to one thread; both live here, so that an agent at
+
+
 # work holds up no page.
+
 
 PATIENCE_S = 5.0
 """Seconds that calls have to end when the thread is closed; then they are cancelled."""
@@ -644,6 +572,7 @@ class AskingThread:
 
 # The offer of a server to those who ask: agents, models, limits, and for each library if it can be asked about.
 
+
 HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
 """The way to give a model, for a page that cannot ask without one."""
 
@@ -676,3 +605,79 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
+
+
+# Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.
+
+
+METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
+
+
+@dataclass(eq=False)
+class Tally:
+    """Counts of all that a server has done; any thread may count."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    request_seconds: float = 0.0
+    ended: Counter[str] = field(default_factory=Counter)
+    """Questions that have ended, by the status of their answers, or "failed"."""
+    spent: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count_request(self, method: str, status: int, seconds: float) -> None:
+        """Count a request that has been answered."""
+        with self._lock:
+            self.requests[method if method in METHODS else "other", status] += 1
+            self.request_seconds += seconds
+
+    def count_question(self, status: str, bill: Ledger | None) -> None:
+        """Count a question that has ended, with the bill of its answer, if it has one."""
+        with self._lock:
+            self.ended[status] += 1
+            if bill is not None:
+                self.spent["calls"] += bill.calls
+                self.spent["frames"] += bill.frames
+                self.spent["tokens"] += bill.tokens
+
+
+METRICS_KIND = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
+    """All counts, with the questions under way and the money of the day, for Prometheus to read."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(_Families(tally, running, cost_today))
+    return generate_latest(registry).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Families:
+    tally: Tally
+    running: int
+    cost_today: float
+
+    def collect(self) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        tally = self.tally
+        requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
+        for (method, status), count in sorted(tally.requests.items()):
+            requests.add_metric([method, str(status)], count)
+        ended = CounterMetricFamily(
+            "kinodex_questions", "Questions that have ended, by the status of the answer.", labels=["status"]
+        )
+        for ending, count in sorted(tally.ended.items()):
+            ended.add_metric([ending], count)
+        yield from (requests, ended)
+        for name, text, value in (
+            ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
+            ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
+            ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
+            ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
+        ):
+            yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
+        yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=self.running)
+        cost = "Money of this day (UTC), at the prices of the models."
+        yield GaugeMetricFamily("kinodex_cost_today", cost, value=self.cost_today)

@@ -1,7 +1,4 @@
-"""Search of a library as the page shows it: moments, by video, each with the reason why it was found; and ranges.
-
-May import index, agent, `jobs.ground` and the shared modules of jobs, and nothing else of the viewer.
-"""
+"""Search of a library as the page shows it: moments, by video, each with the reason why it was found; and ranges."""
 
 from __future__ import annotations
 
@@ -32,212 +29,37 @@ from kinodex.jobs.ground import MOST, Grounding, as_json, ground
 from kinodex.jobs.open import load_image_tower, load_text_tower
 from kinodex.jobs.pictures import read_picture
 
-# Ranges of a library in which something happens, as the page shows them; or that it happens nowhere, and why.
-#
-# The environment is made for each search: what was added to the library since is found, and the vectors of many
-# videos do
-# not stay in memory. What stays is the vectors of texts, because each search compares with the same everyday ones.
-
-MOST_RANGES = 50
-GROUNDINGS_KEPT = 512
-WORDS = "words"
-EXACT_S = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class GroundRequest:
-    """A search for the ranges of a text, in one video (by id, title or path) or all."""
-
-    text: str
-    video: str | None = None
-    evidence_from: AnchorsFrom = "both"
-    most: int = MOST
-
-
-def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
-    """Read such a search from a query string; raises QueryError or UsageError for one that makes no sense."""
-    text, kind, most = query.get("text", ""), query.get("in") or "both", query.get("most") or str(MOST)
-    if not text.strip():
-        raise QueryError("the text is empty; say in words what happens")
-    if len(text) > LONGEST_TEXT:
-        raise QueryError(f"got a text of {len(text)} characters; give at most {LONGEST_TEXT}")
-    evidence_from: AnchorsFrom | None = next((each for each in get_args(AnchorsFrom) if each == kind), None)
-    if evidence_from is None:
-        raise UsageError(f"got in={kind!r}; it is one of {', '.join(get_args(AnchorsFrom))}")
-    count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
-    return GroundRequest(text, query.get("video") or None, evidence_from, count)
-
-
-class Groundings:
-    """Searches for ranges, in libraries that they open for themselves; for one thread."""
-
-    def __init__(self, towers: TextTowers) -> None:
-        self._towers = towers
-        self._libraries: dict[str, Library] = {}
-        self._embed = lru_cache(GROUNDINGS_KEPT)(self._embedded)
-
-    def ground(self, uri: str, space: Fingerprint, request: GroundRequest) -> dict[str, Any]:
-        """Search a library in one of its spaces: see `grounding_view`. Raises SpaceError or UnknownVideo."""
-        library = self._libraries.setdefault(uri, Library.open(uri))
-        environment = Environment.of(
-            library,
-            library.videos(),
-            lambda texts: np.stack([self._embed(uri, space, text) for text in texts]),
-            space=space.digest,
-        )
-        rows = [library.video(request.video)] if request.video else []
-        found = ground(library, environment, request.text, rows, most=request.most, evidence_from=request.evidence_from)
-        return grounding_view(library, found, environment)
-
-    def _embedded(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
-        """Waits until the tower is loaded."""
-        vector: NDArray[np.float32] = self._towers.begin(uri, space).result().embed_text([text])[0]
-        return vector
-
-
-def grounding_view(
-    library: LibraryReader, grounding: Grounding, environment: Environment | None = None
-) -> dict[str, Any]:
-    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range.
-
-    `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
-    were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and
-    begin of each, for its time line. `least_score` is the score from which on a range counts.
-    """
-    value = as_json(grounding)
-    for each in (*value["ranges"], *value["weaker"]):
-        each |= _ends(library, each["video_id"], each["start_s"], each["end_s"])
-        each["words"] = _words(environment, each, grounding.text) if each["found_in"] == WORDS else ""
-    rows = {each.video.video_id: each.video for each in grounding.candidates}
-    least = None if grounding.least is None else float(calibrate(np.array(grounding.least)))
-    return value | {
-        "least_score": least,
-        "videos": {
-            video_id: {"title": row.title, "start_s": row.start_s, "duration_s": row.duration_s}
-            for video_id, row in rows.items()
-        },
-    }
-
-
-def _ends(library: LibraryReader, video_id: str, start_s: float, end_s: float) -> dict[str, int | None]:
-    """Numbers of the frame on screen at the begin of a range, and of the last one before its end."""
-    numbers, times_s = library.frame_times(video_id)
-    if not len(numbers):
-        return {"begin_frame": None, "end_frame": None}
-    begin = max(int(np.searchsorted(times_s, start_s + EXACT_S, side="right")) - 1, 0)
-    end = max(int(np.searchsorted(times_s, end_s - EXACT_S)) - 1, begin)
-    return {"begin_frame": int(numbers[begin]), "end_frame": int(numbers[end])}
-
-
-def _words(environment: Environment | None, found: Mapping[str, Any], text: str) -> str:
-    """Join the lines said, written or described in a range, those with most words of a text first; cut short."""
-    if environment is None:
-        return ""
-    lines: Sequence[str] = [
-        line.text
-        for line in environment.source.lines(found["video_id"])
-        if line.start_s < found["end_s"] and line.end_s > found["start_s"]
-    ]
-    return excerpt(" · ".join(sorted(lines, key=lambda line: -len(_word_set(line) & _word_set(text)))), text)
-
-
-def _word_set(text: str) -> set[str]:
-    return {word.casefold() for word in WORD.findall(text)}
-
-
-# Moments by video, best first, as the page shows them.
-
-FrameTimes = Callable[[VideoRow], tuple[NDArray[np.int32], NDArray[np.float64]]]
-MOST_OF_A_VIDEO = 12
-"""Hits of one video among those of several: the rest are found by a search of that video."""
-
-
-def groups_view(
-    library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
-) -> dict[str, Any]:
-    """Group moments by video, in the order of each video's best: `{"count", "groups": [{..., "hits": [...]}]}`.
-
-    A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
-    of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
-    comes to the best of the same kind among these hits.
-    """
-    bests = best_scores(moments)
-    by_video: dict[str, list[Moment]] = {}
-    for moment in moments:
-        by_video.setdefault(moment.hit.video_id, []).append(moment)
-    rows = library.visible.videos(by_video.keys())
-    most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
-    groups: list[dict[str, Any]] = [
-        {
-            "video_id": video_id,
-            "title": rows[video_id].title,
-            "duration_s": rows[video_id].duration_s,
-            "more": max(0, len(found) - most),
-            "hits": [
-                _hit_view(moment, rows[video_id], frame_times)
-                | {
-                    "strength": strength(moment, bests),
-                    "why": why(moment, text, by, _share(moment.frame, bests)),
-                }
-                for moment in found[:most]
-            ],
-        }
-        for video_id, found in by_video.items()
-        if video_id in rows
-    ]
-    return {"count": sum(len(group["hits"]) for group in groups), "groups": groups}
-
-
-def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
-    """Find the best score of each kind of hit among moments."""
-    bests: dict[str, float] = {}
-    for moment in moments:
-        for part in _parts(moment):
-            bests[part.source] = max(bests.get(part.source, 0.0), part.score)
-    return bests
-
-
-def strength(moment: Moment, bests: dict[str, float]) -> float:
-    """Compute the best ratio, 0 to 1, of a moment's parts to the best of their kinds."""
-    return round(min(1.0, max([0.0, *(_share(part, bests) for part in _parts(moment))])), 3)
-
-
-def _share(part: Hit | None, bests: dict[str, float]) -> float:
-    return part.score / bests[part.source] if part is not None and bests.get(part.source, 0.0) > 0 else 0.0
-
-
-def _parts(moment: Moment) -> list[Hit]:
-    found = (moment.frame, moment.line, moment.shown, moment.caption, moment.detection)
-    return [part for part in found if part is not None]
-
-
-def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
-    hit = moment.hit
-    return {
-        "start_s": hit.time_s,
-        "end_s": hit.end_s,
-        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, video, frame_times),
-        "score": hit.score,
-        "similarity": None if moment.frame is None else round(moment.frame.score, 4),
-        "source": hit.source,
-        "text": hit.text,
-    }
-
-
-def _shown_frame(hit: Hit, video: VideoRow, frame_times: FrameTimes) -> int | None:
-    """Number of the frame nearest to the middle of a hit; None where the video has no frames."""
-    numbers, times_s = frame_times(video)
-    if not len(numbers):
-        return None
-    return int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))])
-
-
-# One library open for searching: its towers are loaded once, and each text is embedded once.
-
+Kind = Literal["together", "frames", "words", "transcript", "text", "captions", "chapters", "detections"]
+KINDS: tuple[str, ...] = get_args(Kind)
+MOST_HITS = 100
+LONGEST_TEXT = 2000
+"""Characters of a search; no text tower reads more."""
+MOST_S = 1e9
+"""Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
+MOST_NUMBER = 2**31 - 1
+"""Of what is counted in a library: a frame's number has so many bits."""
+SHOWN = 40
+"""Characters of a wrong value that its error repeats."""
 TEXTS_KEPT = 256
 """Texts whose vectors are kept: somebody who types and deletes comes back to most of them."""
 VIDEOS_KEPT = 256
 """Videos whose frame times are kept, for lines and captions to be shown with the frame of their time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search for a text in one kind of row (see `KINDS`), in one video or all, in `[start_s, end_s)`.
+
+    `like` is a video and frame number: then frames like that one are searched, and the text is not read.
+    """
+
+    text: str = ""
+    kind: str = "together"
+    video_id: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    most: int = 36
+    like: tuple[str, int] | None = None
 
 
 class LibrarySearch:
@@ -250,7 +72,7 @@ class LibrarySearch:
         self.library = library
         self.space = space
         self._towers = towers or TextTowers()
-        self.embed_text = self._cached(lambda text: self.text_tower.embed_text([text])[0])
+        self.embed_text = lru_cache(TEXTS_KEPT)(lambda text: self.text_tower.embed_text([text])[0])
         self._meanings = lru_cache(TEXTS_KEPT)(lambda model, text: library.sentences.meaning(text))
         # by the whole row: a video that was ingested again has other frames
         self._frame_times = lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
@@ -274,34 +96,75 @@ class LibrarySearch:
         """Groups of moments (see `groups_view`) for a text, or like a frame where `request.like` names one."""
         if request.like is None:
             moments = find_moments(self.library, request, self.embed_text, self.space, self._meaning_of)
-            return groups_view(self.library, moments, request.text, "words", self._frame_times, _in_one(request))
+            return self._view(moments, request, "words")
         vector = stored_vector(self.library, *request.like, self.space)
-        moments = moments_like(self.library, vector, request, self.space)
-        return groups_view(self.library, moments, "", "frame", self._frame_times, _in_one(request))
+        return self._view(moments_like(self.library, vector, request, self.space), request, "frame")
 
     def search_picture(self, content: bytes, request: SearchRequest) -> dict[str, Any]:
         """Groups of moments whose frames look like a picture; raises UsageError for what is no picture."""
         tower, rgb = self.image_tower, read_picture(content)
         vector = tower.embed(tower.prepare(rgb)[None])[0]
-        moments = moments_like(self.library, vector, request, self.space)
-        return groups_view(self.library, moments, "", "picture", self._frame_times, _in_one(request))
+        return self._view(moments_like(self.library, vector, request, self.space), request, "picture")
 
-    @staticmethod
-    def _cached(embed: Callable[[str], NDArray[np.float32]]) -> Callable[[str], NDArray[np.float32]]:
-        return lru_cache(TEXTS_KEPT)(embed)
+    def _view(self, moments: Sequence[Moment], request: SearchRequest, by: By) -> dict[str, Any]:
+        text = request.text if by == "words" else ""
+        return groups_view(self.library, moments, text, by, self._frame_times, request.video_id is not None)
 
 
-def _in_one(request: SearchRequest) -> bool:
-    return request.video_id is not None
+# A search that the page asks for, read from a query string within its bounds.
+
+
+def read_request(query: Mapping[str, str]) -> SearchRequest:
+    """Read a search from a query string; raises UsageError for a value that is no number, QueryError for no search."""
+    start_s, end_s = numbers(query, "from", "to")
+    text, kind, like = query.get("text", ""), query.get("kind") or "together", query.get("like")
+    if kind not in KINDS:
+        raise QueryError(f"got kind {kind!r}; it is one of {', '.join(KINDS)}")
+    if len(text) > LONGEST_TEXT:
+        raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
+    most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
+    frame = _frame(like) if like else None
+    return SearchRequest(text, kind, query.get("video") or None, start_s, end_s, most, frame)
+
+
+def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
+    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
+    return [_number(name, query[name]) if query.get(name) else None for name in names]
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= MOST_S:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a number of seconds")
+    return value
+
+
+def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = MOST_NUMBER) -> int:
+    """Read a number that comes in by HTTP; raises UsageError for one outside of [least, most], however long it is."""
+    digits = text.lstrip("0") or "0"  # Python refuses to read thousands of them
+    if not text.isdecimal() or len(digits) > len(str(MOST_NUMBER)) or not least <= int(digits) <= most:
+        raise UsageError(f"got {name} {text[:SHOWN]!r}; {advice}")
+    return int(digits)
+
+
+def _frame(name: str) -> tuple[str, int]:
+    video_id, _, number = name.rpartition("/")
+    advice = "give a video's id and the number of a frame: ID/FRAME"
+    if not video_id:
+        raise UsageError(f"got like={name[:SHOWN]!r}; {advice}")
+    return video_id, whole_number(number, "like", advice)
 
 
 # Moments that a search found, each with the hits that it was found by.
+
 
 EmbedText = Callable[[str], NDArray[np.float32]]
 MeaningOf = Callable[[str], Meaning | None]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
-
 PARTS = {"transcript": "line", "text": "shown", "caption": "caption"}
 """Of a hit among words, the part of a moment that it is."""
 
@@ -417,10 +280,98 @@ def _near(moment: Hit, hits: Iterable[Hit]) -> Hit | None:
     return next((hit for hit in near if hit.time_s <= moment.time_s < hit.end_s), near[0] if near else None)
 
 
+# Moments by video, best first, as the page shows them.
+
+
+FrameTimes = Callable[[VideoRow], tuple[NDArray[np.int32], NDArray[np.float64]]]
+MOST_OF_A_VIDEO = 12
+"""Hits of one video among those of several: the rest are found by a search of that video."""
+
+
+def groups_view(
+    library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
+) -> dict[str, Any]:
+    """Group moments by video, in the order of each video's best: `{"count", "groups": [{..., "hits": [...]}]}`.
+
+    A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
+    of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
+    comes to the best of the same kind among these hits.
+    """
+    bests = best_scores(moments)
+    by_video: dict[str, list[Moment]] = {}
+    for moment in moments:
+        by_video.setdefault(moment.hit.video_id, []).append(moment)
+    rows = library.visible.videos(by_video.keys())
+    most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
+
+    def hit(moment: Moment, row: VideoRow) -> dict[str, Any]:
+        reason = why(moment, text, by, _share(moment.frame, bests))
+        return _hit_view(moment, row, frame_times) | {"strength": strength(moment, bests), "why": reason}
+
+    groups: list[dict[str, Any]] = [
+        {
+            "video_id": video_id,
+            "title": row.title,
+            "duration_s": row.duration_s,
+            "more": max(0, len(found) - most),
+            "hits": [hit(moment, row) for moment in found[:most]],
+        }
+        for video_id, found in by_video.items()
+        if (row := rows.get(video_id)) is not None
+    ]
+    return {"count": sum(len(group["hits"]) for group in groups), "groups": groups}
+
+
+def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
+    """Find the best score of each kind of hit among moments."""
+    bests: dict[str, float] = {}
+    for moment in moments:
+        for part in _parts(moment):
+            bests[part.source] = max(bests.get(part.source, 0.0), part.score)
+    return bests
+
+
+def strength(moment: Moment, bests: dict[str, float]) -> float:
+    """Compute the best ratio, 0 to 1, of a moment's parts to the best of their kinds."""
+    return round(min(1.0, max([0.0, *(_share(part, bests) for part in _parts(moment))])), 3)
+
+
+def _share(part: Hit | None, bests: dict[str, float]) -> float:
+    return part.score / bests[part.source] if part is not None and bests.get(part.source, 0.0) > 0 else 0.0
+
+
+def _parts(moment: Moment) -> list[Hit]:
+    return [part for name in FOUND if (part := getattr(moment, name)) is not None]
+
+
+def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
+    hit = moment.hit
+    return {
+        "start_s": hit.time_s,
+        "end_s": hit.end_s,
+        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, video, frame_times),
+        "score": hit.score,
+        "similarity": None if moment.frame is None else round(moment.frame.score, 4),
+        "source": hit.source,
+        "text": hit.text,
+    }
+
+
+def _shown_frame(hit: Hit, video: VideoRow, frame_times: FrameTimes) -> int | None:
+    """Number of the frame nearest to the middle of a hit; None where the video has no frames."""
+    numbers, times_s = frame_times(video)
+    if not len(numbers):
+        return None
+    return int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))])
+
+
 # The reason why a moment was found, in one plain phrase.
+
 
 By = Literal["words", "frame", "picture"]
 LOOKS = {"words": "looks like the words", "frame": "looks like that frame", "picture": "looks like the picture"}
+FOUND = {"frame": "seen", "line": "said", "shown": "shown as text", "caption": "described", "detection": "detected"}
+"""Of a moment's part, how it was found."""
 ALIKE = 0.7
 """Below this part of the best picture's similarity a picture is called somewhat alike."""
 WIDTH = 90
@@ -433,7 +384,7 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
 
     `picture_share` is the similarity of its picture as a part of the best picture's.
     """
-    parts = [name for name, part in _named(moment).items() if part is not None]
+    parts = [words for name, words in FOUND.items() if getattr(moment, name) is not None]
     quoted = moment.line or moment.shown or moment.caption
     if len(parts) > 1 and quoted is not None:
         *first, last = parts
@@ -449,16 +400,6 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
     if moment.detection is not None:
         return f"a detector found: {moment.detection.text}, {moment.detection.score:.0%} sure"
     return LOOKS[by] if picture_share >= ALIKE else LOOKS[by].replace("looks", "looks somewhat", 1)
-
-
-def _named(moment: Moment) -> dict[str, Hit | None]:
-    return {
-        "seen": moment.frame,
-        "said": moment.line,
-        "shown as text": moment.shown,
-        "described": moment.caption,
-        "detected": moment.detection,
-    }
 
 
 def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
@@ -477,86 +418,139 @@ def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
     return f"{'… ' if begin else ''}{whole[begin:end]}{' …' if end < len(whole) else ''}"
 
 
-# A search that the page asks for, and its bounds.
+# Ranges of a library in which something happens, as the page shows them; or that it happens nowhere, and why.
 
-Kind = Literal["together", "frames", "words", "transcript", "text", "captions", "chapters", "detections"]
-KINDS: tuple[str, ...] = get_args(Kind)
-MOST_HITS = 100
-LONGEST_TEXT = 2000
-"""Characters of a search; no text tower reads more."""
 
-MOST_S = 1e9
-"""Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
-MOST_NUMBER = 2**31 - 1
-"""Of what is counted in a library: a frame's number has so many bits."""
-SHOWN = 40
-"""Characters of a wrong value that its error repeats."""
+#
+
+
+# The environment is made for each search: what was added to the library since is found, and the vectors of many
+
+
+# videos do not stay in memory. What stays is the vectors of texts, because each search compares with the same everyday
+
+
+# ones.
+
+
+MOST_RANGES = 50
+GROUNDINGS_KEPT = 512
+WORDS = "words"
+EXACT_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """A search for a text in one kind of row (see `KINDS`), in one video or all, in `[start_s, end_s)`.
+class GroundRequest:
+    """A search for the ranges of a text, in one video (by id, title or path) or all."""
 
-    `like` is a video and frame number: then frames like that one are searched, and the text is not read.
-    """
-
-    text: str = ""
-    kind: str = "together"
-    video_id: str | None = None
-    start_s: float | None = None
-    end_s: float | None = None
-    most: int = 36
-    like: tuple[str, int] | None = None
+    text: str
+    video: str | None = None
+    evidence_from: AnchorsFrom = "both"
+    most: int = MOST
 
 
-def read_request(query: Mapping[str, str]) -> SearchRequest:
-    """Read a search from a query string; raises UsageError for a value that is no number, QueryError for no search."""
-    start_s, end_s = numbers(query, "from", "to")
-    text, kind, like = query.get("text", ""), query.get("kind") or "together", query.get("like")
-    if kind not in KINDS:
-        raise QueryError(f"got kind {kind!r}; it is one of {', '.join(KINDS)}")
+def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
+    """Read such a search from a query string; raises QueryError or UsageError for one that makes no sense."""
+    text, kind, most = query.get("text", ""), query.get("in") or "both", query.get("most") or str(MOST)
+    if not text.strip():
+        raise QueryError("the text is empty; say in words what happens")
     if len(text) > LONGEST_TEXT:
-        raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
-    most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
-    frame = _frame(like) if like else None
-    return SearchRequest(text, kind, query.get("video") or None, start_s, end_s, most, frame)
+        raise QueryError(f"got a text of {len(text)} characters; give at most {LONGEST_TEXT}")
+    evidence_from: AnchorsFrom | None = next((each for each in get_args(AnchorsFrom) if each == kind), None)
+    if evidence_from is None:
+        raise UsageError(f"got in={kind!r}; it is one of {', '.join(get_args(AnchorsFrom))}")
+    count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
+    return GroundRequest(text, query.get("video") or None, evidence_from, count)
 
 
-def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
-    """Read numbers of a query string, None where one is missing; raises UsageError for a value that is no number."""
-    return [_number(name, query[name]) if query.get(name) else None for name in names]
+class Groundings:
+    """Searches for ranges, in libraries that they open for themselves; for one thread."""
+
+    def __init__(self, towers: TextTowers) -> None:
+        self._towers = towers
+        self._libraries: dict[str, Library] = {}
+        self._embed = lru_cache(GROUNDINGS_KEPT)(self._embedded)
+
+    def ground(self, uri: str, space: Fingerprint, request: GroundRequest) -> dict[str, Any]:
+        """Search a library in one of its spaces: see `grounding_view`. Raises SpaceError or UnknownVideo."""
+        library = self._libraries.setdefault(uri, Library.open(uri))
+        environment = Environment.of(
+            library,
+            library.videos(),
+            lambda texts: np.stack([self._embed(uri, space, text) for text in texts]),
+            space=space.digest,
+        )
+        rows = [library.video(request.video)] if request.video else []
+        found = ground(library, environment, request.text, rows, most=request.most, evidence_from=request.evidence_from)
+        return grounding_view(library, found, environment)
+
+    def _embedded(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
+        """Waits until the tower is loaded."""
+        vector: NDArray[np.float32] = self._towers.begin(uri, space).result().embed_text([text])[0]
+        return vector
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= MOST_S:
-        raise UsageError(f"got {name} {text[:SHOWN]!r}; give a number of seconds")
-    return value
+def grounding_view(
+    library: LibraryReader, grounding: Grounding, environment: Environment | None = None
+) -> dict[str, Any]:
+    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range.
+
+    `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
+    were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and
+    begin of each, for its time line. `least_score` is the score from which on a range counts.
+    """
+    value = as_json(grounding)
+    for each in (*value["ranges"], *value["weaker"]):
+        each |= _ends(library, each["video_id"], each["start_s"], each["end_s"])
+        each["words"] = _words(environment, each, grounding.text) if each["found_in"] == WORDS else ""
+    rows = {each.video.video_id: each.video for each in grounding.candidates}
+    least = None if grounding.least is None else float(calibrate(np.array(grounding.least)))
+    return value | {
+        "least_score": least,
+        "videos": {
+            video_id: {"title": row.title, "start_s": row.start_s, "duration_s": row.duration_s}
+            for video_id, row in rows.items()
+        },
+    }
 
 
-def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = MOST_NUMBER) -> int:
-    """Read a number that comes in by HTTP; raises UsageError for one outside of [least, most], however long it is."""
-    digits = text.lstrip("0") or "0"  # Python refuses to read thousands of them
-    if not text.isdecimal() or len(digits) > len(str(MOST_NUMBER)) or not least <= int(digits) <= most:
-        raise UsageError(f"got {name} {text[:SHOWN]!r}; {advice}")
-    return int(digits)
+def _ends(library: LibraryReader, video_id: str, start_s: float, end_s: float) -> dict[str, int | None]:
+    """Numbers of the frame on screen at the begin of a range, and of the last one before its end."""
+    numbers, times_s = library.frame_times(video_id)
+    if not len(numbers):
+        return {"begin_frame": None, "end_frame": None}
+    begin = max(int(np.searchsorted(times_s, start_s + EXACT_S, side="right")) - 1, 0)
+    end = max(int(np.searchsorted(times_s, end_s - EXACT_S)) - 1, begin)
+    return {"begin_frame": int(numbers[begin]), "end_frame": int(numbers[end])}
 
 
-def _frame(name: str) -> tuple[str, int]:
-    video_id, _, number = name.rpartition("/")
-    advice = "give a video's id and the number of a frame: ID/FRAME"
-    if not video_id:
-        raise UsageError(f"got like={name[:SHOWN]!r}; {advice}")
-    return video_id, whole_number(number, "like", advice)
+def _words(environment: Environment | None, found: Mapping[str, Any], text: str) -> str:
+    """Join the lines said, written or described in a range, those with most words of a text first; cut short."""
+    if environment is None:
+        return ""
+    lines: Sequence[str] = [
+        line.text
+        for line in environment.source.lines(found["video_id"])
+        if line.start_s < found["end_s"] and line.end_s > found["start_s"]
+    ]
+    return excerpt(" · ".join(sorted(lines, key=lambda line: -len(_word_set(line) & _word_set(text)))), text)
+
+
+def _word_set(text: str) -> set[str]:
+    return {word.casefold() for word in WORD.findall(text)}
 
 
 # Text towers of libraries, loaded in a thread of their own, and before somebody searches.
+
+
 #
+
+
 # One that a library carries is there at once. One that torch loads takes 6 to 9 s of CPU, most of it for imports, and
+
+
 # searches that need none go on meanwhile.
+
 
 LoadTower = Callable[[str, str], TextEmbedder]
 """Function that loads a tower, of a library's URI and the digest of one of its spaces."""

@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kinodex.guards import FORBIDDEN_ELSEWHERE, SAFE
-from kinodex.index.errors import KinodexError
+from kinodex.guards import (
+    FORBIDDEN_ELSEWHERE,
+    SAFE,
+    NotGiven,
+    Refused,
+    answering,
+    numbered,
+    numbered_route,
+    unless_left,
+)
 from kinodex.index.library import Library
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
@@ -35,9 +43,6 @@ from kinodex.jobs.export.texts import (
     time_stem,
     vtt_text,
 )
-from kinodex.web.ask_routes import answering
-from kinodex.web.inputs import NotGiven
-from kinodex.web.pages import numbered_route, unless_left
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -78,7 +83,7 @@ TEXTS: dict[str, tuple[str, Text]] = {
 """Kinds that are one text: media type, and the text of moments."""
 
 
-class CutFailed(KinodexError):
+class CutFailed(Refused):
     """A clip that could not be cut."""
 
 
@@ -93,18 +98,17 @@ def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
 
 
 async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request: Request) -> Response:
-    number, kind = request.path_params["library"], request.path_params["kind"]
-    if not number < len(libraries):
-        raise NotGiven(f"got library {number}, which is none of the {len(libraries)} here")
+    from starlette.responses import Response
+
+    library, kind = numbered(libraries, request.path_params["library"], "library"), request.path_params["kind"]
     if kind != "clip" and kind not in TEXTS:
         raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
-    library = libraries[number]
     moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
     name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].start_s)}"
     if kind == "clip":
         return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
     media_type, text = TEXTS[kind]
-    return _file(text(moments).encode(), media_type, f"{name}.{kind}")
+    return Response(text(moments), headers=_headers(f"{name}.{kind}"), media_type=media_type)
 
 
 def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
@@ -196,12 +200,6 @@ async def _cut(library: str, moments: Sequence[Moment], folder: Path) -> Path:
         lines = errors.decode(errors="replace").strip().splitlines() or ["the program that cuts ended early"]
         raise CutFailed(f"the clip cannot be cut: {lines[-1].removeprefix('error: ')[:500]}")
     return films[0]
-
-
-def _file(content: bytes, media_type: str, name: str) -> Response:
-    from starlette.responses import Response
-
-    return Response(content, headers=_headers(name), media_type=media_type)
 
 
 def _headers(name: str) -> dict[str, str]:

@@ -121,7 +121,7 @@ def test_hostile_words_stay_words(client: Client) -> None:
 def test_a_trace_is_a_file_that_view_reads(client: Client) -> None:
     key = client.ask(BIRD)
     client.wait(key)
-    path = client.site.questions.kept.path(0, key)
+    path = client.questions.kept.path(0, key)
     records = read_trace(path)
     assert [records[0]["event"], records[-1]["event"]] == ["RunStarted", "Finished"]
     held = client.get(f"/data/traces/{key}").json["trace"]

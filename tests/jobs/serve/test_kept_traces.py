@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kinodex.guards import NotGiven
 from kinodex.jobs.errors import UsageError
-from kinodex.web.inputs import NotGiven
 from kinodex.web.kept import KeptTraces, QuestionFacts, library_digest, traces_folder
 
 

@@ -66,7 +66,7 @@ def test_the_limits_of_the_server_hold(library: Path, tmp_path: Path) -> None:
         async with McpClient(f"{client.address}/mcp") as mcp:
             first = asyncio.ensure_future(mcp.call_tool("ask", {"question": "Who?"}))
             assert await asyncio.to_thread(reached.wait, 60)
-            (running,) = client.site.questions.running
+            (running,) = client.questions.running
             refused = await mcp.call_tool("ask", {"question": "Who?"})
             assert refused.is_error
             assert "as many as this server answers at once" in texts(refused)[0]

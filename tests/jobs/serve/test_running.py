@@ -21,7 +21,7 @@ def begun() -> Running:
 
 
 async def read(running: Running, since: int = 0) -> list[int]:
-    return [version async for version in running.changes(since)]
+    return [version async for version in running.changes(since) if version is not None]
 
 
 def test_readers_wait_for_changes_until_the_end() -> None:

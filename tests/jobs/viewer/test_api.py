@@ -7,8 +7,9 @@ import json
 import pytest
 
 from kinodex.agent.trace import read_trace
+from kinodex.guards import NotGiven
 from kinodex.jobs.errors import UsageError
-from kinodex.web.inputs import NotGiven, ViewerApi, classify_inputs
+from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import SearchRequest
 from kinodex.web.trace_view import shown_frames, trace_view
 from tests.support.libraries.viewer_library import QUESTION, SCENE_S, hits_of, library_of_titles

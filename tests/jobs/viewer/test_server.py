@@ -99,7 +99,7 @@ def test_nothing_can_be_asked_of_the_viewer(address):
 def test_only_reading_is_possible(address):
     connection = http.client.HTTPConnection(urlsplit(address).netloc)
     for method in ("POST", "PUT", "DELETE"):
-        connection.request(method, "/data/home")
+        connection.request(method, "/data/home", headers={"content-type": "application/json"})
         reply = connection.getresponse()
         reply.read()
         assert reply.status == 405

@@ -30,13 +30,13 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import read_trace, trace_to
-from kinodex.guards import LOOPBACK, serve_in_thread
+from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import CaptionRow, DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from kinodex.index.spaces.space import load_space
 from kinodex.pipeline.sample import FrameRow
+from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
-from kinodex.web.pages import make_app
 from kinodex.web.search import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.scenes.chapters import add_chapters
@@ -250,6 +250,6 @@ def served(*places: object, space: str | None = None, towers: TextTowers | None 
     """The viewer's server on loopback, in a thread; gives its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     api = ViewerApi(classify_inputs([str(place) for place in places]), space, towers)
-    app = make_app(api, list(LOOPBACK))
+    app = make_app(Site(api))
     with serve_in_thread(app, listener) as address:
         yield address

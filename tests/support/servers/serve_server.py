@@ -44,6 +44,11 @@ class Client:
     site: Site
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def questions(self) -> Questions:
+        assert self.site.questions is not None
+        return self.site.questions
+
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
@@ -128,10 +133,11 @@ def serving(
     )
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    site = Site(ViewerApi(inputs), Questions(inputs.libraries, chosen), Guard("127.0.0.1", port, token))
+    questions = Questions(inputs.libraries, chosen)
+    site = Site(ViewerApi(inputs), questions, Guard("127.0.0.1", port, token))
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    with closing(site.questions), serve_in_thread(make_app(site), listener) as address:
+    with closing(questions), serve_in_thread(make_app(site), listener) as address:
         try:
             yield Client(address, site, headers)
         finally:
-            site.questions.stop_all()
+            questions.stop_all()

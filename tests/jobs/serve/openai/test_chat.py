@@ -339,7 +339,7 @@ def test_a_client_that_leaves_stops_its_question(library: Path, tmp_path: Path, 
         body = {"model": "library", "stream": stream, "messages": [{"role": "user", "content": "Who?"}]}
         connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
         assert reached.wait(60)
-        (running,) = served.site.questions.running
+        (running,) = served.questions.running
         connection.sock.close()
         connection.close()
         assert served.wait(running.key)["status"] == "budget_exhausted"

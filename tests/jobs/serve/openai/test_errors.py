@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kinodex.agent.errors import BadQuestion, ModelUnreachable
+from kinodex.guards import NotGiven
 from kinodex.index.errors import KinodexError, StorageError, UnknownVideo
-from kinodex.web.inputs import NotGiven
 from kinodex.web.openai_chat import RequestRefused, error_body, error_response
 from kinodex.web.questions import MoneySpent, QuestionFault, TooManyQuestions
 

@@ -19,7 +19,6 @@ from kinodex.web.openai_chat import (
     Moment,
     PictureSearch,
     RequestRefused,
-    clock,
     in_words,
     read_picture,
     spread,
@@ -118,4 +117,3 @@ def test_moments_in_words() -> None:
         "With the question came a picture; it is most like these moments: 'walk' at 0:31; 'sea' at 1:02:03."
     )
     assert in_words(moments[:1], 3).startswith("With the question came 3 pictures; they are most like")
-    assert clock(-0.1) == "0:00"

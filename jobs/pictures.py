@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
 
 MOST_BYTES = 10_000_000
 MOST_PIXELS = 60_000_000
@@ -24,7 +28,7 @@ def read_picture(content: bytes) -> NDArray[np.uint8]:
 
 def decoded(content: bytes) -> NDArray[np.uint8]:
     """Decode a JPEG, PNG, WebP, GIF or BMP as `[H, W, 3]`, turned as its camera was held; raises UsageError."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings(), Image.open(io.BytesIO(content), formats=FORMATS) as picture:
@@ -34,10 +38,17 @@ def decoded(content: bytes) -> NDArray[np.uint8]:
                     f"got a picture of {picture.width} x {picture.height} pixels; give one of at most "
                     f"{MOST_PIXELS // 1_000_000} million"
                 )
-            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+            return upright(picture)
     except UnidentifiedImageError as error:  # its message names an object in memory
         raise UsageError(
             "cannot read the picture: its form is not known; give a JPEG, PNG, WebP, GIF or BMP file"
         ) from error
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise UsageError(f"cannot read the picture: {error}; give a JPEG, PNG, WebP, GIF or BMP file") from error
+
+
+def upright(picture: Picture) -> NDArray[np.uint8]:
+    """RGB `[height, width, 3]` of a picture, turned as its camera was held, which a photograph's EXIF says."""
+    from PIL import ImageOps
+
+    return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))

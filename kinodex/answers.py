@@ -1,18 +1,18 @@
-"""Questions answered in plain functions: models opened, asked and closed, with an event loop that nobody has to see."""
+"""Questions answered: models opened, asked and closed, events written and watched, for Python and the command line."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import Task, ask, ask_many, find_variant
+from kinodex.agent.ask import UNLIMITED, Task, ask, ask_many, find_variant
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget, StopSignal
-from kinodex.agent.protocol import AnswerRules, Models, Question
+from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
@@ -21,79 +21,96 @@ from kinodex.jobs.run_now import run_now
 
 
 @dataclass(frozen=True, slots=True)
-class AskArguments:
-    """The arguments of `Library.ask` beside the question and its videos: agent, model, budget and files."""
+class AskRequest:
+    """All of a question beside its words and its videos.
 
-    model: str | Models
-    base_url: str | None
-    agent: str | Variant
-    parameters: Mapping[str, Any] | None
-    budget: Budget | None
-    rules: AnswerRules
-    anyway: bool
-    cache: bool
-    trace: Path | None
-    after: Path | None
-    on_event: Callable[[Event], None]
+    `models` are opened objects, or a choice to open. `settings` change the agent's parameters, from text or values.
+    `after` is the trace of an earlier question that this one follows; `otlp` a collector that gets the run as spans.
+    """
+
+    models: Models | ModelChoice
+    agent: str | Variant = "eea"
+    settings: Mapping[str, Any] | None = None
+    budget: Budget = UNLIMITED
+    rules: AnswerRules = USUAL
+    trace: Path | None = None
+    after: Path | None = None
+    otlp: str | None = None
+    on_event: Callable[[Event], None] | None = None
     stop: StopSignal | None = None
 
 
-def answer_one(environment: Environment, question: Question, request: AskArguments) -> Answer:
-    """Answer one question; `request.trace` is written while it is answered."""
+def answer_now(environment: Environment, question: Question, request: AskRequest) -> Answer:
+    """Answer one question; works where an event loop runs already, too. Raises as `answer` does."""
+    return run_now(answer(environment, question, request))
+
+
+async def answer(environment: Environment, question: Question, request: AskRequest) -> Answer:
+    """Answer one question, and write its trace meanwhile; raises UsageError, or as `kinodex.ask` does."""
     if request.trace is not None and request.after is not None and request.trace.resolve() == request.after.resolve():
         raise UsageError(f"got {request.trace} for both trace and after, which would overwrite it; give a new file")
     seen = None if request.after is None else read_prior_evidence(request.after, environment)
+    with ExitStack() as opened:
+        watchers = [] if request.on_event is None else [request.on_event]
+        if request.trace is not None:
+            try:
+                watchers.append(opened.enter_context(trace_to(request.trace)))
+            except OSError as error:
+                raise unwritable(request.trace, error.strerror) from error
+        if request.otlp is not None:
+            from kinodex.jobs.telemetry import spans_to
 
-    async def answer() -> Answer:
-        async with _models(environment, request) as models:
-            with nullcontext() if request.trace is None else trace_to(request.trace) as write:
+            watch = opened.enter_context(spans_to(request.otlp))
+            watchers.append(opened.enter_context(watch(environment.source.uri)))
 
-                def watch(event: Event) -> None:
-                    if write is not None:
-                        write(event)
-                    request.on_event(event)
+        def on_event(event: Event) -> None:
+            for watcher in watchers:
+                watcher(event)
 
-                return await ask(
-                    question,
-                    environment,
-                    models,
-                    agent=request.agent,
-                    parameters=request.parameters,
-                    budget=request.budget or Budget(),
-                    rules=request.rules,
-                    seen=seen,
-                    on_event=watch,
-                    stop=request.stop,
-                )
-
-    return run_now(answer())
+        async with _opened(environment, request) as models:
+            return await ask(
+                question,
+                environment,
+                models,
+                agent=request.agent,
+                parameters=request.settings,
+                budget=request.budget,
+                rules=request.rules,
+                seen=seen,
+                on_event=on_event,
+                stop=request.stop,
+            )
 
 
 def answer_many(
-    environment: Environment, questions: Sequence[Question], request: AskArguments, together: int
+    environment: Environment, questions: Sequence[Question], request: AskRequest, together: int
 ) -> list[Answer]:
     """Answer questions about the same videos, at most `together` at once; the answers in their order."""
 
-    async def answer() -> list[Answer]:
-        async with _models(environment, request) as models:
-            budget = request.budget or Budget()
-            common = (environment, models, request.agent, request.parameters, budget, request.rules)
-            tasks = [Task(each, *common) for each in questions]
-            return await ask_many(tasks, together)
+    async def run() -> list[Answer]:
+        async with _opened(environment, request) as models:
+            common = (environment, models, request.agent, request.settings, request.budget, request.rules)
+            return await ask_many([Task(each, *common) for each in questions], together)
 
-    return run_now(answer())
+    return run_now(run())
+
+
+def check_world(environment: Environment, agent: str | Variant, choice: ModelChoice) -> None:
+    """Raise UsageError if the built-in model would be asked by an agent about pictures that it does not know."""
+    if find_variant(agent).roles:
+        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
 
 
 @asynccontextmanager
-async def _models(environment: Environment, request: AskArguments) -> AsyncIterator[Models]:
-    """The models of a request: objects as they are, names as the command line takes them."""
-    if not isinstance(request.model, str):
-        if request.base_url is not None:
-            raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
-        yield request.model
+async def _opened(environment: Environment, request: AskRequest) -> AsyncIterator[Models]:
+    if not isinstance(request.models, ModelChoice):
+        yield request.models
         return
-    choice = ModelChoice(request.model, request.base_url, cache=request.cache, anyway=request.anyway)
-    if find_variant(request.agent).roles:
-        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
-    async with chosen_models(choice) as models:
+    check_world(environment, request.agent, request.models)
+    async with chosen_models(request.models) as models:
         yield models(environment)
+
+
+def unwritable(trace: Path, problem: str | None) -> UsageError:
+    """The error for a trace that cannot be written."""
+    return UsageError(f"cannot write the trace {trace}: {problem}; give another file")

@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from kinodex.index.datasets import plan_frames, stored_names
 from kinodex.index.rows import StoredFrame, VideoRow
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 MOST_HITS = 10_000
-Table = Literal["all", "frames", "words", "captions", "transcript", "text"]
-EvidenceFrom = Literal["both", "pictures", "words"]
 
 VideoName = str | VideoRow
 """A video's id, the first digits of one, its title or file name, or its row."""
@@ -127,10 +125,6 @@ def _number(least: float = -math.inf) -> Callable[[object], bool]:
     return fits
 
 
-def _one_of(choices: tuple[str, ...]) -> tuple[Callable[[object], bool], str]:
-    return lambda value: isinstance(value, str) and value in choices, f"one of {', '.join(choices)}"
-
-
 def _texts(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value)
 
@@ -157,8 +151,9 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "least": (_number(), "a finite number"),
     "seed": (_whole(0), "a whole number, 0 or more"),
     "times_s": (_times, "a list of finite seconds, such as [12.0]"),
-    "table": _one_of(get_args(Table)),
-    "evidence_from": _one_of(get_args(EvidenceFrom)),
+    "where": TEXT,
+    "table": TEXT,
+    "evidence_from": TEXT,
     "options": (_texts, "a list of 2 to 26 texts"),
     "label": TEXT,
     "space": TEXT,

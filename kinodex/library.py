@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from kinodex.frames import (
-    EvidenceFrom,
     Frame,
-    Table,
     VideoName,
     checked,
     earlier_path,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kinodex.agent.protocol import AnswerRules, Models, Question
     from kinodex.agent.trace import Event
     from kinodex.agent.variants.base import Variant
+    from kinodex.answers import AskRequest
+    from kinodex.find import Finder, Picture, Where
     from kinodex.frames import TorchOptions
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import (
@@ -47,15 +49,14 @@ if TYPE_CHECKING:
         FrameVectors,
         Hit,
         LibraryFacts,
-        Scope,
         ScreenTextRow,
         SegmentRow,
         TranscriptRow,
     )
-    from kinodex.index.spaces.towers import ImageEmbedder, TextEmbedder
     from kinodex.index.torch_frames import FrameBatches
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
+    from kinodex.jobs.models import ModelChoice
 
 
 @checked
@@ -113,31 +114,39 @@ class Library:
         videos: VideoName | Sequence[VideoName] = (),
         start_s: float | None = None,
         end_s: float | None = None,
-        table: Table = "all",
+        where: Where = "all",
+        picture: Picture | None = None,
         min_gap_s: float = 2.0,
+        min_score: float = 0.0,
+        table: str | None = None,
     ) -> list[Hit]:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
-        `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space.
-        A text is looked for in frames by meaning, and in captions, in the transcript and in text on screen by words,
-        fused by rank; where the library has sentences (`kinodex add sentences`), in these by meaning too. `table`
-        names one of them; "words" are all three kinds of text. Pictures and vectors are looked for in frames. Hits of
-        one video are at least `min_gap_s` apart.
+        `query` is a text, a PIL picture, an RGB array `[height, width, 3]` of uint8, or a vector `[dim]` of the space;
+        beside a text, `picture` is looked for too. A text is looked for in pictures by meaning, and in captions, speech
+        and text on screen by words, fused by rank; where the library has sentences (`kinodex add sentences`), in these
+        by meaning too. `where` names one of them: "pictures", "speech", "screen-text", "captions", "words" for all
+        three kinds of text, and "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out.
+        Pictures and vectors are looked for in pictures. Hits of one video are at least `min_gap_s` apart. `table` is
+        the `where` of version 2.
         """
-        scope = self._scope(videos, start_s, end_s)
-        return find_hits(self._reader, query, self.embed, scope, k, table, min_gap_s, self.space)
+        from kinodex.find import Query
+
+        if table is not None:
+            warnings.warn("search(table=...) is called where= now", DeprecationWarning, stacklevel=3)
+        words, seen = (query, picture) if isinstance(query, str) else ("", query)
+        asked = Query(words, seen, table or where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
+        return self._finder.find(asked)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Give the unit vector `[dim]` of a text or picture in the space that is searched; a vector is normalised."""
-        return query_vector(query, lambda: self._text_tower, lambda: self._image_tower)
+        return self._finder.embed(query) if isinstance(query, str) else self._finder.embed(picture=query)
 
     @cached_property
-    def _text_tower(self) -> Any:
-        return self._reader.load_space(self.space, "text")
+    def _finder(self) -> Finder:
+        from kinodex.find import Finder
 
-    @cached_property
-    def _image_tower(self) -> Any:
-        return self._reader.load_space(self.space, "image")
+        return Finder(self._reader, self.space)
 
     @checked
     def ground(
@@ -146,18 +155,24 @@ class Library:
         *,
         videos: VideoName | Sequence[VideoName] = (),
         most: int = 5,
-        evidence_from: EvidenceFrom = "both",
+        where: str = "all",
         least: float | None = None,
         agent: str | Variant | None = None,
+        evidence_from: str | None = None,
         **asking: Any,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
 
-        By search alone: `least` is the evidence that it takes to be there, by default what half of some everyday texts
-        reach. With an `agent` the ranges are the evidence of its answer; `asking` are arguments of `ask`, as `model`.
+        By search alone, in "pictures", "words" or "all": `least` is the evidence that it takes to be there, by default
+        what half of some everyday texts reach. With an `agent` the ranges are the evidence of its answer; `asking` are
+        arguments of `ask`, as `model`. `evidence_from` is the `where` of version 2.
         """
+        from kinodex.find import ground_where
         from kinodex.jobs.ground import ground, grounding_of, grounding_question
 
+        if evidence_from is not None:
+            warnings.warn("ground(evidence_from=...) is called where= now", DeprecationWarning, stacklevel=3)
+        among = ground_where(evidence_from or where)
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
             return grounding_of(self._reader, text, answer, str(agent), most)
@@ -165,9 +180,10 @@ class Library:
             raise usage_error(f"got {', '.join(asking)} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
 
-        environment = Environment.of(self._reader, self.videos(), self._text_tower.embed_text, space=self.space)
+        embed = self._reader.load_space(self.space, "text").embed_text
+        environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
-        return ground(self._reader, environment, text, rows, most=most, evidence_from=evidence_from, least=least)
+        return ground(self._reader, environment, text, rows, most=most, evidence_from=among, least=least)
 
     @checked
     def duplicates(
@@ -303,7 +319,7 @@ class Library:
         question: str | Question,
         options: Sequence[str] = (),
         *,
-        model: str | Models = "builtin",
+        model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
         agent: str | Variant = "eea",
         parameters: Mapping[str, Any] | None = None,
@@ -329,31 +345,19 @@ class Library:
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
         """
-        from kinodex.agent.protocol import AnswerRules
-        from kinodex.answers import AskArguments, answer_one
+        from kinodex.answers import answer_now
 
-        request = AskArguments(
-            model,
-            base_url,
-            agent,
-            parameters,
-            budget,
-            rules or AnswerRules(),
-            anyway,
-            cache,
-            trace_path(trace),
-            earlier_path(after),
-            on_event or (lambda event: None),
-            stop,
-        )
-        return answer_one(self.environment(*names_of(videos)), question_of(question, options), request)
+        asked = question_of(question, options)
+        request = _ask_request(model, base_url, agent, parameters, budget, rules, anyway=anyway, cache=cache)
+        request = replace(request, trace=trace_path(trace), after=earlier_path(after), on_event=on_event, stop=stop)
+        return answer_now(self.environment(*names_of(videos)), asked, request)
 
     @checked
     def ask_many(
         self,
         questions: Sequence[str | Question],
         *,
-        model: str | Models = "builtin",
+        model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
         agent: str | Variant = "eea",
         parameters: Mapping[str, Any] | None = None,
@@ -368,105 +372,33 @@ class Library:
 
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
-        from kinodex.agent.protocol import AnswerRules
-        from kinodex.answers import AskArguments, answer_many
+        from kinodex.answers import answer_many
 
-        ending = rules or AnswerRules(), anyway
-        request = AskArguments(
-            model, base_url, agent, parameters, budget, *ending, cache, None, None, lambda event: None
-        )
         if isinstance(questions, str):
             raise usage_error("got one text for questions; give a list of them, or use `ask`")
         asked = [question_of(question, ()) for question in questions]
+        request = _ask_request(model, base_url, agent, parameters, budget, rules, anyway=anyway, cache=cache)
         return answer_many(self.environment(*names_of(videos)), asked, request, together)
 
-    def _scope(self, videos: VideoName | Sequence[VideoName], start_s: float | None, end_s: float | None) -> Scope:
-        from kinodex.index.rows import Scope
 
-        names = names_of(videos)
-        ids = tuple(row.video_id for row in self._reader.videos_named(names)) if names else None
-        return Scope(ids, start_s, end_s)
+def _ask_request(
+    model: str | Models | ModelChoice,
+    base_url: str | None,
+    agent: str | Variant,
+    parameters: Mapping[str, Any] | None,
+    budget: Budget | None,
+    rules: AnswerRules | None,
+    *,
+    anyway: bool,
+    cache: bool,
+) -> AskRequest:
+    from kinodex.agent.limits import Budget
+    from kinodex.agent.protocol import AnswerRules
+    from kinodex.answers import AskRequest
+    from kinodex.jobs.models import ModelChoice
 
-
-# The unit vector of a query: of a text by one tower of a space, of a picture by the other, or one that is given.
-
-
-def query_vector(
-    query: str | Image | NDArray[Any],
-    text_tower: Callable[[], TextEmbedder],
-    image_tower: Callable[[], ImageEmbedder],
-) -> NDArray[np.floating[Any]]:
-    """Give the vector `[dim]` of a text, a picture, RGB `[height, width, 3]` of uint8, or a vector, made a unit vector.
-
-    A tower is loaded when it is called for. Raises UsageError for anything else, and for a vector without a direction.
-    """
-    import numpy as np
-
-    vector: NDArray[np.floating[Any]]
-    if isinstance(query, str):
-        vector = text_tower().embed_text([query])[0]
-        return vector
-    if isinstance(query, np.ndarray) and query.ndim == 1:
-        if query.dtype.kind not in "fiu":
-            raise usage_error(f"got a vector of {query.dtype}; give real numbers")
-        length = float(np.linalg.norm(query))
-        if not np.isfinite(length) or length == 0.0:
-            raise usage_error("got a vector of length 0, or one that holds NaN or infinity; give numbers")
-        vector = (query / length).astype(np.float32)
-        return vector
-    pixels = np.asarray(_upright(query).convert("RGB")) if hasattr(query, "convert") else np.asarray(query)
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-        raise usage_error(
-            f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
-            "[height, width, 3], or a vector [dim]"
-        )
-    tower = image_tower()
-    vector = tower.embed(tower.prepare(pixels)[None])[0]
-    return vector
-
-
-def _upright(picture: Any) -> Image:
-    """A picture turned as its camera was held, which a photograph's EXIF says."""
-    from PIL import ImageOps
-
-    turned: Image = ImageOps.exif_transpose(picture)
-    return turned
-
-
-# A search of a library by words, picture or vector: the one table that is named, or all together.
-
-
-def find_hits(
-    reader: LibraryReader,
-    query: str | Image | NDArray[Any],
-    embed: Callable[[str | Image | NDArray[Any]], NDArray[np.floating[Any]]],
-    scope: Scope,
-    k: int,
-    table: Table,
-    min_gap_s: float,
-    space: str | None,
-) -> list[Hit]:
-    """Find the hits of `Library.search`; `embed` gives the vector of a query in `space`."""
-    if not isinstance(query, str):
-        if table not in ("all", "frames"):
-            raise usage_error(f"got a picture or vector and table={table!r}; they are looked for in frames")
-        return reader.search.frames(embed(query), scope, k=k, min_gap_s=min_gap_s, space=space)
-    if not query.strip():
-        raise usage_error("got an empty query; give some words to look for")
-    if table == "words":
-        meaning = reader.sentences.meaning(query)
-        return reader.search.words(query, scope, k=k, min_gap_s=min_gap_s, meaning=meaning)
-    if table == "transcript":
-        return reader.search.transcript(query, scope, k=k, min_gap_s=min_gap_s)
-    if table == "text":
-        return reader.search.screen_text(query, scope, k=k, min_gap_s=min_gap_s)
-    if table == "captions":
-        # Captions are embedded in the library's own space only.
-        vector = reader.load_space(None, "text").embed_text([query])[0]
-        return reader.search.captions(query, vector, scope, k=k, min_gap_s=min_gap_s)
-    if table == "frames":
-        return reader.search.frames(embed(query), scope, k=k, min_gap_s=min_gap_s, space=space)
-    if table == "all":
-        vector, meaning = embed(query), reader.sentences.meaning(query)
-        return reader.search.hybrid(query, vector, scope, k=k, min_gap_s=min_gap_s, space=space, meaning=meaning)
-    raise usage_error(f"got table={table!r}; it is 'all', 'frames', 'words', 'captions', 'transcript' or 'text'")
+    if isinstance(model, str):
+        model = ModelChoice(model, base_url, cache=cache, anyway=anyway)
+    elif base_url is not None:
+        raise usage_error("got base_url beside a model object, which knows its own; give the model's name instead")
+    return AskRequest(model, agent, parameters, budget or Budget(), rules or AnswerRules())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,14 +13,13 @@ from kinodex.cli import options as ending
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kinodex.agent.answer import Answer
     from kinodex.agent.environment import Environment
-    from kinodex.agent.limits import Budget
-    from kinodex.agent.protocol import AnswerRules, Question
-    from kinodex.agent.trace import Event
+    from kinodex.agent.protocol import Question
     from kinodex.agent.variants.base import Variant
+    from kinodex.answers import AskRequest
     from kinodex.jobs.export.media import JoinedClip
     from kinodex.jobs.models import ModelChoice
 
@@ -34,9 +33,8 @@ def ask(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the agent; may be repeated.")
     ] = None,
-    continue_: Annotated[
-        Path | None,
-        typer.Option("--continue", metavar="TRACE", help="Follow-up: start with what this run saw."),
+    follow_up: Annotated[
+        Path | None, typer.Option(metavar="TRACE", help="Follow up this run: start with what it saw.")
     ] = None,
     model: options.ModelOption = "builtin",
     base_url: options.BaseUrlOption = None,
@@ -68,49 +66,31 @@ def ask(
 
     Exits with 6 if no reply of the models could be used.
     """
+    from kinodex.agent.errors import NoUsableReply
     from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import Question
+    from kinodex.answers import AskRequest, answer_now, check_world
+    from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.open import open_environment
+    from kinodex.jobs.output import console
 
-    query = Question(question, tuple(option or ()))
+    asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = ending.answer_rules(force_choice, early_insufficient, verify)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
-    _check_files(trace, continue_, clip)
+    _check_files(trace, follow_up, clip)
     environment = open_environment(library, video or (), detector, space)
-    run = _RunOptions(agent, _settings(set_ or []), budget, rules, continue_, trace, clip, otlp)
-    show = _show_forecast if dry_run else _ask_and_show
-    show(query, environment, choice, run, as_json=json)
-
-
-@dataclass(frozen=True, slots=True)
-class _RunOptions:
-    """Agent, parameters and limits of a run, the earlier run that it follows, and where its trace and clip go."""
-
-    agent: str
-    settings: dict[str, str]
-    budget: Budget
-    rules: AnswerRules
-    follows: Path | None
-    trace: Path | None
-    clip: Path | None
-    otlp: str | None
-
-
-def _ask_and_show(
-    query: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, as_json: bool
-) -> None:
-    import asyncio
-
-    from kinodex.agent.errors import NoUsableReply
-
-    _check_world(environment, choice, run)
+    check_world(environment, agent, choice)
+    request = AskRequest(choice, agent, _settings(set_ or []), budget, rules, trace, follow_up, otlp)
+    if dry_run:
+        _show_forecast(asked, environment, choice, agent, request, as_json=json)
+        return
     options.announce(choice)
-    answer = asyncio.run(_answer(query, environment, choice, run, quiet=as_json))
-    clips = [] if run.clip is None else _cut(answer, query, environment, run.clip)
-    _show(answer, environment, run.trace, clips, as_json=as_json)
+    answer = answer_now(environment, asked, request if json else replace(request, on_event=TreeView(console())))
+    clips = [] if clip is None else _cut(answer, asked, environment, clip)
+    _show(answer, environment, trace, clips, as_json=json)
     if answer.senseless:
         raise NoUsableReply(answer.reason)
 
@@ -129,18 +109,12 @@ def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -
     return join_clips(library, moments, out)
 
 
-def _check_world(environment: Environment, choice: ModelChoice, run: _RunOptions) -> None:
-    from kinodex.agent.ask import find_variant
-    from kinodex.jobs.models import check_known_world
-
-    if find_variant(run.agent).roles:
-        check_known_world(choice, environment.source.space, has_pictures=environment.has_pictures)
-
-
 def _check_writable(trace: Path | None) -> None:
     """Refuse a trace that could not be written, without writing it."""
     import errno
     import os
+
+    from kinodex.answers import unwritable
 
     if trace is None:
         return
@@ -153,13 +127,7 @@ def _check_writable(trace: Path | None) -> None:
         problem = errno.EACCES if place.is_dir() or place == trace else errno.ENOTDIR
     else:
         return
-    raise _unwritable(trace, os.strerror(problem))
-
-
-def _unwritable(trace: Path, problem: str | None) -> Exception:
-    from kinodex.jobs.errors import UsageError
-
-    return UsageError(f"cannot write the trace {trace}: {problem}; give another file")
+    raise unwritable(trace, os.strerror(problem))
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
@@ -183,75 +151,29 @@ def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> N
 
         check_clip_path(clip)
     if trace is not None and after is not None and trace.resolve() == after.resolve():
-        raise UsageError(f"got {trace} for both --trace and --continue, which would overwrite it; give a new file")
+        raise UsageError(f"got {trace} for both --trace and --follow-up, which would overwrite it; give a new file")
 
 
 def _show_forecast(
-    question: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, as_json: bool
+    question: Question, environment: Environment, choice: ModelChoice, agent: str, request: AskRequest, as_json: bool
 ) -> None:
     from dataclasses import asdict
-    from pathlib import Path
 
     from kinodex.agent.trace import ReplayModel, read_prior_evidence
     from kinodex.jobs.forecast import forecast_question, table
     from kinodex.jobs.models import REPLAY
     from kinodex.jobs.output import print_json
 
-    _check_world(environment, choice, run)
     if choice.is_replay:
         ReplayModel(Path(choice.model.removeprefix(REPLAY)))
-    _check_writable(run.trace)
-    prior = None if run.follows is None else read_prior_evidence(run.follows, environment)
-    forecast = forecast_question(question, environment, choice, run.agent, run.settings, run.budget, run.rules, prior)
+    _check_writable(request.trace)
+    prior = None if request.after is None else read_prior_evidence(request.after, environment)
+    settings = request.settings or {}
+    forecast = forecast_question(question, environment, choice, agent, settings, request.budget, request.rules, prior)
     if as_json:
         print_json(asdict(forecast))
     else:
         print(table([forecast]))
-
-
-async def _answer(
-    question: Question, environment: Environment, choice: ModelChoice, run: _RunOptions, quiet: bool
-) -> Answer:
-    from contextlib import ExitStack
-
-    from kinodex.agent.ask import ask as ask_agent
-    from kinodex.agent.ask import default_parameters
-    from kinodex.agent.trace import read_prior_evidence, trace_to
-    from kinodex.agent.variants.base import with_settings
-    from kinodex.cli.tree_view import TreeView
-    from kinodex.jobs.models import chosen_models
-    from kinodex.jobs.output import console
-    from kinodex.jobs.telemetry import spans_to
-
-    parameters = with_settings(default_parameters(run.agent, environment), run.settings)
-    seen = None if run.follows is None else read_prior_evidence(run.follows, environment)
-    watchers: list[Callable[[Event], None]] = [] if quiet else [TreeView(console())]
-    with ExitStack() as stack:
-        if run.trace is not None:
-            try:
-                watchers.append(stack.enter_context(trace_to(run.trace)))
-            except OSError as error:
-                raise _unwritable(run.trace, error.strerror) from error
-
-        watch = stack.enter_context(spans_to(run.otlp))
-        watchers.append(stack.enter_context(watch(environment.source.uri)))
-
-        def on_event(event: Event) -> None:
-            for watcher in watchers:
-                watcher(event)
-
-        async with chosen_models(choice) as models:
-            return await ask_agent(
-                question,
-                environment,
-                models(environment),
-                agent=run.agent,
-                parameters=parameters,
-                budget=run.budget,
-                rules=run.rules,
-                seen=seen,
-                on_event=on_event,
-            )
 
 
 def _show(

@@ -16,14 +16,14 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.trace import Event, trace_to
-from kinodex.cli.show import progress_bar, show_report
+from kinodex.cli.show import progress_bar, show_hits, show_report
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.jobs.output import clock, console, error_console, show_hits
+from kinodex.jobs.output import clock, console, error_console
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.sample import sample
 
@@ -49,7 +49,7 @@ def run_demo(directory: Path) -> None:
     library = _make_library(films, place)
 
     query = "an orange anchor at sea"
-    _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --only frames')
+    _step(out, 3, f'kinodex search {place} "{query}" -k 5 --min-gap 5 --in pictures')
     text_space = load_text_tower("builtin")
     show_hits(library.search.frames(text_space.embed_text([query])[0], k=5, min_gap_s=5.0), library, as_json=False)
 

@@ -33,8 +33,8 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Show a library: videos, counts, spaces, settings, failures."""
+    from kinodex.cli.show import show_library
     from kinodex.index.library import Library
-    from kinodex.jobs.output import show_library
 
     show_library(Library.open(library), limit or None, as_json=json)
 
@@ -65,9 +65,9 @@ def frames(
     json: JsonOption = False,
 ) -> None:
     """Write stored frames as JPEG files: at given times, or those of a part of the video."""
+    from kinodex.cli.show import show_frames
     from kinodex.index.library import Library
     from kinodex.jobs.errors import UsageError
-    from kinodex.jobs.output import show_frames
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from kinodex.cli.options import spread_ray
+from kinodex.cli.options import spelt_as_now, spread_ray
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -135,7 +135,8 @@ def main() -> None:
 
 
 def _spelt_out(arguments: list[str]) -> list[str]:
-    """A command line with its short forms written out: `eval BENCHMARK` and `--ray ADDRESS`."""
+    """A command line with its short forms written out: `eval BENCHMARK`, `--ray ADDRESS`, spellings of version 2."""
+    arguments = spelt_as_now(arguments)
     if arguments[:1] == ["eval"]:
         from kinodex.cli.eval import with_run
 

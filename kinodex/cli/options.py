@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -20,6 +21,43 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.models import ModelChoice
+
+# Spellings of version 2, which this version still takes.
+
+OLDER_COMMANDS: dict[str, str] = {}
+"""By an older command the present one; a flag in it stands in front of the older command's own arguments."""
+OLDER_OPTIONS: dict[str, dict[str, str]] = {
+    "search": {"--only": "--in"},
+    "ground": {"--from": "--in"},
+    "ask": {"--continue": "--follow-up"},
+}
+"""By command and its older option the present one."""
+
+
+def spelt_as_now(arguments: Sequence[str]) -> list[str]:
+    """A command line without spellings of version 2, each of which is named on standard error once with the new one."""
+    words = list(arguments)
+    for older, newer in OLDER_COMMANDS.items():
+        count = len(older.split())
+        if words[:count] == older.split():
+            _tell_newer(f"kinodex {older}", f"kinodex {newer}")
+            words[:count] = newer.split()
+    for command, spellings in OLDER_OPTIONS.items():
+        if words[: len(command.split())] != command.split():
+            continue
+        for at, word in enumerate(words):
+            if word == "--":
+                break
+            name, equals, value = word.partition("=")
+            if name in spellings:
+                _tell_newer(name, spellings[name])
+                words[at] = f"{spellings[name]}{equals}{value}"
+    return words
+
+
+def _tell_newer(older: str, newer: str) -> None:
+    print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
+
 
 # Options about the ending of runs, shared by the commands that ask.
 
@@ -177,8 +215,6 @@ MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the
 
 def announce(choice: ModelChoice) -> None:
     """Name the models behind endpoints that are about to be asked, and their hosts, on standard error."""
-    import sys
-
     from kinodex.jobs.models import describe_endpoints
 
     if named := describe_endpoints(choice):

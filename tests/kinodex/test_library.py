@@ -20,7 +20,7 @@ def opened(library: Path) -> kinodex.Library:
 
 
 def test_words_picture_array_and_vector_find_the_same_frame(opened: kinodex.Library) -> None:
-    (hit,) = opened.search("a black bird at sea", table="frames", k=1)
+    (hit,) = opened.search("a black bird at sea", where="pictures", k=1)
     frame = opened.frame(hit)
     for query in (frame.image, frame.array, opened.embed(frame.image), 7.0 * opened.embed(frame.array)):
         (same,) = opened.search(query, k=1)
@@ -31,7 +31,7 @@ def test_words_picture_array_and_vector_find_the_same_frame(opened: kinodex.Libr
 def test_a_text_is_looked_for_in_frames_and_transcript_together(opened: kinodex.Library) -> None:
     line = next(line for video in opened.videos() for line in opened.transcript(video.video_id))
     fused = opened.search(line.text, k=5)
-    (alone,) = opened.search(line.text, table="transcript", k=1)
+    (alone,) = opened.search(line.text, where="speech", k=1)
     assert alone.text == line.text
     assert any(hit.text == line.text for hit in fused) and any(hit.source == "frame" for hit in fused)
 
@@ -40,37 +40,28 @@ def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> N
     inner = Library.open(str(shutil.copytree(library, tmp_path / "library")))
     film = inner.videos()[0]
     opened = kinodex.open(inner.uri)
-    assert opened.screen_text(film) == [] == opened.search("harbour", table="text")
+    assert opened.screen_text(film) == [] == opened.search("harbour", where="screen-text")
     add_screen_text(inner, film.video_id, [Line(1.0, 3.0, "HARBOUR"), Line(4.0, 6.0, "THE END")])
     assert [line.text for line in opened.screen_text(film, 4.0)] == ["THE END"]
-    (hit,) = opened.search("harbour", table="text")
+    (hit,) = opened.search("harbour", where="screen-text")
     assert (hit.text, hit.source, opened.frame(hit).time_s) == ("HARBOUR", "text", 1.0)
 
 
 def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
     film = opened.videos()[0]
-    hits = opened.search("a bird", videos=[film.title], start_s=5.0, end_s=12.0, table="frames", k=5, min_gap_s=1.0)
+    hits = opened.search("a bird", videos=[film.title], start_s=5.0, end_s=12.0, where="pictures", k=5, min_gap_s=1.0)
     assert hits
     assert {hit.video_id for hit in hits} == {film.video_id}
     assert all(5.0 <= hit.time_s < 12.0 for hit in hits)
     assert opened.search("a bird", videos=film.title, k=1)[0].video_id == film.video_id
 
 
-@pytest.mark.parametrize(
-    ("query", "table", "words"),
-    [
-        ("  ", "all", "got an empty query"),
-        ("a bird", "pictures", "give one of all, frames, words, captions, transcript, text"),
-        (np.zeros(4), "all", "a vector of length 0"),
-        (np.full(4, np.nan), "all", "NaN or infinity"),
-        (np.zeros((4, 4), np.uint8), "all", r"got an array of uint8 \[4, 4\]"),
-        (np.zeros((4, 4, 3)), "all", r"got an array of float64 \[4, 4, 3\]"),
-        (np.zeros((4, 4, 3), np.uint8), "transcript", "they are looked for in frames"),
-    ],
-)
-def test_a_query_that_makes_no_sense_is_refused(opened: kinodex.Library, query, table, words: str) -> None:
-    with pytest.raises(kinodex.UsageError, match=words):
-        opened.search(query, table=table)
+def test_the_names_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:
+    with pytest.warns(DeprecationWarning, match="where="):
+        older = opened.search("a black bird at sea", table="frames", k=1)
+    assert older == opened.search("a black bird at sea", where="pictures", k=1)
+    with pytest.warns(DeprecationWarning, match="where="):
+        assert opened.ground("a black bird", evidence_from="both").text == "a black bird"
 
 
 def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:

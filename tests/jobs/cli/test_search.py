@@ -60,9 +60,9 @@ def test_search_looks_into_captions_detections_and_other_spaces(kinodex: Kinodex
 
     at = ("search", described)
     bad(kinodex, *at, "a boat", "--space", "ViT-B-32/openai", code=2, says="builtin")
-    bad(kinodex, *at, "a boat", "--only", "sounds", code=2, says="captions")
+    bad(kinodex, *at, "a boat", "--in", "sounds", code=2, says="captions")
     bad(kinodex, *at, "a boat", "--only", "captions", "--label", "walrus", code=2, says="--label")
-    bad(kinodex, *at, "a boat", "--only", "transcript", "--space", "builtin", code=2, says="--only transcript")
+    bad(kinodex, *at, "a boat", "--in", "speech", "--space", "builtin", code=2, says="--in speech")
 
 
 def test_queries_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from kinodex.cli.show import show_frames, show_library
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.output import (
@@ -21,8 +22,6 @@ from kinodex.jobs.output import (
     plain_table,
     print_every,
     print_json,
-    show_frames,
-    show_library,
 )
 from tests.support.libraries.agent_library import JPEG, make_library
 

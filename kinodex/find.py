@@ -1,0 +1,255 @@
+"""Find moments of a library by words, by a picture or by both: the one search of Python, command line, HTTP and MCP.
+
+finder = Finder(Library.open("lib"))
+hits = finder.find(Query("a red boat", where="pictures", k=3))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinodex.index.errors import SpaceMismatch
+from kinodex.index.rows import Hit, Scope
+from kinodex.index.search.fusion import fuse, suppress_neighbours
+from kinodex.jobs.errors import UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from kinodex.index.library import LibraryReader
+    from kinodex.index.sentences import Meaning
+
+Where = Literal["all", "pictures", "words", "speech", "screen-text", "captions", "chapters", "detections"]
+WHERE: tuple[Where, ...] = get_args(Where)
+"""Where to look. "pictures" by meaning; "speech" by words; "screen-text" by words, typos forgiven; "captions" by words
+and meaning; "words" is all three, by words and, after `kinodex add sentences`, by meaning; "all" is pictures and words.
+"chapters" by titles and summaries; "detections" by label."""
+OLDER_WHERE: dict[str, Where] = {
+    "both": "all",
+    "together": "all",
+    "hybrid": "all",
+    "frames": "pictures",
+    "transcript": "speech",
+    "text": "screen-text",
+}
+"""Spellings of version 2, by which each face may still be asked."""
+FOUND_IN = {
+    "frame": "pictures",
+    "transcript": "speech",
+    "text": "screen-text",
+    "caption": "captions",
+    "chapter": "chapters",
+    "detection": "detections",
+    "both": "several",
+}
+"""The word of `Where` for the `source` of a hit; "several" for one that was found in pictures and in words."""
+ADDED_BY = {
+    "speech": "speech",
+    "screen-text": "text",
+    "captions": "captions",
+    "chapters": "summaries",
+    "detections": "detections",
+}
+"""Stage (of `kinodex add`) that fills what is searched there."""
+
+Floats = NDArray[np.floating[Any]]
+Picture: TypeAlias = "bytes | Path | Image | NDArray[Any]"
+"""A file's content or place, a PIL picture, RGB `[height, width, 3]` of uint8, or a vector `[dim]` of the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A search for the `k` best moments of `[start_s, end_s)` in some videos, or all, by words, a picture or both.
+
+    `videos` are named as `Library.videos_named` takes them. A picture alone is looked for in pictures; words beside it
+    are joined with it there, and looked for as words. Hits of one video are `min_gap_s` apart; `min_score` is the least
+    of a detection, whose label the words are.
+    """
+
+    words: str = ""
+    picture: Picture | None = None
+    where: str = "all"
+    videos: Sequence[str] = ()
+    start_s: float | None = None
+    end_s: float | None = None
+    k: int = 10
+    min_gap_s: float = 2.0
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The hits of each search that "all" joins."""
+
+    pictures: list[Hit]
+    speech: list[Hit]
+    captions: list[Hit]
+    screen_text: list[Hit]
+
+
+class Finder:
+    """Searches of an open library in one of its spaces (None: its own); towers are loaded at the first need.
+
+    `embed_text` and `meaning_of` take the place of the library's own, for who loads or keeps vectors otherwise.
+    """
+
+    def __init__(
+        self,
+        library: LibraryReader,
+        space: str | None = None,
+        *,
+        embed_text: Callable[[str], Floats] | None = None,
+        meaning_of: Callable[[str], Meaning | None] | None = None,
+    ) -> None:
+        self.library = library
+        self.space = space
+        self._embed_text = embed_text or (lambda text: self._text_tower.embed_text([text])[0])
+        self._meaning_of = meaning_of or library.sentences.meaning
+
+    def find(self, query: Query) -> list[Hit]:
+        """The hits, best first; raises UsageError, QueryError, SpaceError or UnknownVideo."""
+        return self.find_parts(query)[0]
+
+    def find_parts(self, query: Query) -> tuple[list[Hit], Parts | None]:
+        """The hits, and of a search everywhere what it joined; raises as `find` does."""
+        where = checked_where(query)
+        ids = tuple(row.video_id for row in self.library.videos_named(query.videos)) if query.videos else None
+        scope, search = Scope(ids, query.start_s, query.end_s), self.library.search
+        limits = scope, query.k, query.min_gap_s
+        match where:
+            case "pictures":
+                return search.frames(self.embed(query.words, query.picture), *limits, self.space), None
+            case "words":
+                return search.words(query.words, *limits, self._meaning_of(query.words)), None
+            case "speech":
+                return search.transcript(query.words, *limits), None
+            case "screen-text":
+                return search.screen_text(query.words, *limits), None
+            case "captions":  # they have vectors in the library's own space alone
+                vector = self.embed(query.words) if self._in_own_space else None
+                return search.captions(query.words, vector, *limits), None
+            case "chapters":
+                return search.chapters(query.words, scope, query.k), None
+            case "detections":
+                return search.detections(query.words, query.min_score, *limits), None
+        vector, meaning = self.embed(query.words, query.picture), self._meaning_of(query.words)
+        wider = scope, 4 * query.k, query.min_gap_s
+        parts = Parts(*search.by_each(query.words, vector, *wider, self.space, meaning))
+        joined = fuse(parts.pictures, parts.speech, parts.captions, parts.screen_text, query=query.words)
+        return suppress_neighbours(joined, query.min_gap_s)[: query.k], parts
+
+    def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
+        """The unit vector `[dim]` of words, of a picture, or of both, each of which counts a half."""
+        if picture is None:
+            return self._embed_text(words)
+        seen = self._embed_picture(picture)
+        if not words.strip():
+            return seen
+        both = seen + self._embed_text(words)
+        vector: Floats = (both / np.linalg.norm(both)).astype(np.float32)
+        return vector
+
+    def missing(self, where: str) -> str | None:
+        """The stage of `kinodex add` that never ran, where nothing can be found for that reason; else None."""
+        stage = ADDED_BY.get(OLDER_WHERE.get(where, where))
+        if stage is None or stage == "speech" or any(added.stage == stage for added in self.library.info().added):
+            return None
+        return stage
+
+    def _embed_picture(self, picture: Picture) -> Floats:
+        if isinstance(picture, np.ndarray) and picture.ndim == 1:
+            return unit_vector(picture)
+        pixels = upright_pixels(picture)
+        vector: Floats = self._image_tower.embed(self._image_tower.prepare(pixels)[None])[0]
+        return vector
+
+    @cached_property
+    def _in_own_space(self) -> bool:
+        return self.library.space(self.space).digest == self.library.fingerprint.digest
+
+    @cached_property
+    def _text_tower(self) -> Any:
+        return self._tower("text")
+
+    @cached_property
+    def _image_tower(self) -> Any:
+        return self._tower("image")
+
+    def _tower(self, kind: Literal["text", "image"]) -> Any:
+        try:
+            self.library.space(self.space)
+        except SpaceMismatch as error:
+            raise UsageError(str(error)) from error
+        return self.library.load_space(self.space, kind)
+
+
+def checked_where(query: Query) -> Where:
+    """Where a query is looked for; raises UsageError for one that makes no sense there."""
+    where = known_where(query.where)
+    if query.picture is None:
+        if not query.words.strip():
+            raise UsageError("got an empty query; give some words to look for, or a picture")
+        return where
+    if where not in ("all", "pictures"):
+        raise UsageError(f"got a picture to look for in {where}; pictures and vectors are looked for in pictures")
+    return where if query.words.strip() else "pictures"
+
+
+def known_where(name: str) -> Where:
+    """The place of a name, which may be one of version 2, or written with `_`; raises UsageError for any other."""
+    plain = name.replace("_", "-")
+    found = next((each for each in WHERE if each == plain), OLDER_WHERE.get(plain))
+    if found is None:
+        raise UsageError(f"got {name!r} for where to look; it is one of {', '.join(WHERE)}")
+    return found
+
+
+def ground_where(name: str) -> Literal["both", "pictures", "words"]:
+    """The evidence that `jobs.ground` takes, of a name of `Where`; raises UsageError."""
+    match OLDER_WHERE.get(name, name):
+        case "all":
+            return "both"
+        case "pictures" | "words" as found:
+            return found
+    raise UsageError(f"got {name!r} for where to look; it is one of all, pictures, words")
+
+
+def upright_pixels(picture: Any) -> NDArray[np.uint8]:
+    """RGB `[height, width, 3]` of a picture, turned as its camera was held, which a photograph's EXIF says."""
+    from kinodex.jobs.pictures import read_picture, upright
+
+    if isinstance(picture, bytes):
+        return read_picture(picture)
+    if isinstance(picture, Path):
+        from PIL import Image
+
+        try:
+            with Image.open(picture) as opened:
+                return upright(opened)
+        except (OSError, SyntaxError, ValueError) as error:
+            raise UsageError(f"cannot read the picture {picture}: {error}; give a JPEG, PNG or WebP file") from error
+    pixels = upright(picture) if hasattr(picture, "convert") else np.asarray(picture)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+        raise UsageError(
+            f"got an array of {pixels.dtype} {list(pixels.shape)}; give a text, a picture as uint8 "
+            "[height, width, 3], or a vector [dim]"
+        )
+    return pixels
+
+
+def unit_vector(values: NDArray[Any]) -> Floats:
+    """A vector `[dim]` of length 1; raises UsageError for one without a direction."""
+    if values.dtype.kind not in "fiu":
+        raise UsageError(f"got a vector of {values.dtype}; give real numbers")
+    length = float(np.linalg.norm(values))
+    if not np.isfinite(length) or length == 0.0:
+        raise UsageError("got a vector of length 0, or one that holds NaN or infinity; give numbers")
+    vector: Floats = (values / length).astype(np.float32)
+    return vector

@@ -1,0 +1,110 @@
+"""The finder: vectors of texts, pictures and both, places by every spelling, and refusals."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from kinodex.find import (
+    OLDER_WHERE,
+    WHERE,
+    Finder,
+    Floats,
+    Query,
+    ground_where,
+    known_where,
+    unit_vector,
+    upright_pixels,
+)
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.web.openai_chat import read_picture
+
+ORIENTATION = 0x0112
+
+
+@pytest.fixture(scope="module")
+def finder(library: Path) -> Finder:
+    return Finder(Library.open(str(library)))
+
+
+def test_texts_pictures_and_both_are_unit_vectors_of_one_space(finder: Finder) -> None:
+    picture = Image.new("RGB", (64, 36), (200, 30, 30))
+    text, seen = finder.embed("a red boat"), finder.embed(picture=picture)
+    both = finder.embed("a red boat", picture)
+    for vector in (text, seen, both):
+        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-4)
+    np.testing.assert_allclose(seen, finder.embed(picture=np.asarray(picture)), atol=1e-5)
+    np.testing.assert_allclose(both, (text + seen) / np.linalg.norm(text + seen), atol=1e-5)
+    assert unit_vector(np.array([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
+
+
+def test_what_somebody_else_embedded_needs_no_tower(library: Path, finder: Finder) -> None:
+    vector = finder.embed("a black bird at sea")
+    asked, meant = list[str](), list[str]()
+
+    def embed(text: str) -> Floats:
+        asked.append(text)
+        return vector
+
+    other = Finder(Library.open(str(library)), embed_text=embed, meaning_of=meant.append)
+    hits, parts = other.find_parts(Query("a bird", k=3))
+    assert hits == finder.find(Query("a black bird at sea", k=3)) and parts is not None and parts.pictures
+    assert (asked, meant) == (["a bird"], ["a bird"])
+
+
+def test_a_photograph_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:
+    turned = Image.fromarray(np.random.default_rng(3).integers(0, 256, (32, 64, 3), np.uint8))
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    path = tmp_path / "photograph.png"
+    turned.save(path, exif=exif)
+    upright = np.asarray(turned.transpose(Image.Transpose.ROTATE_270))
+    url = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    with Image.open(path) as photograph:
+        for pixels in (*map(upright_pixels, (path, path.read_bytes(), photograph, upright)), read_picture(url)):
+            assert (pixels == upright).all()
+
+
+def test_places_are_known_by_every_spelling() -> None:
+    assert {known_where(name) for name in OLDER_WHERE} <= set(WHERE)
+    assert known_where("screen_text") == "screen-text" == known_where("text")
+    assert [ground_where(name) for name in ("all", "both", "pictures", "frames", "words")] == [
+        *("both", "both", "pictures", "pictures", "words")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (Query("  "), "got an empty query"),
+        (Query("a bird", where="sounds"), "it is one of all, pictures, words, speech, screen-text"),
+        (Query(picture=np.zeros(4)), "a vector of length 0"),
+        (Query(picture=np.full(4, np.nan)), "NaN or infinity"),
+        (Query(picture=np.array(["a"])), "got a vector of <U1"),
+        (Query(picture=np.zeros((4, 4), np.uint8)), r"got an array of uint8 \[4, 4\]"),
+        (Query(picture=np.zeros((4, 4, 3))), r"got an array of float64 \[4, 4, 3\]"),
+        (Query(picture=np.zeros((4, 4, 3), np.uint8), where="speech"), "are looked for in pictures"),
+        (Query("a bird", np.zeros(4), "captions"), "are looked for in pictures"),
+        (Query(picture=b"GIF89a, or so it says"), "cannot read the picture"),
+        (Query(picture=Path("none.png")), "cannot read the picture none.png"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(finder: Finder, query: Query, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        finder.find(query)
+
+
+def test_what_was_never_added_is_named(finder: Finder) -> None:
+    names: Any = {where: finder.missing(where) for where in WHERE}
+    assert {where: stage for where, stage in names.items() if stage} == {
+        "screen-text": "text",
+        "captions": "captions",
+        "chapters": "summaries",
+        "detections": "detections",
+    }

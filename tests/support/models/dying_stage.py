@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.detections import NewDetection
@@ -24,6 +25,8 @@ class Dying:
     always: str = ""
     once: str = ""
     wrong_model: bool = False
+    unheard: tuple[str, ...] = ()
+    """Videos to which an endpoint gives no reply."""
     name: str = "detections"
     model: str = "dying"
     device: str = "cpu"
@@ -38,6 +41,8 @@ class Dying:
     def rows_of(self, library: Library, video: VideoRow) -> StageRows:
         if self.wrong_model:
             raise WrongModel("this model is for something else")
+        if video.video_id in self.unheard:
+            raise ModelUnreachable("nobody answers")
         rows = [NewDetection(n, float(n), "thing", 0.5, (0, 0, 1, 1), n) for n in range(int(video.video_id))]
         return StageRows(rows, len(rows))
 

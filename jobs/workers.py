@@ -22,6 +22,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from itertools import count as count_from
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -33,7 +34,7 @@ from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import ConcurrentStage, Executor, LeaseKey, Stage, VideoOutcome, add_in_process
+from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.solve import open_solver
@@ -241,13 +242,13 @@ class Bundle:
 class AddWorker:
     """Worker that adds rows to videos; runs as an actor."""
 
-    def __init__(self, uri: str, stage: Stage, lease: LeaseKey) -> None:
+    def __init__(self, uri: str, addition: Addition, lease: LeaseKey) -> None:
         self._library = Library.open(uri)
-        self._stage = stage
+        self._addition = addition
         self._lease = lease
 
     def add(self, videos: Sequence[VideoRow]) -> list[VideoOutcome]:
-        return [outcome for some in add_in_process(self._library, self._stage, videos, self._lease) for outcome in some]
+        return list(chain.from_iterable(add_in_process(self._library, self._addition, videos, self._lease)))
 
 
 @contextmanager
@@ -258,21 +259,21 @@ def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]
 
 
 def add_on_ray(
-    workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], lease: LeaseKey
+    workers: int | None, library: Library, addition: Addition, videos: Sequence[VideoRow], lease: LeaseKey
 ) -> Generator[list[VideoOutcome], None, None]:
     """Add rows as `add_in_process` does; raises the PipelineError or KinodexError that ends an actor's work.
 
     A bundle whose actor was lost, or to which an endpoint gave no reply at all, is deleted and retried video by video.
     The endpoint is gone if that happens to several bundles in a row, or to all.
     """
-    gpus = 0.0 if stage.device == "cpu" else total_resources().get("GPU", 0.0)
+    gpus = 0.0 if addition.device == "cpu" else total_resources().get("GPU", 0.0)
     size = workers or int(gpus or total_resources().get("CPU", 1)) or 1
     waiting = deque(_bundles(videos, size))
     size = min(size, len(waiting))
-    if isinstance(stage, ConcurrentStage):
-        stage = stage.share(size or 1)
+    if isinstance(addition, ConcurrentAddition):
+        addition = addition.share(size or 1)
     needs = {"num_gpus": 1} if gpus else {"num_cpus": 1}
-    crew = Crew(lambda: Actor(AddWorker, library.uri, stage, lease, **needs))
+    crew = Crew(lambda: Actor(AddWorker, library.uri, addition, lease, **needs))
     running: dict[Future[Any], tuple[Actor, Bundle]] = {}
     unheard: set[str] = set()
     """The first video of each bundle without any reply, since the last one that had some."""
@@ -296,14 +297,11 @@ def add_on_ray(
                     if len(unheard) >= GONE_AFTER or (is_last and not anything_heard):
                         raise
                 if outcomes is None:
-                    _discard(library, stage, bundle)
+                    _discard(library, addition, bundle)
                     if bundle.losses + 1 < TRIES:
                         waiting += [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
                         continue
-                    outcomes = [
-                        VideoOutcome(each.video_id, each.uri, each.title, 0, problem, error_class)
-                        for each in bundle.videos
-                    ]
+                    outcomes = [VideoOutcome.failed(video, problem, error_class) for video in bundle.videos]
                 yield outcomes
     finally:
         for actor in crew.there.values():
@@ -316,11 +314,11 @@ def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
     return [Bundle(tuple(videos[first : first + size])) for first in range(0, len(videos), size)]
 
 
-def _discard(library: Library, stage: Stage, bundle: Bundle) -> None:
+def _discard(library: Library, addition: Addition, bundle: Bundle) -> None:
     """Delete what an actor wrote of a bundle; what an earlier run completed stays."""
-    complete = library.visible.models(stage.name)
-    begun = [each.video_id for each in bundle.videos if stage.model not in complete.get(each.video_id, ())]
-    library.additions.discard(stage.name, stage.model, *begun)
+    complete = library.visible.models(addition.name)
+    begun = [each.video_id for each in bundle.videos if addition.model not in complete.get(each.video_id, ())]
+    library.additions.discard(addition.name, addition.model, *begun)
 
 
 # Samples of benchmarks solved by actors or by processes, many side by side in each: they mostly wait for models. They

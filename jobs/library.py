@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,21 @@ BATCHES_AHEAD = 2
 """Batches of frames that are read and prepared while the model computes."""
 
 
+T = TypeVar("T")
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Split items into runs of `size`; the last may be shorter."""
+    return (items[first : first + size] for first in range(0, len(items), size))
+
+
 def stored_pictures(
     library: Library, video: VideoRow, batch: int
 ) -> Generator[list[tuple[StoredFrame, Image]], None, None]:
     """Read all frames of a video in time order, `batch` at a time; raises PictureError."""
     numbers = library.vectors(video.video_id).frame_no.tolist()
-    for first in range(0, len(numbers), batch):
-        frames = library.frames(video.video_id, numbers[first : first + batch])
-        yield [(frame, picture_of(frame)) for frame in frames]
+    for some in batched(numbers, batch):
+        yield [(frame, picture_of(frame)) for frame in library.frames(video.video_id, some)]
 
 
 def frames_between(
@@ -44,31 +51,20 @@ def frames_between(
     times_s = [start_s + (end_s - start_s) * (n + 0.5) / count for start_s, end_s in spans_s for n in range(count)]
     latest_s = video.end_s - 1e-6  # a segment may end by rounding a little after the video
     frames = library.frames_at(video.video_id, [min(time_s, latest_s) for time_s in times_s], mode="shown")
-    shown = [frames[first : first + count] for first in range(0, len(frames), count)]
-    return [list({frame.frame_no: frame for frame in each}.values()) for each in shown]
+    return [list({frame.frame_no: frame for frame in each}.values()) for each in batched(frames, count)]
 
 
 def picture_of(frame: StoredFrame) -> Image:
-    """Decode a frame to an RGB picture."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(frame.jpeg)) as picture:
-            return picture.convert("RGB")
-    except (OSError, UnidentifiedImageError) as error:
-        raise _unreadable(frame, error) from error
+    """Decode a frame to an RGB picture; raises PictureError."""
+    with _opened(frame) as picture:
+        return picture.convert("RGB")
 
 
 def grey_values(frame: StoredFrame, side_px: int = 96) -> NDArray[np.uint8]:
     """Decode a frame's grey values `[height, width]`, small, which costs a tenth of the whole; raises PictureError."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(frame.jpeg)) as picture:
-            picture.draft("L", (side_px, side_px))
-            return np.asarray(picture.convert("L"))
-    except (OSError, UnidentifiedImageError) as error:
-        raise _unreadable(frame, error) from error
+    with _opened(frame) as picture:
+        picture.draft("L", (side_px, side_px))
+        return np.asarray(picture.convert("L"))
 
 
 def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
@@ -81,26 +77,26 @@ def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
     return smaller.getvalue()
 
 
-def _unreadable(frame: StoredFrame, error: Exception) -> PictureError:
-    where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
-    return PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again")
+@contextmanager
+def _opened(frame: StoredFrame) -> Iterator[Image]:
+    from PIL import Image, UnidentifiedImageError
 
-
-# The source of a video of a library, fetched again: for stages that need more than the stored frames.
+    try:
+        with Image.open(io.BytesIO(frame.jpeg)) as picture:
+            yield picture
+    except (OSError, UnidentifiedImageError) as error:
+        where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
+        raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again") from error
 
 
 @contextmanager
 def source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
-    """Fetch the bytes of a video from any of its sources that still has them.
+    """Fetch the bytes of a video from any source that ingest found to hold it, its own first.
 
-    Raises the SourceError of the first source if they are gone or changed everywhere.
+    Raises the SourceError of its own source if they are gone or changed everywhere.
     """
     with scratch_folder() as folder:
-        try:
-            found = _fetched(video.uri, video, folder)
-        except SourceError as error:
-            found = _fetched_elsewhere(library, video, folder, error)
-        yield found
+        yield _fetched(library, video, folder)
 
 
 def read_facts(uri: str, video_id: str) -> FileFacts | None:
@@ -117,27 +113,22 @@ def read_facts(uri: str, video_id: str) -> FileFacts | None:
     return FileFacts(known.fps, known.width_px, known.height_px, known.codec) if found.video_id == video_id else None
 
 
-def _fetched(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
+def _fetched(library: Library, video: VideoRow, folder: Path) -> FetchedVideo:
+    try:
+        return _fetched_from(video.uri, video, folder)
+    except SourceError:
+        others = {row.uri for row in library.ingest_log.sources().values() if row.video_id == video.video_id}
+        for uri in sorted(others - {video.uri}):
+            with suppress(SourceError):
+                return _fetched_from(uri, video, folder)
+        raise
+
+
+def _fetched_from(uri: str, video: VideoRow, folder: Path) -> FetchedVideo:
     found = identify(Source(uri, video.title), folder, allow_playlists=True)
     if found.video_id != video.video_id:
         raise SourceMissing(f"{uri}: holds another video by now; put the old one back, or ingest the new one")
     return found
-
-
-def _fetched_elsewhere(library: Library, video: VideoRow, folder: Path, error: SourceError) -> FetchedVideo:
-    """Fetch from another source that ingest found to be the same video."""
-    same = [
-        row.uri
-        for row in library.ingest_log.sources().values()
-        if row.video_id == video.video_id and row.uri != video.uri
-    ]
-    for uri in sorted(same):
-        with suppress(SourceError):
-            return _fetched(uri, video, folder)
-    raise error
-
-
-# The tokenizer of a space, fetched in time: frames are embedded without it, a search by words needs it.
 
 
 def fetch_or_note(fetch_tokenizer: Callable[[], None]) -> None:

@@ -75,17 +75,15 @@ def carry_or_note(library: Library, space: Fingerprint, kinds: Sequence[TowerKin
 
     Raises StorageError or StorageFull, which the other work would meet too.
     """
-    return [line for kind in _missing(library, space, kinds) for line in _carried_or_note(library, space, kind)]
+    held = _readable_towers(library.uri, space)
+    missing = [kind for kind in kinds if not _is_settled(held, kind)]
+    return [line for kind in missing for line in _carried_or_note(library, space, kind)]
 
 
 def lacks_towers(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> bool:
     """True if `carry_or_note` would export one of these towers."""
-    return bool(_missing(library, space, kinds))
-
-
-def _missing(library: Library, space: Fingerprint, kinds: Sequence[TowerKind]) -> list[TowerKind]:
     held = _readable_towers(library.uri, space)
-    return [kind for kind in kinds if not _is_settled(held, kind)]
+    return any(not _is_settled(held, kind) for kind in kinds)
 
 
 def _carried_or_note(library: Library, space: Fingerprint, kind: TowerKind) -> list[str]:
@@ -185,11 +183,6 @@ def _export(space: Fingerprint, kind: TowerKind, folder: Path) -> TowerFacts:
     return export_image_tower(loaded, folder)
 
 
-# Lines about the towers that a library carries.
-
-KINDS: tuple[TowerKind, ...] = ("text", "image")
-
-
 def tower_states(library: Library) -> list[dict[str, Any]]:
     """List the towers of every space of a library, the text towers first: space, digest, kind and state.
 
@@ -199,7 +192,9 @@ def tower_states(library: Library) -> list[dict[str, Any]]:
     for space in library.spaces():
         try:
             towers = held_towers(library.uri, space.digest) or SpaceTowers(space)
-            found = {kind: describe_tower(towers, kind) for kind in KINDS if kind == "text" or _is_known(towers, kind)}
+            found = {"text": describe_tower(towers, "text")}
+            if _is_settled(towers, "image"):
+                found["image"] = describe_tower(towers, "image")
         except TowersDamaged as error:
             found = {"text": str(error)}
         states += [
@@ -207,7 +202,3 @@ def tower_states(library: Library) -> list[dict[str, Any]]:
             for kind, state in found.items()
         ]
     return states
-
-
-def _is_known(towers: SpaceTowers, kind: TowerKind) -> bool:
-    return towers.tower(kind) is not None or kind in towers.refusals

@@ -1,4 +1,8 @@
-"""Connection to a Ray cluster, its resources, and the errors that come back from it."""
+"""Workers of long runs: Ray actors, here or on a cluster, and processes of this machine.
+
+A lost worker is replaced. What it had in progress is done again by others, the last times by itself, so that a piece of
+work that ends workers takes no other with it; it is set apart once it has ended `TRIES`.
+"""
 
 from __future__ import annotations
 
@@ -13,97 +17,114 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from itertools import count as count_from
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
+from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import ConcurrentStage, Executor, LeaseKey, Stage, VideoOutcome, add_in_process
+from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
 from kinodex.pipeline.errors import PipelineError
 
-CONNECT_S = 10.0
+TRIES = 3
+"""Workers that a piece of work may end before it is taken for the cause."""
+LOST = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?)"
 
 
-@contextmanager
-def restored_process() -> Iterator[None]:
-    """Put back at the end what Ray changes in this process: variables and the SIGTERM handler."""
-    before, handler = _ray_variables(), signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        for name in _ray_variables().keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
+class Worker(Protocol):
+    """A worker that does pieces of work side by side."""
+
+    @property
+    def is_lost(self) -> bool:
+        """True once it has ended, or was killed because it is out of reach."""
+
+    @property
+    def load(self) -> int:
+        """Number of pieces of work that it has in progress."""
 
 
-def _ray_variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("RAY_") or name == "PYTHONBREAKPOINT"}
+W = TypeVar("W", bound=Worker)
 
 
-@contextmanager
-def connected(address: str | None) -> Iterator[None]:
-    """Connect to Ray at `address`, else at RAY_ADDRESS, as in a Ray job; else start it here until the end.
+class Crew(Generic[W]):
+    """Workers, each by its number; in the place of a lost one another is started, under a number of its own."""
 
-    Raises UsageError if there is no cluster at the address.
-    """
-    import ray
+    def __init__(self, start: Callable[[], W]) -> None:
+        self._start = start
+        self.started: list[W] = []
+        """All that there were, the lost ones included."""
 
-    if ray.is_initialized():
-        yield
-        return
-    with restored_process():
-        _init(address or os.environ.get("RAY_ADDRESS") or "local")
+    @property
+    def there(self) -> dict[int, W]:
+        """Those that are not lost."""
+        return {number: each for number, each in enumerate(self.started) if not each.is_lost}
+
+    def grow(self, size: int) -> range:
+        """Start workers until so many are there; returns the numbers of the new ones."""
+        first, lacking = len(self.started), size - len(self.there)
+        for _ in range(lacking):
+            self.started.append(self._start())
+        return range(first, len(self.started))
+
+    def lightest(self, size: int) -> W:
+        """The worker of `size` with the least in progress, once lost ones are replaced."""
+        self.grow(size)
+        return min(self.there.values(), key=lambda each: each.load)
+
+
+class Actor:
+    """A worker as a Ray actor. What Ray would do again by itself is left to us: it knows nothing of rows and leases."""
+
+    def __init__(self, kind: type, *arguments: Any, **options: Any) -> None:
+        made = actor_of(kind).options(max_restarts=0, max_task_retries=0, **options)
+        self.handle = made.remote(*arguments)
+        self.is_lost = False
+        self._calls: set[Future[Any]] = set()
+
+    @property
+    def load(self) -> int:
+        self._calls = {each for each in self._calls if not each.done()}
+        return len(self._calls)
+
+    def call(self, method: str, *arguments: Any) -> Future[Any]:
+        """Begin a call; `result` takes its end."""
+        call: Future[Any] = getattr(self.handle, method).remote(*arguments).future()
+        self._calls.add(call)
+        return call
+
+    def result(self, call: Future[Any]) -> Any:
+        """Result of a call that has ended; None if the actor was lost. Raises the error of ours that ended its work."""
+        import ray
+
         try:
-            yield
-        finally:
-            ray.shutdown()
+            return call.result()
+        except ray.exceptions.RayTaskError as error:
+            reraise(error)
+        except ray.exceptions.RayError:
+            self.end()  # it may only be out of reach; so it certainly writes nothing more
+            return None
 
+    def end(self) -> None:
+        """Kill the actor."""
+        import ray
 
-def _init(address: str) -> None:
-    import ray
-    from ray.job_config import JobConfig
-
-    is_ours = address == "local"
-    try:
-        _check_listening(address)
-        with warnings.catch_warnings():
-            # Lance warns of forks; the processes that Ray starts here run another program at once.
-            warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
-            ray.init(
-                address=address,
-                # As a client's job: else the working directory is the first place where workers look for imports.
-                job_config=JobConfig(_client_job=True),
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                include_dashboard=False if is_ours else None,
-            )
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0][:200]
-        raise UsageError(
-            f"cannot reach Ray at {address}: {reason}; give the address of a running cluster, "
-            "or --ray without one to start Ray here"
-        ) from error
-
-
-def _check_listening(address: str) -> None:
-    """Check that HOST:PORT accepts connections, else raise OSError: Ray itself would try for minutes."""
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), CONNECT_S).close()
+        self.is_lost = True
+        ray.kill(self.handle)
 
 
 def actor_of(kind: type) -> Any:
@@ -130,12 +151,218 @@ def reraise(error: Exception) -> NoReturn:
     raise error
 
 
-# Samples solved by Ray actors, on this machine or on a cluster. They write nothing: the driver writes the results.
-#
-# A lost actor loses the samples that it had in progress; they are solved again, the last time each by itself, so that a
-# sample that kills actors takes no other with it. Then it is a result with an error.
+# The connection to a Ray cluster.
 
-TRIES = 3
+CONNECT_S = 10.0
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Connect to Ray at `address`, else at RAY_ADDRESS, as in a Ray job; else start it here until the end.
+
+    Raises UsageError if there is no cluster at the address.
+    """
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    with restored_process():
+        _init(address or os.environ.get("RAY_ADDRESS") or "local")
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def restored_process() -> Iterator[None]:
+    """Put back at the end what Ray changes in this process: variables and the SIGTERM handler."""
+    before, handler = _ray_variables(), signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        for name in _ray_variables().keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _ray_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("RAY_") or name == "PYTHONBREAKPOINT"}
+
+
+def _init(address: str) -> None:
+    import ray
+    from ray.job_config import JobConfig
+
+    try:
+        _check_listening(address)
+        with warnings.catch_warnings():
+            # Lance warns of forks; the processes that Ray starts here run another program at once.
+            warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
+            ray.init(
+                address=address,
+                # As a client's job: else the working directory is the first place where workers look for imports.
+                job_config=JobConfig(_client_job=True),
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                include_dashboard=False if address == "local" else None,
+            )
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        raise UsageError(
+            f"cannot reach Ray at {address}: {reason}; give the address of a running cluster, "
+            "or --ray without one to start Ray here"
+        ) from error
+
+
+def _check_listening(address: str) -> None:
+    """Check that HOST:PORT accepts connections, else raise OSError: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+
+
+# Rows added to videos by actors (`kinodex add --ray`), which load the model once and take a few videos at a time. They
+# write the rows themselves; the driver shows them to readers.
+
+VIDEOS_A_BUNDLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Videos for one actor, and the times that nothing came of them."""
+
+    videos: tuple[VideoRow, ...]
+    losses: int = 0
+
+
+class AddWorker:
+    """Worker that adds rows to videos; runs as an actor."""
+
+    def __init__(self, uri: str, addition: Addition, lease: LeaseKey) -> None:
+        self._library = Library.open(uri)
+        self._addition = addition
+        self._lease = lease
+
+    def add(self, videos: Sequence[VideoRow]) -> list[VideoOutcome]:
+        return list(chain.from_iterable(add_in_process(self._library, self._addition, videos, self._lease)))
+
+
+@contextmanager
+def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]:
+    """Connect to the cluster at `address`, or start one, for so many actors (None: one a GPU, else one a core)."""
+    with connected(address):
+        yield partial(add_on_ray, workers)
+
+
+def add_on_ray(
+    workers: int | None, library: Library, addition: Addition, videos: Sequence[VideoRow], lease: LeaseKey
+) -> Generator[list[VideoOutcome], None, None]:
+    """Add rows as `add_in_process` does; raises the PipelineError or KinodexError that ends an actor's work.
+
+    A bundle whose actor was lost, or to which an endpoint gave no reply at all, is deleted and retried video by video.
+    The endpoint is gone if that happens to several bundles in a row, or to all.
+    """
+    gpus = 0.0 if addition.device == "cpu" else total_resources().get("GPU", 0.0)
+    size = workers or int(gpus or total_resources().get("CPU", 1)) or 1
+    waiting = deque(_bundles(videos, size))
+    size = min(size, len(waiting))
+    if isinstance(addition, ConcurrentAddition):
+        addition = addition.share(size or 1)
+    needs = {"num_gpus": 1} if gpus else {"num_cpus": 1}
+    crew = Crew(lambda: Actor(AddWorker, library.uri, addition, lease, **needs))
+    running: dict[Future[Any], tuple[Actor, Bundle]] = {}
+    unheard: set[str] = set()
+    """The first video of each bundle without any reply, since the last one that had some."""
+    anything_heard = False
+    try:
+        while waiting or running:
+            while waiting and len(running) < size:
+                actor, bundle = crew.lightest(size), waiting.popleft()
+                running[actor.call("add", bundle.videos)] = actor, bundle
+            for call in wait_for(running, return_when=FIRST_COMPLETED).done:
+                actor, bundle = running.pop(call)
+                problem, error_class = f"{LOST}, or lower --batch", "WorkerLost"
+                try:
+                    outcomes: list[VideoOutcome] | None = actor.result(call)
+                    if outcomes is not None:
+                        unheard, anything_heard = set(), True
+                except ModelUnreachable as error:
+                    outcomes, problem, error_class = None, str(error), type(error).__name__
+                    unheard.add(bundle.videos[0].video_id)
+                    is_last = bundle.losses + 1 == TRIES and not (waiting or running)
+                    if len(unheard) >= GONE_AFTER or (is_last and not anything_heard):
+                        raise
+                if outcomes is None:
+                    _discard(library, addition, bundle)
+                    if bundle.losses + 1 < TRIES:
+                        waiting += [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
+                        continue
+                    outcomes = [VideoOutcome.failed(video, problem, error_class) for video in bundle.videos]
+                yield outcomes
+    finally:
+        for actor in crew.there.values():
+            actor.end()
+
+
+def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
+    """Split videos into bundles small enough that every actor gets two, if there are so many videos."""
+    size = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * workers)))
+    return [Bundle(tuple(videos[first : first + size])) for first in range(0, len(videos), size)]
+
+
+def _discard(library: Library, addition: Addition, bundle: Bundle) -> None:
+    """Delete what an actor wrote of a bundle; what an earlier run completed stays."""
+    complete = library.visible.models(addition.name)
+    begun = [each.video_id for each in bundle.videos if addition.model not in complete.get(each.video_id, ())]
+    library.additions.discard(addition.name, addition.model, *begun)
+
+
+# Samples of benchmarks solved by actors or by processes, many side by side in each: they mostly wait for models. They
+# write nothing; the driver writes the results.
+
+
+class Solver(Worker, Protocol):
+    """Worker that solves samples."""
+
+    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+        """Solve a sample; None if the worker is lost over it. Raises what ends a run."""
+
+    async def end_in_words(self) -> str:
+        """Say how the worker was lost."""
+
+
+S = TypeVar("S", bound=Solver)
+
+
+class _SolverCrew(Generic[S]):
+    """Solvers; a sample that ends `TRIES` of them, the last one alone with it, is a result with an error."""
+
+    def __init__(self, start: Callable[[], S], size: int) -> None:
+        self._crew, self._lonely = Crew(start), Crew(start)
+        self._size, self._alone = size, asyncio.Lock()
+
+    def start(self) -> list[S]:
+        """Start the workers at once, not with the first sample."""
+        self._crew.grow(self._size)
+        return self.started
+
+    @property
+    def started(self) -> list[S]:
+        return [*self._crew.started, *self._lonely.started]
+
+    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+        for _ in range(TRIES - 1):
+            solved = await self._crew.lightest(self._size).solve(system, sample)
+            if solved is not None:
+                return solved
+        async with self._alone:
+            solver = self._lonely.lightest(1)
+            solved = await solver.solve(system, sample)
+        return solved or SolvedSample(failed_result(system, sample, await solver.end_in_words()))
 
 
 class SolveWorker:
@@ -155,12 +382,21 @@ class SolveWorker:
         return await self._solve(system, sample)
 
 
-@dataclass(slots=True, eq=False)
-class _Member:
-    """An actor, and the number of samples that it has in progress."""
+class _SolveActor(Actor):
+    """A solver as an actor. It reserves no CPU: one that waits for a CPU would hold its samples up."""
 
-    actor: Any
-    load: int = 0
+    def __init__(self, context: RunContext) -> None:
+        super().__init__(SolveWorker, context, num_cpus=0, scheduling_strategy="SPREAD")
+
+    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+        call = self.call("solve", system, sample)
+        with suppress(Exception):  # `result` has it too
+            await asyncio.wrap_future(call)
+        solved: SolvedSample | None = self.result(call)
+        return solved
+
+    async def end_in_words(self) -> str:
+        return LOST
 
 
 @asynccontextmanager
@@ -171,84 +407,21 @@ async def ray_solver(context: RunContext, workers: int | None, address: str | No
     """
     with connected(address):
         size = workers or max(int(total_resources().get("CPU", 1)), 1)
-        pool = _ActorPool(replace(context, choice=replace(context.choice, share=size)), size)
+        context = replace(context, choice=replace(context.choice, share=size))
+        crew = _SolverCrew(lambda: _SolveActor(context), size)
         try:
-            yield pool.solve
+            crew.start()
+            yield crew.solve
         finally:
-            pool.close()
+            for actor in crew.started:
+                actor.end()
 
 
-class _ActorPool:
-    """Actors that solve samples; a lost one is replaced."""
-
-    def __init__(self, context: RunContext, size: int) -> None:
-        self._context = context
-        self._members = [_Member(self._actor()) for _ in range(size)]
-        self._alone = asyncio.Lock()
-
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
-        for _ in range(TRIES - 1):
-            member = min(self._members, key=lambda each: each.load)
-            solved = await self._solve_with(member, system, sample)
-            if solved is not None:
-                return solved
-            self._replace(member)
-        async with self._alone:
-            member = _Member(self._actor())
-            solved = await self._solve_with(member, system, sample)
-            self._kill(member)
-        lost = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?)"
-        return solved or SolvedSample(failed_result(system, sample, lost))
-
-    def close(self) -> None:
-        for member in self._members:
-            self._kill(member)
-
-    async def _solve_with(self, member: _Member, system: System, sample: SampleInput) -> SolvedSample | None:
-        """Solve a sample in one actor; None if the actor was lost. Raises the KinodexError that ends its work."""
-        import ray
-
-        member.load += 1
-        try:
-            solved: SolvedSample = await member.actor.solve.remote(system, sample)
-        except ray.exceptions.RayTaskError as error:
-            reraise(error)
-        except ray.exceptions.RayError:
-            return None
-        finally:
-            member.load -= 1
-        return solved
-
-    def _replace(self, lost: _Member) -> None:
-        """Put a new actor in the place of a lost one, once, however many samples it had."""
-        if lost in self._members:
-            self._kill(lost)  # it may only be out of reach; so it certainly costs nothing more
-            self._members[self._members.index(lost)] = _Member(self._actor())
-
-    def _actor(self) -> Any:
-        # It reserves no CPU: it mostly waits for models, and one that waits for a CPU would hold its samples up.
-        worker = actor_of(SolveWorker).options(
-            num_cpus=0, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
-        )
-        return worker.remote(self._context)
-
-    def _kill(self, member: _Member) -> None:
-        import ray
-
-        ray.kill(member.actor)
-
-
-# Samples solved by several processes of this machine: what an agent does beside its models keeps one core busy.
+# Solvers as processes of this machine: what an agent does beside its models keeps one core busy.
 #
-# Each process solves many samples side by side, as `open_solver` does. The processes write nothing: the one that
-# started
-# them writes the results. `ProcessPoolExecutor` gives none of this: a process of its pool takes one task at a time, and
-# one that dies breaks the pool, with the tasks of all others.
-#
-# A process that died, or whose agent never gives it back, loses the samples that it had in progress; they are solved
-# again, the last time each by itself, so that a sample that ends processes takes no other with it. Then it is a result
-# with an error. What crosses between processes is bytes and texts, so that an error of an agent's own that cannot be
-# read here is still an error, with its words.
+# `ProcessPoolExecutor` gives none of this: a process of its pool takes one task at a time, and one that dies breaks the
+# pool. A process whose agent never gives it back is lost, too. What crosses between processes is bytes and texts, so
+# that an error of an agent's own that cannot be read here is still an error, with its words.
 
 Job = tuple[int, System, SampleInput] | tuple[int, None, None]
 """A number, and a sample to solve; without one only a sign of life is asked for."""
@@ -261,7 +434,7 @@ OPENED = 0
 
 
 @dataclass(slots=True, eq=False)
-class _ProcessMember:
+class _SolveProcess:
     """A process, and by number the replies that are pending."""
 
     process: BaseProcess
@@ -269,15 +442,26 @@ class _ProcessMember:
     pending: dict[int, asyncio.Future[Any]]
     hang_s: float
     numbers: Iterator[int] = field(default_factory=lambda: count_from(OPENED + 1))
-    ended: bool = False
+    is_lost: bool = False
     hung: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def load(self) -> int:
+        return len(self.pending)
+
+    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+        """Solve a sample; None if the process ends over it. Raises where it cannot open the library."""
+        solved: SolvedSample | None = await self.request(system, sample)
+        if solved is None:
+            self.pending[OPENED].result()
+        return solved
 
     def request(self, system: System | None = None, sample: SampleInput | None = None) -> asyncio.Future[Any]:
         """Send a sample, or ask for a sign of life; the future is None if the process ends before it replies."""
         number = next(self.numbers)
         future = self.pending[number] = asyncio.get_running_loop().create_future()
-        if self.ended:
+        if self.is_lost:
             future.set_result(None)
         with suppress(OSError):  # it ended just now, and `receive` will find out
             self.pipe.send((number, system, sample))
@@ -286,7 +470,7 @@ class _ProcessMember:
     async def watch(self) -> None:
         """Kill the process if it gives no sign of life for too long."""
         await asyncio.wait([self.pending[OPENED]])
-        while not self.ended:
+        while not self.is_lost:
             alive = self.request()
             await asyncio.wait([alive], timeout=self.hang_s)
             if not alive.done():
@@ -321,7 +505,7 @@ class _ProcessMember:
             number, content, said = self.pipe.recv()
         except (EOFError, OSError):
             asyncio.get_running_loop().remove_reader(self.pipe.fileno())
-            self.ended = True
+            self.is_lost = True
             for future in self.pending.values():
                 if not future.done():
                     future.set_result(None)
@@ -341,58 +525,27 @@ async def process_solver(
     """Give a function as `open_solver` does, of `count` processes, which share the limits of requests to models.
 
     At the end, samples in progress are given up; a process that does not end within `grace_s` is killed. The function
-    raises what ends a run. A sample that ended `TRIES` processes, or gave none back for `hang_s`, is a result with an
-    error.
+    raises what ends a run. A process that gives no sign of life for `hang_s` is lost.
     """
     context = replace(context, choice=replace(context.choice, share=count))
-    pool = _Pool(context, hang_s)
+    watching: list[asyncio.Task[None]] = []
+
+    def start() -> _SolveProcess:
+        process = _start(context, hang_s)
+        watching.append(asyncio.ensure_future(process.watch()))
+        return process
+
+    crew = _SolverCrew(start, count)
     try:
-        members = [pool.start() for _ in range(count)]
-        await asyncio.gather(*(member.pending[OPENED] for member in members))
-        pool.members = members
-        yield pool.solve
+        await asyncio.gather(*(process.pending[OPENED] for process in crew.start()))
+        yield crew.solve
     finally:
-        for watching in pool.watching:
-            watching.cancel()
-        await asyncio.gather(*(member.end(grace_s) for member in pool.started))
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*(process.end(grace_s) for process in crew.started))
 
 
-class _Pool:
-    """Processes that solve samples; one that ended is replaced."""
-
-    def __init__(self, context: RunContext, hang_s: float) -> None:
-        self.started: list[_ProcessMember] = []
-        self.members: list[_ProcessMember] = []
-        self.watching: list[asyncio.Task[None]] = []
-        self._context, self._hang_s = context, hang_s
-        self._lonely: _ProcessMember | None = None
-        self._alone = asyncio.Lock()
-
-    def start(self) -> _ProcessMember:
-        """Start a process and watch it."""
-        member = _start(self._context, self._hang_s)
-        self.started.append(member)
-        self.watching.append(asyncio.ensure_future(member.watch()))
-        return member
-
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
-        """Solve a sample in the process that has the fewest, and again in others if that ends."""
-        for _ in range(TRIES - 1):
-            self.members = [self.start() if each.ended else each for each in self.members]
-            member = min(self.members, key=lambda each: len(each.pending))
-            solved: SolvedSample | None = await member.request(system, sample)
-            if solved is not None:
-                return solved
-            member.pending[OPENED].result()  # raises where a process cannot open the library any more
-        async with self._alone:
-            if self._lonely is None or self._lonely.ended:
-                self._lonely = self.start()
-            member = self._lonely
-            solved = await member.request(system, sample)
-        return solved or SolvedSample(failed_result(system, sample, await member.end_in_words()))
-
-
-def _start(context: RunContext, hang_s: float) -> _ProcessMember:
+def _start(context: RunContext, hang_s: float) -> _SolveProcess:
     spawning = get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_work, args=(context, theirs), daemon=True)
@@ -400,9 +553,9 @@ def _start(context: RunContext, hang_s: float) -> _ProcessMember:
         process.start()
     theirs.close()
     loop = asyncio.get_running_loop()
-    member = _ProcessMember(process, ours, {OPENED: loop.create_future()}, hang_s)
-    loop.add_reader(ours.fileno(), member.receive)
-    return member
+    solver = _SolveProcess(process, ours, {OPENED: loop.create_future()}, hang_s)
+    loop.add_reader(ours.fileno(), solver.receive)
+    return solver
 
 
 def _packed(number: int, reply: object) -> tuple[int, bytes | None, str]:
@@ -478,118 +631,3 @@ def _read(pipe: Connection, take: Callable[[Job | None], object]) -> None:
         take(job)
         if job is None:
             return
-
-
-# Optional stage on Ray: actors that each load the model once and take a few videos at a time.
-#
-# They write the rows themselves; the driver shows them to readers. What a lost actor wrote is deleted and its videos
-# are
-# retried by another one, each by itself, three times in all; then they are failures.
-
-VIDEOS_A_BUNDLE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """Videos for one actor, and the number of actors that were lost over them."""
-
-    videos: tuple[VideoRow, ...]
-    losses: int = 0
-
-
-class AddWorker:
-    """Worker that adds a stage to videos; runs as an actor."""
-
-    def __init__(self, uri: str, stage: Stage, lease: LeaseKey) -> None:
-        self._library = Library.open(uri)
-        self._stage = stage
-        self._lease = lease
-
-    def add(self, videos: Sequence[VideoRow]) -> list[VideoOutcome]:
-        return [outcome for some in add_in_process(self._library, self._stage, videos, self._lease) for outcome in some]
-
-
-@contextmanager
-def ray_executor(workers: int | None, address: str | None) -> Iterator[Executor]:
-    """Connect to the cluster at `address`, or start one, for so many actors (None: one a GPU, else one a core)."""
-    with connected(address):
-        yield partial(add_on_ray, workers)
-
-
-def add_on_ray(
-    workers: int | None, library: Library, stage: Stage, videos: Sequence[VideoRow], lease: LeaseKey
-) -> Generator[list[VideoOutcome], None, None]:
-    """Add a stage as `add_in_process` does; raises the PipelineError or KinodexError that ends an actor's work."""
-    import ray
-
-    actors = workers or int(_gpus(stage) or total_resources().get("CPU", 1)) or 1
-    waiting = deque(_bundles(videos, actors))
-    if isinstance(stage, ConcurrentStage):
-        stage = stage.share(min(actors, len(waiting)) or 1)
-    idle = [_actor(library, stage, lease) for _ in range(min(actors, len(waiting)))]
-    running: dict[Any, tuple[Any, Bundle]] = {}
-    try:
-        while waiting or running:
-            while waiting and idle:
-                actor, bundle = idle.pop(), waiting.popleft()
-                running[actor.add.remote(bundle.videos)] = actor, bundle
-            done, _ = ray.wait(list(running), num_returns=1)
-            actor, bundle = running.pop(done[0])
-            outcomes = _outcomes(done[0])
-            if outcomes is None:
-                ray.kill(actor)  # it may only be out of reach; so it certainly writes nothing more
-                actor = _actor(library, stage, lease)
-                waiting += _retries(library, stage, bundle)
-                outcomes = _final_failures(bundle)
-            idle.append(actor)
-            yield outcomes
-    finally:
-        for actor in [*idle, *(actor for actor, _ in running.values())]:
-            ray.kill(actor)
-
-
-def _outcomes(reference: Any) -> list[VideoOutcome] | None:
-    """Outcomes of an actor's videos; None if it was lost."""
-    import ray
-
-    try:
-        outcomes: list[VideoOutcome] = ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        reraise(error)
-    except ray.exceptions.RayError:
-        return None
-    return outcomes
-
-
-def _retries(library: Library, stage: Stage, bundle: Bundle) -> list[Bundle]:
-    """Delete what a lost actor wrote and split its videos, so that one that kills actors stops no other."""
-    complete = library.visible.models(stage.name)
-    begun = [each.video_id for each in bundle.videos if stage.model not in complete.get(each.video_id, ())]
-    library.additions.discard(stage.name, stage.model, *begun)  # what an earlier run completed stays
-    if bundle.losses + 1 >= TRIES:
-        return []
-    return [Bundle((video,), bundle.losses + 1) for video in bundle.videos]
-
-
-def _final_failures(bundle: Bundle) -> list[VideoOutcome]:
-    if bundle.losses + 1 < TRIES:
-        return []
-    lost = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?), or lower --batch"
-    return [VideoOutcome(video.video_id, video.uri, video.title, 0, lost, "WorkerLost") for video in bundle.videos]
-
-
-def _bundles(videos: Sequence[VideoRow], workers: int) -> list[Bundle]:
-    """Split videos into bundles small enough that every actor gets two, if there are so many videos."""
-    size = max(1, min(VIDEOS_A_BUNDLE, len(videos) // (2 * workers)))
-    return [Bundle(tuple(videos[first : first + size])) for first in range(0, len(videos), size)]
-
-
-def _actor(library: Library, stage: Stage, lease: LeaseKey) -> Any:
-    """Start an actor, with a GPU where the cluster has any and the model may use one."""
-    options: dict[str, Any] = {"num_gpus": 1} if _gpus(stage) else {"num_cpus": 1}
-    return actor_of(AddWorker).options(max_restarts=0, max_task_retries=0, **options).remote(library.uri, stage, lease)
-
-
-def _gpus(stage: Stage) -> float:
-    """GPUs of the cluster that the stage's model may use."""
-    return 0.0 if stage.device == "cpu" else total_resources().get("GPU", 0.0)

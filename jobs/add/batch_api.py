@@ -303,25 +303,25 @@ def request_id(body: dict[str, object]) -> str:
 @contextmanager
 def caption_by_batches(
     library: Library,
-    stage: Captions,
+    addition: Captions,
     video_ids: Collection[str] | None,
     again: Collection[str],
     report: Callable[[str], object],
     limits: Limits = UNCHANGED,
 ) -> Iterator[Captions]:
-    """Have the captions made by batches, and give the stage that adds them; the notes of the jobs go when it is done.
+    """Have captions made by batches, and give the addition that adds them; the notes of the jobs go when it is done.
 
     They stay if the block ends with an error, and the next run goes on with the same jobs.
     """
-    stage.prepare(library)
-    lacking = {row.video_id for row in library.additions.pending(stage.name, stage.model)}.union(again)
+    addition.prepare(library)
+    lacking = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
     chosen = lacking if video_ids is None else lacking.intersection(video_ids)
     videos = [row for row in library.videos() if row.video_id in chosen]
     root = cache_file().parent / "batches"
-    with job_folder(root, library, stage.role, stage.frames_a_segment, limits) as folder:
-        sender = work_off(folder, stage.role, library, videos, stage.frames_a_segment, report)
-        prices = PRICE_SHARE * stage.input_price, PRICE_SHARE * stage.output_price
-        yield replace(stage, send=sender, input_price=prices[0], output_price=prices[1])
+    with job_folder(root, library, addition.role, addition.frames_a_segment, limits) as folder:
+        sender = work_off(folder, addition.role, library, videos, addition.frames_a_segment, report)
+        prices = PRICE_SHARE * addition.input_price, PRICE_SHARE * addition.output_price
+        yield replace(addition, send=sender, input_price=prices[0], output_price=prices[1])
         shutil.rmtree(folder.path)
 
 

@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.errors import ModelRejected
-from kinodex.agent.protocol import ShownFrame, Usage
+from kinodex.agent.protocol import Segment, ShownFrame, Usage
+from kinodex.agent.requests.describe import DescribeSegment, Description
 from kinodex.index.library import Library
 from kinodex.index.rows import SegmentRow, StoredFrame, VideoRow
-from kinodex.jobs.add.endpoint import (
-    BATCHES_AHEAD,
-    SEGMENTS_AT_ONCE,
-    ModelThread,
-    ask_again,
-    check_key,
-    each_video,
-    role_of,
-    rows_at,
-    shared_batch,
-    stored_settings,
-)
-from kinodex.jobs.add.run import RowsOf, StageRows, check_settings, hub_for
-from kinodex.jobs.library import frames_between, picture_of
+from kinodex.jobs.add.endpoint import BATCHES_AHEAD, EndpointAddition, ModelThread, Outcome, ask_again
+from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
+from kinodex.jobs.library import batched, frames_between, picture_of
 
 if TYPE_CHECKING:
-    from kinodex.agent.models.endpoint import Send
     from kinodex.agent.models.openai_model import OpenAIModel
-    from kinodex.agent.models.roles import Role
     from kinodex.index.spaces.towers import TextEmbedder
     from kinodex.pipeline.models.captioner import Captioner
 
 TEXTS_A_BATCH = 64
 EMBEDDING = Lock()
 """Held while texts are embedded: two threads must not use one tokenizer together."""
-
-T = TypeVar("T")
 
 
 class Caption(NamedTuple):
@@ -58,28 +44,11 @@ class Caption(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Captions:
-    """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves.
+class Captions(EndpointAddition):
+    """Settings of captions; `confidence` is the captioner's (see pipeline.models.captioner), or the endpoint's own."""
 
-    `confidence` is the captioner's (see kinodex.pipeline.models.captioner), or the endpoint's model's own.
-    """
-
-    model: str
-    base_url: str | None = None
     frames_a_segment: int = 4
-    batch: int = SEGMENTS_AT_ONCE
-    """Segments that a local model captions at once, or requests to an endpoint at once, of several videos together."""
-    max_new_tokens: int = 96
-    device: str = "auto"
-    input_price: float = 0.0
-    output_price: float = 0.0
-    send: Send | None = None
-    """The way of requests to the endpoint, if it is not HTTP."""
     name: str = "captions"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return stored_settings(self)
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_segment", *(() if self.base_url else ("max_new_tokens",)))
@@ -87,24 +56,16 @@ class Captions:
         if self.base_url is None:
             _captioner(self.model, self.device, self.max_new_tokens)
         else:
-            check_key(self)
+            self.check_key()
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
-        if self.base_url is not None:
-            return rows_at(self, _by_endpoint, library, video)
+    def rows_here(self, library: Library, video: VideoRow) -> AddedRows:
         segments = uncaptioned(library, video, self.model)
-        return _stage_rows(library, video, segments, CaptionBatch(_texts(self, library, video, segments)))
+        return _rows(library, video, segments, CaptionBatch(_local_texts(self, library, video, segments)))
 
-    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        return each_video(self, _by_endpoint, work, videos)
-
-    def share(self, processes: int) -> Captions:
-        return replace(self, batch=shared_batch(self, processes))
-
-    @property
-    def role(self) -> Role:
-        """The endpoint's settings."""
-        return role_of(self)
+    def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
+        segments = uncaptioned(library, video, self.model)
+        batch = describe_segments(thread, library, video, segments, self.frames_a_segment)
+        return _rows(library, video, segments, batch)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_captions(rows, self.model)
@@ -115,22 +76,16 @@ class Captions:
         return [row.video_id for row in library.videos() if held.get(row.video_id, row.segments) < row.segments]
 
 
-def _by_endpoint(stage: Captions, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
-    segments = uncaptioned(library, video, stage.model)
-    batch = describe_segments(thread, library, video, segments, stage.frames_a_segment)
-    return _stage_rows(library, video, segments, batch)
-
-
 def uncaptioned(library: Library, video: VideoRow, model: str) -> list[SegmentRow]:
     """List the segments of a video that this model has not captioned."""
     held = {each.segment_no for each in library.captions(video.video_id, model)}
     return [each for each in library.segments(video.video_id) if each.segment_no not in held]
 
 
-def _stage_rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow], batch: CaptionBatch) -> StageRows:
+def _rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow], batch: CaptionBatch) -> AddedRows:
     """Rows of the segments that a model described, and the problem of the others."""
     if batch.is_refused:
-        return StageRows((), 0, usage=batch.usage, failed=batch.refused[-1])
+        return AddedRows((), 0, usage=batch.usage, failed=batch.refused[-1])
     pairs = zip(segments, batch.texts, strict=True)
     described = [(segment, text) for segment, text in pairs if text and text.caption.strip()]
     vectors = text_vectors(library, [text.caption for _, text in described])
@@ -142,30 +97,26 @@ def _stage_rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow
     problem = f"{missing} of {video.segments} segments got no caption that could be used" if missing else None
     if problem and batch.refused:
         problem += f"; requests refused: {len(batch.refused)}, the last because {batch.refused[-1]}"
-    return StageRows(rows, video.segments - missing, problem, batch.usage)
+    return AddedRows(rows, video.segments - missing, problem, batch.usage)
 
 
-def _texts(stage: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]) -> list[Text | None]:
+def _local_texts(
+    addition: Captions, library: Library, video: VideoRow, segments: Sequence[SegmentRow]
+) -> list[Text | None]:
     """Texts of the local model for each segment, None where it gives none."""
-    texts: list[Text | None] = []
-    for batch in _batches(segments, stage.batch):
-        spans_s = [(segment.start_s, segment.end_s) for segment in batch]
-        texts += _by_local_model(stage, batch, frames_between(library, video, spans_s, stage.frames_a_segment))
-    return texts
-
-
-def _by_local_model(
-    stage: Captions, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
-) -> Iterator[Text | None]:
     from kinodex.pipeline.models.captioner import SegmentFrames
 
-    captioner = _captioner(stage.model, stage.device, stage.max_new_tokens)
-    requests = [
-        SegmentFrames(tuple(picture_of(frame) for frame in frames), segment.end_s - segment.start_s)
-        for segment, frames in zip(segments, shown, strict=True)
-    ]
-    for caption in captioner.caption(requests):
-        yield Text(caption.text, caption.confidence)
+    captioner = _captioner(addition.model, addition.device, addition.max_new_tokens)
+    texts: list[Text | None] = []
+    for batch in batched(segments, addition.batch):
+        spans_s = [(segment.start_s, segment.end_s) for segment in batch]
+        shown = frames_between(library, video, spans_s, addition.frames_a_segment)
+        requests = [
+            SegmentFrames(tuple(picture_of(frame) for frame in frames), segment.end_s - segment.start_s)
+            for segment, frames in zip(batch, shown, strict=True)
+        ]
+        texts += [Text(caption.text, caption.confidence) for caption in captioner.caption(requests)]
+    return texts
 
 
 def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.float16]]:
@@ -173,13 +124,8 @@ def text_vectors(library: Library, texts: Sequence[str]) -> list[NDArray[np.floa
     with EMBEDDING:
         tower = text_tower(library)
         return [
-            vector.astype(np.float16) for batch in _batches(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
+            vector.astype(np.float16) for batch in batched(texts, TEXTS_A_BATCH) for vector in tower.embed_text(batch)
         ]
-
-
-def _batches(items: Sequence[Any], size: int) -> Iterator[Any]:
-    for first in range(0, len(items), size):
-        yield items[first : first + size]
 
 
 @lru_cache(maxsize=1)
@@ -196,7 +142,7 @@ def text_tower(library: Library) -> TextEmbedder:
     return library.load_space(None, "text")
 
 
-# Captions of segments by an OpenAI-compatible endpoint.
+# Captions by an endpoint.
 
 
 class Text(NamedTuple):
@@ -204,14 +150,6 @@ class Text(NamedTuple):
 
     caption: str
     confidence: float
-
-
-class CaptionReply(NamedTuple):
-    """Reply of an endpoint for one segment, and its usage; `refused` is the error if it rejected the request."""
-
-    text: Text | None
-    usage: Usage
-    refused: ModelRejected | None = None
 
 
 @dataclass(slots=True)
@@ -236,11 +174,9 @@ def describe_segments(
     No more are asked for once it has rejected a request and described none of those that were.
     """
     captions = CaptionBatch()
-    waiting: deque[Future[list[CaptionReply]]] = deque()
-    size = thread.model.role.at_once
+    waiting: deque[Future[list[Outcome[Description]]]] = deque()
     try:
-        for first in range(0, len(segments), size):
-            batch = segments[first : first + size]
+        for batch in batched(segments, thread.model.role.at_once):
             shown = frames_between(library, video, [(each.start_s, each.end_s) for each in batch], frames_a_segment)
             waiting.append(thread.submit(describe_all(thread.model, batch, shown)))
             while len(waiting) == BATCHES_AHEAD or (waiting and captions.is_refused):
@@ -256,29 +192,25 @@ def describe_segments(
     return captions
 
 
-def _collect(captions: CaptionBatch, replies: Sequence[CaptionReply]) -> None:
-    for reply in replies:
-        captions.texts.append(reply.text)
-        captions.usage += reply.usage
-        captions.refused += filter(None, [reply.refused])
+def _collect(captions: CaptionBatch, outcomes: Sequence[Outcome[Description]]) -> None:
+    for outcome in outcomes:
+        reply = outcome.reply
+        captions.texts.append(None if reply is None else Text(reply.caption, reply.confidence / 100))
+        captions.usage += outcome.usage
+        captions.refused += filter(None, [outcome.refused])
 
 
 async def describe_all(
     model: OpenAIModel, segments: Sequence[SegmentRow], shown: Sequence[Sequence[StoredFrame]]
-) -> list[CaptionReply]:
+) -> list[Outcome[Description]]:
+    """Ask for a description of each segment, all at once."""
     from kinodex.agent.limits import gather_all
 
-    pairs = zip(segments, shown, strict=True)
-    return await gather_all([_describe(model, segment, frames) for segment, frames in pairs])
-
-
-async def _describe(model: OpenAIModel, segment: SegmentRow, frames: Iterable[StoredFrame]) -> CaptionReply:
-    from kinodex.agent.protocol import Segment
-    from kinodex.agent.requests.describe import DescribeSegment
-
-    part = Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s)
-    request = DescribeSegment(segment=part, frames=tuple(ShownFrame(**asdict(frame)) for frame in frames))
-    outcome = await ask_again(model, request)
-    reply = outcome.reply
-    text = None if reply is None else Text(reply.caption, reply.confidence / 100)
-    return CaptionReply(text, outcome.usage, outcome.refused)
+    requests = [
+        DescribeSegment(
+            segment=Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s),
+            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
+        )
+        for segment, frames in zip(segments, shown, strict=True)
+    ]
+    return await gather_all([ask_again(model, request) for request in requests])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import StageRows, check_settings, hub_for
+from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import BATCHES_AHEAD, stored_pictures
 from kinodex.pipeline.sample import prefetch
 
@@ -31,7 +31,7 @@ class NewDetection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Settings of the stage. With `labels` the detector has to be one that finds any words."""
+    """Settings of the addition. With `labels` the detector has to be one that finds any words."""
 
     detector: str
     labels: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Detections:
         check_settings(library, self, "min_score")
         _detector(self.detector, self.labels, self.min_score, self.device)
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         from kinodex.pipeline.models.detector import find_tracks
 
         detector = _detector(self.detector, self.labels, self.min_score, self.device)
@@ -70,7 +70,7 @@ class Detections:
             for (frame_no, time_s), boxes, track_ids in zip(frames, found, tracks, strict=True)
             for each, track_id in zip(boxes, track_ids, strict=True)
         ]
-        return StageRows(rows, len(rows))
+        return AddedRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_detections(rows, self.model)

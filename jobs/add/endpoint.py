@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from kinodex.agent.errors import AllRejected, ModelRejected
 from kinodex.agent.protocol import Reply, Request, Usage
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.add.run import RowsOf, Stage, StageRows
+from kinodex.jobs.add.run import AddedRows, RowsOf
 
 if TYPE_CHECKING:
     from kinodex.agent.models.endpoint import Send
@@ -30,34 +30,99 @@ BATCHES_AHEAD = 2
 VIDEOS_AHEAD = 2
 """Long videos worked on together, so that the end of one is filled with another; more if they are short."""
 NOT_STORED = ("name", "device", "batch", "again", "send")
+"""Settings that the rows do not depend on."""
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reply)
 
 
-class EndpointStage(Stage, Protocol):
-    """Stage whose model is local, or with `base_url` one that an endpoint serves; a dataclass."""
+@dataclass(frozen=True, slots=True)
+class EndpointAddition:
+    """Addition by a local model, or with `base_url` by one that an OpenAI-compatible endpoint serves."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    model: str
+    base_url: str | None = None
+    batch: int = SEGMENTS_AT_ONCE
+    """Parts that a local model is given at once, or requests to an endpoint at once, of several videos together."""
+    max_new_tokens: int = 96
+    device: str = "auto"
+    input_price: float = 0.0
+    output_price: float = 0.0
+    send: Send | None = None
+    """The way of requests to the endpoint, if it is not HTTP."""
+
+    def rows_here(self, library: Library, video: VideoRow) -> AddedRows:
+        """Make the rows of one video by the local model."""
+        raise NotImplementedError
+
+    def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
+        """Make the rows of one video by the endpoint."""
+        raise NotImplementedError
 
     @property
-    def base_url(self) -> str | None: ...
-    @property
-    def batch(self) -> int:
-        """Parts of videos that a local model is given at once, or requests to an endpoint at once."""
+    def settings(self) -> Mapping[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_STORED}
 
     @property
-    def input_price(self) -> float: ...
-    @property
-    def output_price(self) -> float: ...
-    @property
-    def send(self) -> Send | None:
-        """The way of requests to the endpoint, if it is not HTTP."""
+    def role(self) -> Role:
+        """Settings of the endpoint's model; prices are of a million tokens."""
+        from kinodex.agent.models.roles import read_roles
+
+        price = {"input": self.input_price, "output": self.output_price}
+        role = {"model": self.model, "base_url": self.base_url, "at_once": self.batch, "price": price}
+        return read_roles({"default": role})["default"]
+
+    def check_key(self) -> None:
+        """Raise the error of a key that the endpoint needs and the environment lacks."""
+        from kinodex.agent.models.roles import api_key
+
+        api_key(self.role)
+
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
+        if self.base_url is None:
+            return self.rows_here(library, video)
+        with open_model_thread(self.role, self.send) as thread:
+            return self.rows_at(thread, library, video)
+
+    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
+        """Work on videos one by one with a local model, on several at once at an endpoint."""
+        if self.base_url is None:
+            yield from (work(self.rows_of, video) for video in videos)
+            return
+        # The model's thread ends first, so that a failure does not wait for requests in flight.
+        with ThreadPoolExecutor(videos_at_once(self.batch)) as pool, open_model_thread(self.role, self.send) as thread:
+            yield from map_in_order(pool, partial(work, partial(self.rows_at, thread)), videos, self.batch)
+
+    def share(self, processes: int) -> Self:
+        """Divide the requests at once among processes; a local model works on as much as before in each."""
+        return self if self.base_url is None else replace(self, batch=max(1, self.batch // processes))
 
 
-S = TypeVar("S", bound=EndpointStage)
-RowsAt = Callable[[S, "ModelThread", Library, VideoRow], StageRows]
-"""Makes the rows of one video by the endpoint of a stage."""
+def default_batch(base_url: str | None) -> int:
+    return SEGMENTS_AT_ONCE if base_url is None else REQUESTS_AT_ONCE
+
+
+def videos_at_once(at_once: int) -> int:
+    """The largest number of videos in flight together: if each has one segment."""
+    return VIDEOS_AHEAD * at_once
+
+
+def map_in_order(
+    pool: Executor, work: Callable[[VideoRow], T], videos: Iterable[VideoRow], at_once: int
+) -> Generator[T, None, None]:
+    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint.
+
+    An error is raised at its place in the order.
+    """
+    in_flight: deque[tuple[Future[T], int]] = deque()
+    for video in videos:
+        size = min(max(video.segments, 1), BATCHES_AHEAD * at_once)
+        room = VIDEOS_AHEAD * BATCHES_AHEAD * at_once - size
+        while len(in_flight) == videos_at_once(at_once) or sum(each for _, each in in_flight) > room:
+            yield in_flight.popleft()[0].result()
+        in_flight.append((pool.submit(work, video), size))
+    while in_flight:
+        yield in_flight.popleft()[0].result()
 
 
 @dataclass(slots=True)
@@ -117,79 +182,6 @@ async def _serve(role: Role, ready: Future[ModelThread], send: Send | None) -> N
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def map_in_order(
-    pool: Executor, work: Callable[[VideoRow], T], videos: Iterable[VideoRow], at_once: int
-) -> Generator[T, None, None]:
-    """Apply `work` to each video and yield the results in order, with enough videos at once to fill an endpoint.
-
-    An error is raised at its place in the order.
-    """
-    in_flight: deque[tuple[Future[T], int]] = deque()
-    for video in videos:
-        size = min(max(video.segments, 1), BATCHES_AHEAD * at_once)
-        total_resources = VIDEOS_AHEAD * BATCHES_AHEAD * at_once - size
-        while len(in_flight) == videos_at_once(at_once) or sum(each for _, each in in_flight) > total_resources:
-            yield in_flight.popleft()[0].result()
-        in_flight.append((pool.submit(work, video), size))
-    while in_flight:
-        yield in_flight.popleft()[0].result()
-
-
-def videos_at_once(at_once: int) -> int:
-    """The largest number of videos in flight together: if each has one segment."""
-    return VIDEOS_AHEAD * at_once
-
-
-def default_batch(base_url: str | None) -> int:
-    """Return the default of `batch`."""
-    return SEGMENTS_AT_ONCE if base_url is None else REQUESTS_AT_ONCE
-
-
-def stored_settings(stage: EndpointStage) -> Mapping[str, Any]:
-    """Collect the settings of a stage that its rows depend on."""
-    return {each.name: getattr(stage, each.name) for each in fields(stage) if each.name not in NOT_STORED}
-
-
-def role_of(stage: EndpointStage) -> Role:
-    """Make the settings of the endpoint's model; prices are of a million tokens."""
-    from kinodex.agent.models.roles import read_roles
-
-    price = {"input": stage.input_price, "output": stage.output_price}
-    role = {"model": stage.model, "base_url": stage.base_url, "at_once": stage.batch, "price": price}
-    return read_roles({"default": role})["default"]
-
-
-def check_key(stage: EndpointStage) -> None:
-    """Raise the error of a key that the endpoint needs and the environment lacks."""
-    from kinodex.agent.models.roles import api_key
-
-    api_key(role_of(stage))
-
-
-def rows_at(stage: S, rows_of: RowsAt[S], library: Library, video: VideoRow) -> StageRows:
-    """Make the rows of one video alone by the endpoint."""
-    with open_model_thread(role_of(stage), stage.send) as thread:
-        return rows_of(stage, thread, library, video)
-
-
-def each_video(
-    stage: S, rows_of: RowsAt[S], work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]
-) -> Generator[T, None, None]:
-    """Work on videos one by one with a local model, on several at once at an endpoint; see `ConcurrentStage.each`."""
-    if stage.base_url is None:
-        yield from (work(stage.rows_of, video) for video in videos)
-        return
-    # The model's thread ends first, so that a failure does not wait for requests in flight.
-    pool = ThreadPoolExecutor(videos_at_once(stage.batch))
-    with pool, open_model_thread(role_of(stage), stage.send) as thread:
-        yield from map_in_order(pool, partial(work, partial(rows_of, stage, thread)), videos, stage.batch)
-
-
-def shared_batch(stage: EndpointStage, processes: int) -> int:
-    """Divide the requests at once among processes; a local model works on as much as before in each."""
-    return stage.batch if stage.base_url is None else max(1, stage.batch // processes)
 
 
 @dataclass(frozen=True, slots=True)

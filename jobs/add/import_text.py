@@ -1,4 +1,4 @@
-"""Import texts from end to end: match them to videos, make videos for the others, then add all as a stage.
+"""Import texts from end to end: match them to videos, make videos for the others, then add all as an addition.
 
 A video that the library lacks gets a row of its own, without frames. If a run is killed, the next one does the rest.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -18,10 +18,13 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, VideoRow
 from kinodex.index.sweep import sweep
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
-from kinodex.jobs.add.run import AddReport, StageRows, VideoOutcome, add
+from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add
+from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
 from kinodex.jobs.eval.samples import composed
+from kinodex.jobs.library import batched
 
 VIDEOS_A_COMMIT = 1000
+Kind = Literal["captions", "speech"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def import_text(
     read: Iterable[ReadResult],
     settings: Mapping[str, object],
     replaces: bool = False,
-    watch: Callable[[int, int, VideoOutcome], None] = lambda done, total, last: None,
+    watch: Watch = lambda done, total, last: None,
 ) -> ImportResult:
     """Bring captions or transcripts ("speech") into a library, as `read` from `source`, under their writer's name.
 
@@ -59,9 +62,11 @@ def import_text(
         new = _write_rows(library, kind, texts, {row.video_id: row for row in before})
         pending = {row.video_id for row in library.additions.pending(kind, model)}
         left_out = 0 if replaces else len(texts.keys() - pending)
-        stage = ImportedText(kind, model, texts, settings, replaces)
-        report = add(library, stage, list(texts), watch)
+        report = add(library, ImportedText(kind, model, texts, settings, replaces), list(texts), watch)
     return ImportResult(replace(report, outcomes=[*failed, *report.outcomes]), new, left_out)
+
+
+# Texts and the videos that they belong to.
 
 
 def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[dict[str, VideoText], list[ReadFailure]]:
@@ -75,8 +80,7 @@ def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[di
             continue
         whole_name = composed(each.whole_name)
         if whole_name in names:
-            lines = tuple(replace(line, language=None) for line in each.lines)
-            each = replace(each, name=whole_name, lines=lines)
+            each = replace(each, name=whole_name, lines=tuple(replace(line, language=None) for line in each.lines))
         each = replace(each, name=composed(each.name))
         ids = sorted(names.get(each.name, {text_id(each.name)}))
         if len(ids) > 1:
@@ -90,31 +94,34 @@ def _matched(read: Iterable[ReadResult], videos: Sequence[VideoRow]) -> tuple[di
     return texts, unread
 
 
-def _write_rows(library: Library, kind: Kind, texts: Mapping[str, VideoText], held: Mapping[str, VideoRow]) -> int:
-    """Make videos for texts that have none, and lengthen those without frames; returns the number of new ones."""
-    new = [id_ for id_ in texts if id_ not in held]
-    for first in range(0, len(new), VIDEOS_A_COMMIT):
-        segments = {id_: parts(texts[id_], kind == "captions") for id_ in new[first : first + VIDEOS_A_COMMIT]}
-        library.writer.add_segments(segments)
-        fps = float(library.settings.get("fps", 1.0))
-        library.writer.complete(
-            [text_row(texts[id_], len(each), fps, library.space_name) for id_, each in segments.items()]
-        )
-    library.writer.complete(
-        [
-            replace(held[id_], duration_s=length_s(text))
-            for id_, text in texts.items()
-            if id_ in held and not held[id_].frames and length_s(text) > held[id_].duration_s
-        ]
-    )
-    return len(new)
+def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:
+    """Ids of videos by each of their names: title, stem of the file, id, as `composed` writes them."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for row in videos:
+        for name in (row.title, PurePosixPath(row.uri).stem, row.video_id):
+            names[composed(name)].add(row.video_id)
+    return names
+
+
+def text_uri(name: str) -> str:
+    """Make the URI of a video that has only a text; its id is the hash of it."""
+    return f"imported:{name}"
+
+
+def text_id(name: str) -> str:
+    return hashlib.sha256(text_uri(name).encode()).hexdigest()[:32]
+
+
+def _failed(source: str, unread: ReadFailure) -> VideoOutcome:
+    uri = f"{source}#{unread.where}" if unread.name is None else text_uri(unread.name)
+    return VideoOutcome("", uri, unread.name or unread.where, 0, unread.message, unread.error_class)
 
 
 def _record_failures(
     library: Library, kind: Kind, source: str, texts: Mapping[str, VideoText], failed: Sequence[VideoOutcome]
 ) -> None:
     """Record texts that could not be read, in place of an earlier import's failures of the source and these videos."""
-    before = [row.uri for row in library.ingest_log.failures() if row.uri.startswith(_file_uri(source, ""))]
+    before = [row.uri for row in library.ingest_log.failures() if row.uri.startswith(f"{source}#")]
     library.ingest_log.clear_failures([*before, *(text_uri(text.name) for text in texts.values())], [kind])
     now = datetime.now(UTC)
     library.ingest_log.add_failures(
@@ -122,93 +129,72 @@ def _record_failures(
     )
 
 
-def _failed(source: str, unread: ReadFailure) -> VideoOutcome:
-    uri = _file_uri(source, unread.where) if unread.name is None else text_uri(unread.name)
-    return VideoOutcome("", uri, unread.name or unread.where, 0, unread.message, unread.error_class)
+# Rows of videos that have only a text.
 
 
-def _file_uri(source: str, file: str) -> str:
-    return f"{source}#{file}"
-
-
-# Text of a video as a file holds it, before it is matched to a library.
-
-WINDOW_S = 10.0
-"""Length of the segments of a video that has only a transcript; as in an ingest without shots."""
-PROBLEMS_SHOWN = 3
-LONGEST_S = 1e7
-"""Greatest time of a line, 115 days: a video without frames is divided into windows up to its last line."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """Caption or speech in `[start_s, end_s)`, in the time that a player shows; `confidence` is 0 to 1."""
+class Part(NamedTuple):
+    """Segment of a video without frames."""
 
     start_s: float
     end_s: float
-    text: str
-    confidence: float | None = None
-    speaker: str | None = None
-    language: str | None = None
+    kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class VideoText:
-    """All lines of one video in order of time. `problem` says which of its text was left out, if any."""
-
-    name: str
-    """Name of the video: its title, the stem of its file, or a library's id."""
-    lines: tuple[TextLine, ...]
-    duration_s: float | None = None
-    """None if the text does not hold it: the video ends with its last line."""
-    window_s: float = WINDOW_S
-    problem: str | None = None
-    whole_name: str = ""
-    """The name with what was read as a language: it is the video's if the library has one of that name."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFailure:
-    """File, or video of one, whose text cannot be read; `name` is None if no video is known."""
-
-    where: str
-    name: str | None
-    error_class: str
-    message: str
+def _write_rows(library: Library, kind: Kind, texts: Mapping[str, VideoText], held: Mapping[str, VideoRow]) -> int:
+    """Make videos for texts that have none, and lengthen those without frames; returns the number of new ones."""
+    new = [id_ for id_ in texts if id_ not in held]
+    fps = float(library.settings.get("fps", 1.0))
+    for some in batched(new, VIDEOS_A_COMMIT):
+        segments = {id_: parts(texts[id_], kind == "captions") for id_ in some}
+        library.writer.add_segments(segments)
+        rows = [_text_row(texts[id_], len(each), fps, library.space_name) for id_, each in segments.items()]
+        library.writer.complete(rows)
+    longer = [
+        replace(held[id_], duration_s=length_s(text))
+        for id_, text in texts.items()
+        if id_ in held and not held[id_].frames and length_s(text) > held[id_].duration_s
+    ]
+    library.writer.complete(longer)
+    return len(new)
 
 
-ReadResult = VideoText | ReadFailure
+def _text_row(text: VideoText, segments: int, sample_fps: float, space: str) -> VideoRow:
+    """Make the row of a video without frames; it ends with its text unless the text holds a duration."""
+    return VideoRow(
+        video_id=text_id(text.name),
+        uri=text_uri(text.name),
+        title=text.name,
+        start_s=0.0,
+        duration_s=length_s(text),
+        fps=None,
+        width_px=0,
+        height_px=0,
+        codec="text",
+        frames=0,
+        segments=segments,
+        transcript_lines=0,
+        decode_errors=0,
+        sample_fps=sample_fps,
+        space=space,
+        state="complete",
+        ingested_at=datetime.now(UTC),
+    )
 
 
-def video_text(where: str, name: str, lines: Sequence[TextLine], problems: Sequence[str]) -> ReadResult:
-    """Make the text of a video, or a failure if it has no line."""
-    late = [line for line in lines if not line.start_s <= LONGEST_S or line.end_s > LONGEST_S]
-    lines = [line for line in lines if line not in late]
-    problems = [*problems, *(f"{line.start_s:g} s to {line.end_s:g} s, later than any video" for line in late)]
-    left_out = first_problems(problems)
-    if not lines:
-        message = f"{where}: got no text of video {name}{left_out and f' ({left_out})'}; give it at least one line"
-        return ReadFailure(where, name, "EmptyText", message)
-    ordered = sorted(lines, key=lambda line: (line.start_s, line.end_s))
-    return VideoText(name, tuple(ordered), problem=f"{where}: {left_out}" if left_out else None)
+def length_s(text: VideoText) -> float:
+    return text.duration_s or max(line.end_s for line in text.lines)
 
 
-def first_problems(problems: Sequence[str]) -> str:
-    """Format the first few problems in one line; empty if there are none."""
-    if not problems:
-        return ""
-    more = f" and {len(problems) - PROBLEMS_SHOWN:,} more" if len(problems) > PROBLEMS_SHOWN else ""
-    return f"{len(problems):,} left out: {'; '.join(problems[:PROBLEMS_SHOWN])}{more}"
+def parts(text: VideoText, by_line: bool) -> list[Part]:
+    """Make the segments of a video without frames: one a caption, or fixed windows of a transcript."""
+    if by_line:
+        return [Part(line.start_s, line.end_s, "caption") for line in text.lines]
+    end_s = length_s(text)
+    count = max(1, math.ceil(round(end_s / text.window_s, 6)))
+    return [Part(n * text.window_s, min((n + 1) * text.window_s, end_s), "window") for n in range(count)]
 
 
-def one_line(text: str) -> str:
-    """Put a text in one line."""
-    return " ".join(text.split())
-
-
-# Imported text as an optional stage: added as `kinodex add` adds a model's captions or speech.
-
-Kind = Literal["captions", "speech"]
+# Imported text as an addition.
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +217,7 @@ class ImportedText:
         if self.replaces:
             library.additions.discard(self.name, self.model, *self.texts)
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         text = self.texts[video.video_id]
         lines = _within(text.lines, video)
         left_out = len(text.lines) - len(lines)
@@ -239,7 +225,7 @@ class ImportedText:
         outside = f"{left_out} of {len(text.lines)} lines lie outside it, {ends_s}" if left_out else None
         problem = "; ".join(filter(None, [text.problem, outside])) or None
         rows: Sequence[Any] = lines if self.name == "speech" else _captions(library, lines)
-        return StageRows(rows, len(rows), problem)
+        return AddedRows(rows, len(rows), problem)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.name == "captions":
@@ -263,70 +249,3 @@ def _within(lines: Sequence[TextLine], video: VideoRow) -> list[TextLine]:
         for each in lines
         if each.start_s < video.end_s and (video.start_s < each.end_s or video.start_s <= each.start_s)
     ]
-
-
-# Match texts to videos of a library, and make the rows of videos that have only a text.
-
-CODEC = "text"
-
-
-class Part(NamedTuple):
-    """Segment of a video without frames."""
-
-    start_s: float
-    end_s: float
-    kind: str
-
-
-def known_names(videos: Iterable[VideoRow]) -> Mapping[str, set[str]]:
-    """Ids of videos by each of their names: title, stem of the file, id, as `composed` writes them."""
-    names: dict[str, set[str]] = defaultdict(set)
-    for row in videos:
-        for name in (row.title, PurePosixPath(row.uri).stem, row.video_id):
-            names[composed(name)].add(row.video_id)
-    return names
-
-
-def text_uri(name: str) -> str:
-    """Make the URI of a video that has only a text; its id is the hash of it."""
-    return f"imported:{name}"
-
-
-def text_id(name: str) -> str:
-    return hashlib.sha256(text_uri(name).encode()).hexdigest()[:32]
-
-
-def text_row(text: VideoText, segments: int, sample_fps: float, space: str) -> VideoRow:
-    """Make the row of a video without frames; it ends with its text unless the text holds a duration."""
-    return VideoRow(
-        video_id=text_id(text.name),
-        uri=text_uri(text.name),
-        title=text.name,
-        start_s=0.0,
-        duration_s=length_s(text),
-        fps=None,
-        width_px=0,
-        height_px=0,
-        codec=CODEC,
-        frames=0,
-        segments=segments,
-        transcript_lines=0,
-        decode_errors=0,
-        sample_fps=sample_fps,
-        space=space,
-        state="complete",
-        ingested_at=datetime.now(UTC),
-    )
-
-
-def length_s(text: VideoText) -> float:
-    return text.duration_s or max(line.end_s for line in text.lines)
-
-
-def parts(text: VideoText, by_line: bool) -> list[Part]:
-    """Make the segments of a video without frames: one a caption, or fixed windows of a transcript."""
-    if by_line:
-        return [Part(line.start_s, line.end_s, "caption") for line in text.lines]
-    end_s = length_s(text)
-    count = max(1, math.ceil(round(end_s / text.window_s, 6)))
-    return [Part(n * text.window_s, min((n + 1) * text.window_s, end_s), "window") for n in range(count)]

@@ -1,8 +1,8 @@
-"""Add an optional stage to the videos of a library that lack it: `kinodex add`.
+"""Add what models make of videos to those of a library that lack it: `kinodex add`.
 
-A video's rows are made from what the library holds (speech: from its source), written for several videos at once,
-and shown to readers last, by one row in `additions`. The next run deletes what a killed one left, under the lease of
-the stage. A video whose rows cannot be made becomes a failure row; the next run tries it again.
+An addition's rows are made video by video from what the library holds (speech: from its source), written for several
+videos at once, and shown to readers last, by one row in `additions`. The next run deletes what a killed one left, under
+the lease of the addition. A video whose rows cannot be made becomes a failure row; the next run tries it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import takewhile
@@ -31,20 +31,18 @@ from kinodex.index.store.indexes import refresh
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import ModelUnusable, PipelineError
 
-# Protocol of an optional stage, and the types of its results.
-
 NO_COST = Usage()
 CONTENT = "content"
 """Name of the digest of a model's files among the settings that are kept."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class StageRows:
-    """Rows of one video from a stage, before they are written; `problem` says which of them are missing.
+class AddedRows:
+    """Rows of one video before they are written; `problem` says which of them are missing.
 
     `count` is the number of rows that the video then has: these, and those that stay of an earlier run. `failed` says
-    why there are none, although `usage` was spent. `arithmetic` says which one made vectors, as an embedder of pictures
-    says it.
+    why there are none, although `usage` was spent. `arithmetic` says which one made vectors.
     """
 
     rows: Any
@@ -55,12 +53,11 @@ class StageRows:
     failed: Exception | None = None
 
 
-RowsOf = Callable[[Library, VideoRow], StageRows]
-T = TypeVar("T")
+RowsOf = Callable[[Library, VideoRow], AddedRows]
 
 
-class Stage(Protocol):
-    """Settings of an optional stage and its work; frozen, and small enough to be sent.
+class Addition(Protocol):
+    """Settings of an addition and its work; frozen, and small enough to be sent.
 
     Models are loaded when they are first needed and kept for the process.
     """
@@ -84,7 +81,7 @@ class Stage(Protocol):
     def prepare(self, library: Library) -> None:
         """Load the models and prepare the library's tables; raises errors that would end the whole run."""
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         """Make the rows of one video; raises a PipelineError or `ModelRejected` if that fails."""
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
@@ -92,8 +89,8 @@ class Stage(Protocol):
 
 
 @runtime_checkable
-class ConcurrentStage(Protocol):
-    """Stage that works on several videos together, because it waits for an endpoint more than it computes."""
+class ConcurrentAddition(Protocol):
+    """Addition that works on several videos together, because it waits for an endpoint more than it computes."""
 
     def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
         """Apply `work` to each video, with the function that makes its rows; yields the results in order.
@@ -101,8 +98,8 @@ class ConcurrentStage(Protocol):
         Close the generator at the end.
         """
 
-    def share(self, processes: int) -> Stage:
-        """Make the stage for each of several processes that share its work."""
+    def share(self, processes: int) -> Addition:
+        """Make the addition for each of several processes that share its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +122,10 @@ class VideoOutcome:
     def is_failed(self) -> bool:
         return self.error_class is not None
 
+    @classmethod
+    def failed(cls, video: VideoRow, problem: str, error_class: str, usage: Usage = NO_COST) -> VideoOutcome:
+        return cls(video.video_id, video.uri, video.title, 0, problem, error_class, usage)
+
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
@@ -137,11 +138,11 @@ class AddReport:
 
     @property
     def added(self) -> int:
-        return sum(not outcome.is_failed for outcome in self.outcomes)
+        return len(self.outcomes) - self.failed
 
     @property
     def failed(self) -> int:
-        return len(self.outcomes) - self.added
+        return sum(outcome.is_failed for outcome in self.outcomes)
 
     @property
     def rows(self) -> int:
@@ -153,57 +154,8 @@ class AddReport:
 
     @property
     def arithmetic(self) -> str:
-        """Every arithmetic that made vectors; empty for other stages."""
+        """Every arithmetic that made vectors; empty where none were made."""
         return joined_arithmetic(outcome.arithmetic for outcome in self.outcomes)
-
-
-def check_settings(library: Library, stage: Stage, *names: str) -> None:
-    """Check that these settings are those with which the model added the stage before, else raise `UsageError`.
-
-    Readers know rows by their model alone: rows of one name have to be made in one way.
-    """
-    stored = library.additions.settings(stage.name, stage.model)
-    remedy = f"kinodex remove added {shlex.quote(library.uri)} {stage.name} {shlex.quote(stage.model)}"
-    if CONTENT in stored and stored[CONTENT] != kept_settings(stage).get(CONTENT, stored[CONTENT]):
-        raise UsageError(
-            f"the files of {stage.model} are others than those that made {stage.name} in {library.uri}; give the model "
-            f"that made them, or first take out what is there: {remedy}"
-        )
-    changed = [name for name in names if name in stored and stored[name] != stage.settings.get(name)]
-    if changed:
-        raise UsageError(
-            f"got {_options(stage.settings, changed)}, but {library.uri} holds {stage.name} by {stage.model} made with "
-            f"{_options(stored, changed)}; give that again, or first take out what is there: {remedy}"
-        )
-
-
-def kept_settings(stage: Stage) -> Mapping[str, Any]:
-    """Settings that are kept with a stage's rows: its own, and a digest of its model's files where they lie here."""
-    from kinodex.jobs.models import content_digest
-
-    settings = stage.settings
-    place = Path(settings.get("detector", stage.model)).expanduser()
-    is_here = not settings.get("base_url") and place.is_dir()
-    return {**settings, CONTENT: content_digest(place)} if is_here else settings
-
-
-def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Settings as options of the command line."""
-    options = {name: f"--{name.replace('_', '-')}" for name in names}
-    return " ".join(_option(options[name], settings[name]) for name in names)
-
-
-def _option(option: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return option if value else option.replace("--", "--no-", 1)
-    return f"no {option}" if value is None else f"{option} {value}"
-
-
-def hub_for(model: str) -> AbstractContextManager[bool]:
-    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from kinodex.index.spaces.model_source import quick_hub
-
-    return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()
 
 
 VIDEOS_A_COMMIT = 8
@@ -214,49 +166,48 @@ Watch = Callable[[int, int, VideoOutcome], None]
 """Gets the number of videos that are done, of all videos, and the outcome of the last one."""
 LeaseKey = tuple[str, str]
 """Name and token of the lease under which rows are written."""
-Executor = Callable[[Library, Stage, Sequence[VideoRow], LeaseKey], Generator[list[VideoOutcome], None, None]]
+Executor = Callable[[Library, Addition, Sequence[VideoRow], LeaseKey], Generator[list[VideoOutcome], None, None]]
 """Makes and writes the rows of videos, a few at a time, in any order."""
-Made = tuple[VideoOutcome, StageRows | None]
+Made = tuple[VideoOutcome, AddedRows | None]
 UNHEARD = {ModelUnreachable.__name__, NoCompletion.__name__}
 
 
 def add(
     library: Library,
-    stage: Stage,
+    addition: Addition,
     video_ids: Sequence[str] | None = None,
     watch: Watch = lambda done, total, last: None,
     executor: Executor | None = None,
     again: Collection[str] = (),
 ) -> AddReport:
-    """Add a stage to every complete video, or to these, where its model has not added it yet.
+    """Add rows to every complete video, or to these, where the addition's model has not added them yet.
 
-    `again` are ids of videos that have it and are worked on again: the stage replaces or fills up the rows that are
-    there.
-    Raises LibraryBusy if another run adds this stage now, ModelUnusable or a KinodexError if nothing can be added.
+    `again` are ids of videos that have them and are worked on again: rows are replaced or filled up. Raises LibraryBusy
+    if another run adds the same now, ModelUnusable or a KinodexError if nothing can be added.
     """
     began, started_at = time.monotonic(), datetime.now(UTC)
     outcomes: list[VideoOutcome] = []
-    with library.lease(f"add {stage.name}", f"kinodex add {stage.name}") as lease:
-        stage.prepare(library)
-        library.additions.discard_leftovers(stage.name, stage.model)
-        wanted = {row.video_id for row in library.additions.pending(stage.name, stage.model)}.union(again)
+    with library.lease(f"add {addition.name}", f"kinodex add {addition.name}") as lease:
+        addition.prepare(library)
+        library.additions.discard_leftovers(addition.name, addition.model)
+        wanted = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
         chosen = wanted if video_ids is None else wanted.intersection(video_ids)
         videos = [row for row in library.videos() if row.video_id in chosen]
-        with closing((executor or add_in_process)(library, stage, videos, (lease.name, lease.token))) as batches:
+        with closing((executor or add_in_process)(library, addition, videos, (lease.name, lease.token))) as batches:
             for batch in batches:
                 lease.check()
-                for outcome in commit_outcomes(library, stage, batch):
+                for outcome in commit_outcomes(library, addition, batch):
                     outcomes.append(outcome)
                     watch(len(outcomes), len(videos), outcome)
-        report = AddReport(stage.name, stage.model, outcomes, time.monotonic() - began)
+        report = AddReport(addition.name, addition.model, outcomes, time.monotonic() - began)
         if outcomes:
-            library.ingest_log.add_run(_run_row(stage, report, started_at))
+            library.ingest_log.add_run(_run_row(addition, report, started_at))
             refresh(library.tables)
     return report
 
 
 def add_in_process(
-    library: Library, stage: Stage, videos: Iterable[VideoRow], lease: LeaseKey
+    library: Library, addition: Addition, videos: Iterable[VideoRow], lease: LeaseKey
 ) -> Generator[list[VideoOutcome], None, None]:
     """Make and write the rows of videos in this process; yields their outcomes as they are written.
 
@@ -266,22 +217,22 @@ def add_in_process(
     waiting: list[Made] = []
     written = time.monotonic()
     try:
-        with closing(_heard(library, stage, videos)) as each:
+        with closing(_heard(library, addition, videos)) as each:
             for made in each:
                 waiting.append(made)
                 if len(waiting) >= VIDEOS_A_COMMIT or time.monotonic() - written >= SECONDS_A_COMMIT:
                     batch, waiting = waiting, []
-                    yield _write(library, stage, batch, lease)
+                    yield _write(library, addition, batch, lease)
                     written = time.monotonic()
     except Exception:
         if waiting:
-            yield _write(library, stage, waiting, lease)
+            yield _write(library, addition, waiting, lease)
         raise
     if waiting:
-        yield _write(library, stage, waiting, lease)
+        yield _write(library, addition, waiting, lease)
 
 
-def _heard(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
+def _heard(library: Library, addition: Addition, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
     """Make the rows of each video until an endpoint is gone; what is in flight then is awaited.
 
     It is gone if several videos in a row, or all of them, get no reply: that is no failure of theirs. Raises
@@ -289,7 +240,13 @@ def _heard(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Genera
     """
     unheard: list[Made] = []
     gone, anything_heard = "", False
-    with closing(_each(library, stage, takewhile(lambda _: not gone, videos))) as each:
+    work, until_gone = partial(add_to_video, library), takewhile(lambda _: not gone, videos)
+    made_each: Generator[Made, None, None]
+    if isinstance(addition, ConcurrentAddition):
+        made_each = addition.each(work, until_gone)
+    else:
+        made_each = (work(addition.rows_of, video) for video in until_gone)
+    with closing(made_each) as each:
         for made in each:
             if made[0].error_class in UNHEARD:
                 unheard.append(made)
@@ -307,13 +264,6 @@ def _heard(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Genera
     yield from unheard
 
 
-def _each(library: Library, stage: Stage, videos: Iterable[VideoRow]) -> Generator[Made, None, None]:
-    work = partial(add_to_video, library)
-    if isinstance(stage, ConcurrentStage):
-        return stage.each(work, videos)
-    return (work(stage.rows_of, video) for video in videos)
-
-
 def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
     """Make the rows of one video, not written yet; None if that fails.
 
@@ -324,63 +274,64 @@ def add_to_video(library: Library, rows_of: RowsOf, video: VideoRow) -> Made:
     except (ModelUnusable, CancelledError, *ENDS_ALL):
         raise
     except (PipelineError, ModelRejected, ModelUnreachable, NoUsableReply, DamagedRows) as error:
-        failed = VideoOutcome(video.video_id, video.uri, video.title, 0, str(error), type(error).__name__)
-        return failed, None
+        return VideoOutcome.failed(video, str(error), type(error).__name__), None
     except UnknownVideo:
         if library.visible.videos([video.video_id]):
             raise
-        gone = "it was removed from the library while this ran"
-        return VideoOutcome(video.video_id, video.uri, video.title, 0, gone, "UnknownVideo"), None
+        return VideoOutcome.failed(video, "it was removed from the library while this ran", "UnknownVideo"), None
     except KinodexError:
         raise
     except Exception as error:  # a model's library met a video that it cannot take: the others may be sound
         kind = type(error).__name__
-        return VideoOutcome(video.video_id, video.uri, video.title, 0, f"{kind}: {error}", kind), None
-    name = video.video_id, video.uri, video.title
+        return VideoOutcome.failed(video, f"{kind}: {error}", kind), None
     if made.failed is not None:
-        return VideoOutcome(*name, 0, str(made.failed), type(made.failed).__name__, made.usage), None
-    return VideoOutcome(*name, made.count, made.problem, None, made.usage, made.arithmetic), made
+        return VideoOutcome.failed(video, str(made.failed), type(made.failed).__name__, made.usage), None
+    names = video.video_id, video.uri, video.title
+    return VideoOutcome(*names, made.count, made.problem, None, made.usage, made.arithmetic), made
 
 
-def commit_outcomes(library: Library, stage: Stage, outcomes: Sequence[VideoOutcome]) -> list[VideoOutcome]:
-    """Record the outcomes of videos whose rows are written, and last of all show the good ones to readers."""
-    good = [outcome for outcome in outcomes if not outcome.is_failed]
-    now = datetime.now(UTC)
-    library.ingest_log.clear_failures([outcome.uri for outcome in good], [stage.name])
-    library.ingest_log.add_failures([_failure(outcome, stage, now) for outcome in outcomes if outcome.problem])
-    counts = {outcome.video_id: outcome.rows for outcome in good}
-    rejected = library.additions.complete(stage.name, stage.model, counts, kept_settings(stage)) if counts else ()
-    if not rejected:
-        return list(outcomes)
-    changed = "its rows were not as many as were written, or the video is gone; run the same command again"
-    lost = [
-        VideoOutcome(each.video_id, each.uri, each.title, 0, changed, "Rejected", each.usage)
-        for each in good
-        if each.video_id in rejected
-    ]
-    library.ingest_log.add_failures([_failure(outcome, stage, now) for outcome in lost])
-    return [each for each in outcomes if each.video_id not in rejected] + lost
-
-
-def _write(
-    library: Library, stage: Stage, waiting: Sequence[tuple[VideoOutcome, StageRows | None]], lease: LeaseKey
-) -> list[VideoOutcome]:
+def _write(library: Library, addition: Addition, waiting: Sequence[Made], lease: LeaseKey) -> list[VideoOutcome]:
     library.check_lease(*lease)
     rows = {outcome.video_id: made.rows for outcome, made in waiting if made is not None and made.count}
     if rows:
-        stage.write(library, rows)
+        addition.write(library, rows)
     return [outcome for outcome, _ in waiting]
 
 
-def _failure(outcome: VideoOutcome, stage: Stage, when: datetime) -> FailureRow:
-    return FailureRow(outcome.uri, stage.name, outcome.error_class or "Incomplete", outcome.problem or "", 1, when)
+def commit_outcomes(library: Library, addition: Addition, outcomes: Sequence[VideoOutcome]) -> list[VideoOutcome]:
+    """Record the outcomes of videos whose rows are written, and last of all show the good ones to readers."""
+    good = [outcome for outcome in outcomes if not outcome.is_failed]
+    library.ingest_log.clear_failures([outcome.uri for outcome in good], [addition.name])
+    _record_failures(library, addition, [outcome for outcome in outcomes if outcome.problem])
+    counts = {outcome.video_id: outcome.rows for outcome in good}
+    if not counts:
+        return list(outcomes)
+    rejected = library.additions.complete(addition.name, addition.model, counts, kept_settings(addition))
+    changed = "its rows were not as many as were written, or the video is gone; run the same command again"
+    lost = [
+        replace(each, rows=0, problem=changed, error_class="Rejected", arithmetic="")
+        for each in good
+        if each.video_id in rejected
+    ]
+    _record_failures(library, addition, lost)
+    return [each for each in outcomes if each.video_id not in rejected] + lost
 
 
-def _run_row(stage: Stage, report: AddReport, started_at: datetime) -> RunRow:
+def _record_failures(library: Library, addition: Addition, outcomes: Sequence[VideoOutcome]) -> None:
+    now = datetime.now(UTC)
+    library.ingest_log.add_failures(
+        [
+            FailureRow(each.uri, addition.name, each.error_class or "Incomplete", each.problem or "", 1, now)
+            for each in outcomes
+        ]
+    )
+
+
+def _run_row(addition: Addition, report: AddReport, started_at: datetime) -> RunRow:
     numbers: dict[str, Any] = {
-        "stage": stage.name,
-        "model": stage.model,
-        "settings": dict(stage.settings),
+        "stage": addition.name,
+        "model": addition.model,
+        "settings": dict(addition.settings),
         "videos": {"added": report.added, "failed": report.failed},
         "rows": report.rows,
         "seconds": report.seconds,
@@ -389,4 +340,55 @@ def _run_row(stage: Stage, report: AddReport, started_at: datetime) -> RunRow:
     if report.arithmetic:
         numbers["arithmetic"] = report.arithmetic
     ended = started_at + timedelta(seconds=report.seconds)
-    return RunRow(uuid.uuid4().hex, f"add {stage.name}", "done", started_at, ended, json.loads(json.dumps(numbers)))
+    return RunRow(uuid.uuid4().hex, f"add {addition.name}", "done", started_at, ended, json.loads(json.dumps(numbers)))
+
+
+# The settings of what a model added before.
+
+
+def check_settings(library: Library, addition: Addition, *names: str) -> None:
+    """Check that these settings are those with which the model added rows before, else raise `UsageError`.
+
+    Readers know rows by their model alone: rows of one name have to be made in one way.
+    """
+    stored = library.additions.settings(addition.name, addition.model)
+    remedy = f"kinodex remove added {shlex.quote(library.uri)} {addition.name} {shlex.quote(addition.model)}"
+    if CONTENT in stored and stored[CONTENT] != kept_settings(addition).get(CONTENT, stored[CONTENT]):
+        raise UsageError(
+            f"the files of {addition.model} are others than those that made {addition.name} in {library.uri}; give the "
+            f"model that made them, or first take out what is there: {remedy}"
+        )
+    changed = [name for name in names if name in stored and stored[name] != addition.settings.get(name)]
+    if changed:
+        raise UsageError(
+            f"got {_options(addition.settings, changed)}, but {library.uri} holds {addition.name} by {addition.model} "
+            f"made with {_options(stored, changed)}; give that again, or first take out what is there: {remedy}"
+        )
+
+
+def kept_settings(addition: Addition) -> Mapping[str, Any]:
+    """Settings that are kept with the rows: the addition's, and a digest of its model's files where they lie here."""
+    from kinodex.jobs.models import content_digest
+
+    settings = addition.settings
+    place = Path(settings.get("detector", addition.model)).expanduser()
+    is_here = not settings.get("base_url") and place.is_dir()
+    return {**settings, CONTENT: content_digest(place)} if is_here else settings
+
+
+def _options(settings: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Settings as options of the command line."""
+    return " ".join(_option(f"--{name.replace('_', '-')}", settings[name]) for name in names)
+
+
+def _option(option: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return option if value else option.replace("--", "--no-", 1)
+    return f"no {option}" if value is None else f"{option} {value}"
+
+
+def hub_for(model: str) -> AbstractContextManager[bool]:
+    """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
+    from kinodex.index.spaces.model_source import quick_hub
+
+    return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

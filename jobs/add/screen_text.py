@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kinodex.index.library import Library
 from kinodex.index.rows import StoredFrame, VideoRow, player_s
-from kinodex.jobs.add.run import StageRows, check_settings
+from kinodex.jobs.add.run import AddedRows, check_settings
 from kinodex.jobs.library import BATCHES_AHEAD, picture_of, source_of, stored_pictures
 from kinodex.pipeline.fetch import check_unchanged
 from kinodex.pipeline.images import ModelInput
@@ -48,7 +48,7 @@ class NewLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScreenText:
-    """Settings of the stage; `languages` are codes such as "en", none for all that the model reads."""
+    """Settings of the addition; `languages` are codes such as "en", none for all that the model reads."""
 
     reader: str = CARRIED
     languages: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class ScreenText:
         check_settings(library, self, "min_confidence")
         _reader(self.reader, self.languages, self.min_confidence)
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         from kinodex.pipeline.models.screen_text import join_readings
 
         reader = _reader(self.reader, self.languages, self.min_confidence)
@@ -92,7 +92,7 @@ class ScreenText:
                 readings.append(reader.read(picture))
         lines = join_readings(readings, times_s, video.end_s)
         rows = [NewLine(*line, self.language) for line in lines if line.end_s > line.start_s]
-        return StageRows(rows, len(rows))
+        return AddedRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.screen_text.add(rows, self.model)

@@ -1,4 +1,4 @@
-"""Speech by a local Whisper model: the one stage that needs the source again, for its sound."""
+"""Speech by a local Whisper model: the one addition that needs the source again, for its sound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow, player_s
-from kinodex.jobs.add.run import StageRows, check_settings, hub_for
+from kinodex.jobs.add.run import AddedRows, check_settings, hub_for
 from kinodex.jobs.library import source_of
 from kinodex.pipeline.fetch import check_unchanged
 
@@ -31,7 +31,7 @@ class SpokenVideo:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Settings of the stage; `language` is a code such as "en", None to detect it, also where it changes."""
+    """Settings of the addition; `language` is a code such as "en", None to detect it, also where it changes."""
 
     model: str
     language: str | None = None
@@ -56,14 +56,14 @@ class Speech:
         if self.speakers:
             _voice_encoder(self.device)
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
         with source_of(library, video) as found:
             spoken = recogniser.transcribe_windows(self._windows(found, video.uri))
             rows = self._with_voices(spoken) if self.speakers else SpokenVideo(_all_lines(spoken), ())
             check_unchanged(found)
         rows = replace(rows, lines=[_as_shown(video, line) for line in rows.lines])
-        return StageRows(rows, len(rows.lines))
+        return AddedRows(rows, len(rows.lines))
 
     def write(self, library: Library, rows: Mapping[str, SpokenVideo]) -> None:
         """Append the lines; voices are matched with those of the library here, wherever this runs, under a lease."""

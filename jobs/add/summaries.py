@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,76 +24,50 @@ from kinodex.agent.requests.answer import check_not_echoed
 from kinodex.agent.requests.describe import PartSummary, SummarizePart
 from kinodex.index.library import Library
 from kinodex.index.rows import SceneRow, SegmentRow, StoredFrame, VideoRow
-from kinodex.jobs.add.endpoint import (
-    SEGMENTS_AT_ONCE,
-    ModelThread,
-    ask_again,
-    check_key,
-    each_video,
-    role_of,
-    rows_at,
-    shared_batch,
-    stored_settings,
-)
-from kinodex.jobs.add.run import NO_COST, RowsOf, StageRows, check_settings, hub_for
-from kinodex.jobs.library import frames_between, picture_of
+from kinodex.jobs.add.endpoint import EndpointAddition, ModelThread, ask_again
+from kinodex.jobs.add.run import NO_COST, AddedRows, check_settings, hub_for
+from kinodex.jobs.library import batched, frames_between, picture_of
 from kinodex.pipeline.scenes import find_structure
 
 if TYPE_CHECKING:
-    from kinodex.agent.models.endpoint import Send
     from kinodex.agent.models.openai_model import OpenAIModel
-    from kinodex.agent.models.roles import Role
     from kinodex.pipeline.scenes import Writer
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Summaries:
-    """Settings of the stage. With `base_url` the model is one that an OpenAI-compatible endpoint serves."""
+class Summaries(EndpointAddition):
+    """Settings of summaries."""
 
-    model: str
-    base_url: str | None = None
+    max_new_tokens: int = 128
     frames_a_scene: int = 4
     """Frames by which a scene is shown of which nothing is known in words."""
-    batch: int = SEGMENTS_AT_ONCE
-    """Parts that a local model writes at once, or requests to an endpoint at once, of several videos together."""
-    max_new_tokens: int = 128
-    device: str = "auto"
-    input_price: float = 0.0
-    output_price: float = 0.0
     again: bool = False
     """Replace the rows that a video has."""
-    send: Send | None = None
-    """The way of requests to the endpoint, if it is not HTTP."""
     name: str = "summaries"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return stored_settings(self)
 
     def prepare(self, library: Library) -> None:
         check_settings(library, self, "frames_a_scene", *(() if self.base_url else ("max_new_tokens",)))
         if self.base_url is None:
             open_writer(self.model, self.device, self.max_new_tokens)
         else:
-            check_key(self)
+            self.check_key()
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
-        if self.base_url is None:
-            return _rows(self, local_writer(open_writer(self.model, self.device, self.max_new_tokens)), library, video)
-        return rows_at(self, _by_endpoint, library, video)
+    def rows_here(self, library: Library, video: VideoRow) -> AddedRows:
+        writer = open_writer(self.model, self.device, self.max_new_tokens)
+        return self._rows(local_writer(writer), library, video)
 
-    def each(self, work: Callable[[RowsOf, VideoRow], T], videos: Iterable[VideoRow]) -> Generator[T, None, None]:
-        return each_video(self, _by_endpoint, work, videos)
+    def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
+        return self._rows(endpoint_writer(thread), library, video)
 
-    def share(self, processes: int) -> Summaries:
-        return replace(self, batch=shared_batch(self, processes))
-
-    @property
-    def role(self) -> Role:
-        """The endpoint's settings."""
-        return role_of(self)
+    def _rows(self, write: Write, library: Library, video: VideoRow) -> AddedRows:
+        contents = write_contents(library, read_film(library, video), write, self.frames_a_scene, self.batch)
+        held = library.scenes.rows(video.video_id) if self.again else []
+        rows = added_rows(contents, self.model, (row for row in held if row.model == self.model))
+        has_titles = any(each.title for each in contents.written)
+        if self.again and not has_titles and library.scenes.has_titles(video, self.model):
+            why = "no scene or chapter got a title that could be used; those that were there before stay"
+            return replace(rows, failed=rows.failed or NoUsableReply(why))
+        return rows
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         if self.again:
@@ -104,24 +78,6 @@ class Summaries:
         """Ids of videos that have summaries and get them again: those with parts without one, or with newer words."""
         found = library.scenes.untitled(self.model) if untitled else []
         return [*found, *(library.scenes.outdated(self.model) if outdated else ())]
-
-
-def _by_endpoint(stage: Summaries, thread: ModelThread, library: Library, video: VideoRow) -> StageRows:
-    return _rows(stage, endpoint_writer(thread), library, video)
-
-
-def _rows(stage: Summaries, write: Write, library: Library, video: VideoRow) -> StageRows:
-    contents = write_contents(library, read_film(library, video), write, stage.frames_a_scene, stage.batch)
-    held = library.scenes.rows(video.video_id) if stage.again else []
-    rows = stage_rows(contents, stage.model, (row for row in held if row.model == stage.model))
-    if (
-        stage.again
-        and not any(each.title for each in contents.written)
-        and library.scenes.has_titles(video, stage.model)
-    ):
-        why = "no scene or chapter got a title that could be used; those that were there before stay"
-        return replace(rows, failed=rows.failed or NoUsableReply(why))
-    return rows
 
 
 # The scenes and chapters of a video in a library, and what the library knows of each in words.
@@ -265,7 +221,6 @@ class Written(NamedTuple):
 
 Write = Callable[[Sequence[SummarizePart]], list[Written]]
 """Writes some parts at once, in order."""
-Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
@@ -289,7 +244,7 @@ def write_contents(library: Library, film: Film, write: Write, frames_a_scene: i
     Nothing more is asked for once a batch has `failed`.
     """
     contents = Contents(film)
-    for some in _batches(range(len(film.scenes)), at_once):
+    for some in batched(range(len(film.scenes)), at_once):
         contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))
         refused = [each.refused for each in contents.scenes if each.refused is not None]
         if refused and len(refused) == len(contents.scenes):
@@ -297,7 +252,7 @@ def write_contents(library: Library, film: Film, write: Write, frames_a_scene: i
             return contents
     several = [chapter for chapter in film.chapters if len(chapter.children) > 1]
     replies: dict[int, Written] = {}
-    for chapters in _batches(several, at_once):
+    for chapters in batched(several, at_once):
         written = write([_chapter_request(contents, chapter) for chapter in chapters])
         replies |= {chapter.number: text for chapter, text in zip(chapters, written, strict=True)}
     for chapter in film.chapters:
@@ -307,24 +262,19 @@ def write_contents(library: Library, film: Film, write: Write, frames_a_scene: i
     return contents
 
 
-def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    for first in range(0, len(items), size):
-        yield items[first : first + size]
-
-
-def stage_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> StageRows:
+def added_rows(contents: Contents, model: str, held: Iterable[SceneRow] = ()) -> AddedRows:
     """Rows of what was written, and the problem of the parts without a title.
 
     A part that got no title keeps the row that it has among those `held`.
     """
     film, usage = contents.film, sum((text.usage for text in contents.written), NO_COST)
     if contents.failed is not None:
-        return StageRows((), 0, usage=usage, failed=contents.failed)
+        return AddedRows((), 0, usage=usage, failed=contents.failed)
     pairs = [*zip(film.scenes, contents.scenes, strict=True), *zip(film.chapters, contents.chapters, strict=True)]
     before = {_place(row): row for row in held}
     rows = [_row(film, part, text, model) for part, text in pairs]
     rows = [row if row.title else before.get(_place(row), row) for row in rows]
-    return StageRows(rows, len(rows), _problem(contents.written), usage)
+    return AddedRows(rows, len(rows), _problem(contents.written), usage)
 
 
 def _place(row: SceneRow) -> tuple[Any, ...]:

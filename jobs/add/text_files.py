@@ -1,9 +1,4 @@
-"""Read caption files: the forms that benchmarks publish, and kinodex's own.
-
-- `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema, as LLoVi and AKeyS publish them);
-- `{second: caption}`, a file a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent, in a zip);
-- JSON lines, see jobs/text_import/jsonl.py.
-"""
+"""Caption and transcript files: the forms that benchmarks publish, subtitles, and kinodex's own JSON lines."""
 
 from __future__ import annotations
 
@@ -16,25 +11,89 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from kinodex.jobs.add.import_text import (
-    LONGEST_S,
-    ReadFailure,
-    ReadResult,
-    TextLine,
-    VideoText,
-    first_problems,
-    one_line,
-    video_text,
-)
 from kinodex.jobs.errors import UnreadableText, UsageError
 from kinodex.jobs.eval.samples import parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
 from kinodex.pipeline.subtitles import subtitle_lines
+
+WINDOW_S = 10.0
+"""Length of the segments of a video that has only a transcript; as in an ingest without shots."""
+PROBLEMS_SHOWN = 3
+LONGEST_S = 1e7
+"""Greatest time of a line, 115 days: a video without frames is divided into windows up to its last line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """Caption or speech in `[start_s, end_s)`, in the time that a player shows; `confidence` is 0 to 1."""
+
+    start_s: float
+    end_s: float
+    text: str
+    confidence: float | None = None
+    speaker: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VideoText:
+    """All lines of one video in order of time. `problem` says which of its text was left out, if any."""
+
+    name: str
+    """Name of the video: its title, the stem of its file, or a library's id."""
+    lines: tuple[TextLine, ...]
+    duration_s: float | None = None
+    """None if the text does not hold it: the video ends with its last line."""
+    window_s: float = WINDOW_S
+    problem: str | None = None
+    whole_name: str = ""
+    """The name with what was read as a language: it is the video's if the library has one of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailure:
+    """File, or video of one, whose text cannot be read; `name` is None if no video is known."""
+
+    where: str
+    name: str | None
+    error_class: str
+    message: str
+
+
+ReadResult = VideoText | ReadFailure
+
+
+def video_text(where: str, name: str, lines: Sequence[TextLine], problems: Sequence[str]) -> ReadResult:
+    """Make the text of a video, or a failure if it has no line."""
+    late = [line for line in lines if not line.start_s <= LONGEST_S or line.end_s > LONGEST_S]
+    lines = [line for line in lines if line not in late]
+    problems = [*problems, *(f"{line.start_s:g} s to {line.end_s:g} s, later than any video" for line in late)]
+    left_out = first_problems(problems)
+    if not lines:
+        message = f"{where}: got no text of video {name}{left_out and f' ({left_out})'}; give it at least one line"
+        return ReadFailure(where, name, "EmptyText", message)
+    ordered = sorted(lines, key=lambda line: (line.start_s, line.end_s))
+    return VideoText(name, tuple(ordered), problem=f"{where}: {left_out}" if left_out else None)
+
+
+def first_problems(problems: Sequence[str]) -> str:
+    """Format the first few problems in one line; empty if there are none."""
+    if not problems:
+        return ""
+    more = f" and {len(problems) - PROBLEMS_SHOWN:,} more" if len(problems) > PROBLEMS_SHOWN else ""
+    return f"{len(problems):,} left out: {'; '.join(problems[:PROBLEMS_SHOWN])}{more}"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# Captions.
 
 CAPTION_SUFFIXES = (".json", ".jsonl")
 CAPTION_FORMS = (
@@ -45,7 +104,9 @@ CAPTION_FORMS = (
 def read_captions(source: Path, seconds: float) -> Iterator[ReadResult]:
     """Read the captions of every video in a file, folder or zip; one that has no end lasts for `seconds`.
 
-    Raises UsageError for a source that does not exist or holds no such file.
+    Forms: `{video: [caption, ...]}`, a caption for every `seconds` (LaViLa's of EgoSchema, as LLoVi and AKeyS publish
+    them); `{second: caption}`, a file a video, named after it or with `_cap` behind (NExT-QA's of VideoAgent, in a
+    zip); JSON lines. Raises UsageError for a source that does not exist or holds no such file.
     """
     return read_files(source, CAPTION_SUFFIXES, lambda name, data: _caption_texts(name, data, seconds))
 
@@ -57,22 +118,16 @@ def _caption_texts(name: str, data: bytes, seconds: float) -> Iterator[ReadResul
     document = json_of(name, data)
     if isinstance(document, dict) and any(isinstance(each, list) for each in document.values()):
         for video, captions in document.items():
-            yield _listed(name, video, captions, seconds)
+            if isinstance(captions, list):
+                yield _timed(name, video, [(n * seconds, each) for n, each in enumerate(captions)], seconds)
+            else:
+                message = f"{name}: got {type(captions).__name__} for video {video}; give a list of captions"
+                yield ReadFailure(name, video, UnreadableText.__name__, message)
     elif isinstance(document, dict) and document and all(_second(key) is not None for key in document):
-        yield _by_second(name, stem(name).removesuffix("_cap"), document, seconds)
+        captions = [(_second(key) or 0.0, each) for key, each in document.items()]
+        yield _timed(name, stem(name).removesuffix("_cap"), captions, seconds)
     else:
         raise UnreadableText(f"{name}: got JSON of another form than captions; {CAPTION_FORMS}")
-
-
-def _listed(where: str, video: str, captions: Sequence[Any], seconds: float) -> ReadResult:
-    if not isinstance(captions, list):
-        message = f"{where}: got {type(captions).__name__} for video {video}; give a list of captions"
-        return ReadFailure(where, video, UnreadableText.__name__, message)
-    return _timed(where, video, [(number * seconds, each) for number, each in enumerate(captions)], seconds)
-
-
-def _by_second(where: str, video: str, captions: Mapping[str, Any], seconds: float) -> ReadResult:
-    return _timed(where, video, [(_second(key) or 0.0, each) for key, each in captions.items()], seconds)
 
 
 def _timed(where: str, video: str, captions: Sequence[tuple[float, Any]], seconds: float) -> ReadResult:
@@ -95,13 +150,49 @@ def _second(key: str) -> float | None:
     return time_s if math.isfinite(time_s) and time_s >= 0 else None
 
 
+TRANSCRIPT_SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
+TRANSCRIPT_FORMS = (
+    "forms: subtitles (SRT, VTT, ASS), LongVideoBench's lists of lines, LongTVQA's texts by clip or episode, or JSON "
+    "lines with video, start_s, end_s, text"
+)
+
+
+def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
+    """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
+
+    Raises UsageError for a source that does not exist or holds no such file.
+    """
+    return read_files(source, TRANSCRIPT_SUFFIXES, lambda name, data: _transcript_texts(name, data, clip_s, cuts))
+
+
+def _transcript_texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
+    if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES:
+        yield _subtitles(name, data)
+        return
+    if is_rows(name, data):
+        yield from read_rows(name, data)
+        return
+    document = json_of(name, data)
+    if isinstance(document, list) and any(isinstance(row, dict) and {"text", "line"} & row.keys() for row in document):
+        yield from read_lines(name, document, cuts)
+    elif isinstance(document, dict) and any(isinstance(each, str) for each in document.values()):
+        yield from read_clips(name, document, clip_s)
+    else:
+        raise UnreadableText(f"{name}: got JSON of another form than a transcript; {TRANSCRIPT_FORMS}")
+
+
+def _subtitles(name: str, data: bytes) -> ReadResult:
+    """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
+    video, language = sidecar_tags(name)
+    lines = [
+        TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
+        for line in subtitle_lines(data, name)
+    ]
+    text = video_text(name, video, lines, ())
+    return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text
+
+
 # Files of a source: one file, all of a folder, or all of a zip archive; a bad one does not stop the others.
-
-
-class _TextFile(NamedTuple):
-    name: str
-    """Its path below the folder or in the archive."""
-    read: Callable[[], bytes]
 
 
 def read_files(
@@ -112,41 +203,41 @@ def read_files(
     Raises UsageError if the source does not exist, or holds no such file.
     """
     found = False
-    for file in _files(source, suffixes):
+    for name, read in _files(source, suffixes):
         found = True
         try:
-            yield from texts_of(file.name, _content(file))
+            yield from texts_of(name, _content(name, read))
         except (UnreadableText, SubtitleError) as error:
-            yield ReadFailure(file.name, None, type(error).__name__, str(error))
+            yield ReadFailure(name, None, type(error).__name__, str(error))
     if not found:
         raise UsageError(
             f"got {source}, which holds no text; give {', '.join(sorted(suffixes))} files, or a zip of them"
         )
 
 
-def _content(file: _TextFile) -> bytes:
+def _content(name: str, read: Callable[[], bytes]) -> bytes:
     try:
-        return file.read()
+        return read()
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: a member is encrypted
-        raise UnreadableText(f"{file.name}: cannot be read ({error}); repair the file or remove it") from error
+        raise UnreadableText(f"{name}: cannot be read ({error}); repair the file or remove it") from error
 
 
-def _files(source: Path, suffixes: Collection[str]) -> Iterator[_TextFile]:
-    """List the files in the order of their names, without hidden ones."""
+def _files(source: Path, suffixes: Collection[str]) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """List files by their names in the folder or archive, in order and without hidden ones, with their readers."""
     if source.is_dir():
         for path in sorted(source.rglob("*")):
             name = path.relative_to(source).as_posix()
             if _is_wanted(name, suffixes) and path.is_file():
-                yield _TextFile(name, path.read_bytes)
+                yield name, path.read_bytes
     elif not source.is_file():
         raise UsageError(f"got {source}, which does not exist; give a file, a folder or a zip archive on this machine")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
             for name in sorted(archive.namelist()):
                 if _is_wanted(name, suffixes):
-                    yield _TextFile(name, partial(archive.read, name))
+                    yield name, partial(archive.read, name)
     elif _is_wanted(source.name, suffixes):
-        yield _TextFile(source.name, source.read_bytes)
+        yield source.name, source.read_bytes
 
 
 def _is_wanted(name: str, suffixes: Collection[str]) -> bool:
@@ -210,16 +301,13 @@ def read_rows(name: str, data: bytes) -> Iterator[ReadResult]:
         except ValidationError as error:
             problems.append(f"row {number}: {_first(error)}")
             continue
-        line = TextLine(
-            read.start_s, read.end_s, one_line(read.text), read.confidence, read.speaker or None, read.language or None
-        )
-        lines[read.video].append(line)
+        tags = read.confidence, read.speaker or None, read.language or None
+        lines[read.video].append(TextLine(read.start_s, read.end_s, one_line(read.text), *tags))
     for video, each in lines.items():
         yield video_text(name, video, each, ())
     if problems:
-        yield ReadFailure(
-            name, None, UnreadableText.__name__, f"{name}: {first_problems(problems)}; correct these rows"
-        )
+        message = f"{name}: {first_problems(problems)}; correct these rows"
+        yield ReadFailure(name, None, UnreadableText.__name__, message)
 
 
 def _first(error: ValidationError) -> str:
@@ -363,9 +451,7 @@ def _longvideobench_line(row: Mapping[str, Any]) -> TextLine | None:
 def _seconds(value: Any) -> float:
     """Parse a time given as a number or as H:M:S; NaN if it is neither."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(
-            min(value, 2 * LONGEST_S)
-        )  # JSON has whole numbers that are no float; `video_text` leaves them out
+        return float(min(value, 2 * LONGEST_S))  # JSON has whole numbers that are no float; `video_text` drops them
     clock = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if clock is None:
         return math.nan
@@ -389,47 +475,3 @@ def _within(text: VideoText, cut: Cut) -> VideoText:
         if line.end_s > cut.start_s and line.start_s < cut.start_s + cut.duration_s
     ]
     return replace(text, lines=tuple(moved), duration_s=cut.duration_s)
-
-
-# Read transcript files: subtitles named after videos, LongVideoBench's and LongTVQA's JSON, kinodex's own form.
-
-TRANSCRIPT_SUFFIXES = (*SUBTITLE_SUFFIXES, ".json", ".jsonl")
-TRANSCRIPT_FORMS = (
-    "forms: subtitles (SRT, VTT, ASS), LongVideoBench's lists of lines, LongTVQA's texts by clip or episode, or JSON "
-    "lines with video, start_s, end_s, text"
-)
-
-
-def read_transcripts(source: Path, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
-    """Read the lines of every video in a file, folder or zip; `clip_s` is the length of LongTVQA's clips.
-
-    Raises UsageError for a source that does not exist or holds no such file.
-    """
-    return read_files(source, TRANSCRIPT_SUFFIXES, lambda name, data: _transcript_texts(name, data, clip_s, cuts))
-
-
-def _transcript_texts(name: str, data: bytes, clip_s: float, cuts: Mapping[str, Sequence[Cut]]) -> Iterator[ReadResult]:
-    if PurePosixPath(name).suffix.lower() in SUBTITLE_SUFFIXES:
-        yield _subtitles(name, data)
-        return
-    if is_rows(name, data):
-        yield from read_rows(name, data)
-        return
-    document = json_of(name, data)
-    if isinstance(document, list) and any(isinstance(row, dict) and {"text", "line"} & row.keys() for row in document):
-        yield from read_lines(name, document, cuts)
-    elif isinstance(document, dict) and any(isinstance(each, str) for each in document.values()):
-        yield from read_clips(name, document, clip_s)
-    else:
-        raise UnreadableText(f"{name}: got JSON of another form than a transcript; {TRANSCRIPT_FORMS}")
-
-
-def _subtitles(name: str, data: bytes) -> ReadResult:
-    """Read subtitles named after their video, with the language if there is one: film.srt, film.en.srt."""
-    video, language = sidecar_tags(name)
-    lines = [
-        TextLine(line.start_s, line.end_s, one_line(line.text), None, line.speaker, language)
-        for line in subtitle_lines(data, name)
-    ]
-    text = video_text(name, video, lines, ())
-    return replace(text, whole_name=stem(name)) if language and isinstance(text, VideoText) else text

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
-from kinodex.jobs.add.run import StageRows
+from kinodex.jobs.add.run import AddedRows
 from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, stored_pictures
 from kinodex.jobs.towers import carry_or_note, carry_sentences, offer_carried, print_notes
 from kinodex.pipeline.sample import prefetch
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Settings of the stage; `space` is what `load_space` takes."""
+    """Settings of the addition; `space` is what `load_space` takes."""
 
     space: str
     batch: int = 32
@@ -53,7 +53,7 @@ class Vectors:
         else:
             fetch_or_note(partial(fetch_tokenizer, self.space))
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         tower = _tower_of(self.space, self.device, library.uri)
         held = library.vectors(video.video_id)
         prepared = (
@@ -63,7 +63,7 @@ class Vectors:
         with closing(prefetch(prepared, BATCHES_AHEAD)) as batches:
             vectors = [tower.embed(batch) for batch in batches]
         made = np.concatenate(vectors) if vectors else np.empty((0, tower.dim), np.float16)
-        return StageRows(FrameVectors(held.frame_no, held.time_s, made), len(made), arithmetic=tower.arithmetic)
+        return AddedRows(FrameVectors(held.frame_no, held.time_s, made), len(made), arithmetic=tower.arithmetic)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_vectors(rows, _tower(self.space, self.device).fingerprint)
@@ -89,7 +89,7 @@ def _tower_of(space: str, device: str, uri: str) -> ImageEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Settings of the stage; `sentence_model` is a hub id or a folder."""
+    """Settings of the addition; `sentence_model` is a hub id or a folder."""
 
     sentence_model: str
     device: str = "auto"
@@ -115,12 +115,12 @@ class Sentences:
         """Ids of videos whose lines changed since they were embedded: their rows are replaced (`add(again=...)`)."""
         return library.sentences.outdated(_loaded(self.sentence_model, self.device).space)
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         lines = library.sentences.lines(video.video_id)
         if not lines:  # then nothing is written in place of what may be there
             library.additions.discard(self.name, self.model, video.video_id)
         vectors = _loaded(self.sentence_model, self.device).embed_lines([line.text for line in lines])
-        return StageRows((lines, vectors), len(lines))
+        return AddedRows((lines, vectors), len(lines))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.discard(self.name, self.model, *rows)

@@ -56,7 +56,7 @@ from kinodex.jobs.ingest.messages import (
     WorkQueue,
 )
 from kinodex.jobs.ingest.sources import IdSet
-from kinodex.jobs.ingest.worker import discard_all, not_kept
+from kinodex.jobs.ingest.worker import discard, not_kept
 from kinodex.pipeline.errors import DecoderDied, SourceChanged
 from kinodex.pipeline.fetch import FetchedVideo, Source, is_remote
 from kinodex.pipeline.sample import Chunk, IngestSettings
@@ -341,7 +341,7 @@ class Coordinator:
                 self._work.identify_again(source)
 
     def _retry_chunks(self, task: Read) -> None:
-        discard_all(self._library, task.chunks)
+        discard(self._library, *task.chunks)
         for chunk in task.chunks:
             source, video = chunk.video.source, self._videos[chunk.video.video_id]
             self._losses[source.uri] += len(task.chunks) == 1

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import Progress, Watch
@@ -21,81 +21,46 @@ RAY_PREFIX = "ray_"
 """Ray's prefix of the names of all metrics that go through it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """One metric, by the name that Prometheus knows it by. `label` None: a single number."""
 
     name: str
     kind: Literal["counter", "gauge"]
     label: str | None
-    help: str
     values: Callable[[Progress], Mapping[str, float]]
     """Numbers by the label's value ("" without a label)."""
+    help: str
 
 
+def _one(field: str) -> Callable[[Progress], Mapping[str, float]]:
+    return lambda progress: {"": getattr(progress, field)}
+
+
+STAGES = "fetch, decode, jpeg, prepare, subtitles, embed, write"
 METRICS = (
+    Metric("kinodex_frames_total", "counter", None, _one("frames"), "Frames embedded, with those of retried tasks."),
+    Metric("kinodex_video_seconds_total", "counter", None, _one("video_s"), "Seconds of video read."),
     Metric(
-        "kinodex_frames_total",
-        "counter",
-        None,
-        "Frames embedded, with those of retried tasks.",
-        lambda progress: {"": progress.frames},
+        *("kinodex_videos_total", "counter", "state", attrgetter("states")),
+        help="Sources that have their outcome: indexed, already there, failed.",
     ),
     Metric(
-        "kinodex_video_seconds_total",
-        "counter",
-        None,
-        "Seconds of video read.",
-        lambda progress: {"": progress.video_s},
+        *("kinodex_failures_total", "counter", "error_class", attrgetter("failures")),
+        help="Sources that failed, by the class of the error.",
+    ),
+    Metric("kinodex_retries_total", "counter", None, _one("retried"), "Tasks retried because a worker was lost."),
+    Metric(
+        *("kinodex_stage_seconds_total", "counter", "stage", attrgetter("seconds")),
+        help=f"Seconds of ended tasks by stage, summed over workers: {STAGES}.",
+    ),
+    Metric("kinodex_sources", "gauge", None, _one("total"), "Sources that this run has to work through."),
+    Metric(
+        *("kinodex_queue_tasks", "gauge", "queue", attrgetter("queues")),
+        help="Tasks that wait to be identified or read, and those running: identify, read, running.",
     ),
     Metric(
-        "kinodex_videos_total",
-        "counter",
-        "state",
-        "Sources that have their outcome: indexed, already there, failed.",
-        lambda progress: progress.states,
-    ),
-    Metric(
-        "kinodex_failures_total",
-        "counter",
-        "error_class",
-        "Sources that failed, by the class of the error.",
-        lambda progress: progress.failures,
-    ),
-    Metric(
-        "kinodex_retries_total",
-        "counter",
-        None,
-        "Tasks retried because a worker was lost.",
-        lambda progress: {"": progress.retried},
-    ),
-    Metric(
-        "kinodex_stage_seconds_total",
-        "counter",
-        "stage",
-        "Seconds of ended tasks by stage, summed over workers: fetch, decode, jpeg, prepare, subtitles, embed, write.",
-        lambda progress: progress.seconds,
-    ),
-    Metric(
-        "kinodex_sources",
-        "gauge",
-        None,
-        "Sources that this run has to work through.",
-        lambda progress: {"": progress.total},
-    ),
-    Metric(
-        "kinodex_queue_tasks",
-        "gauge",
-        "queue",
-        "Tasks that wait to be identified or read, and those running: identify, read, running.",
-        lambda progress: progress.queues,
-    ),
-    Metric(
-        "kinodex_workers",
-        "gauge",
-        "kind",
-        "Workers that read, and copies of the model: reader, embedder.",
-        lambda progress: progress.workers,
+        *("kinodex_workers", "gauge", "kind", attrgetter("workers")),
+        help="Workers that read, and copies of the model: reader, embedder.",
     ),
 )
 """In the order of the table in docs/clusters.md."""
@@ -108,8 +73,7 @@ GPU_HELP = "Part of the last second or so in which a GPU of this machine was at 
 def serve(host: str, port: int) -> Iterator[Watch]:
     """Serve the latest progress at http://host:port/metrics; yields the function that takes each progress.
 
-    Raises:
-        UsageError: the port cannot be opened.
+    Raises UsageError if the port cannot be opened.
     """
     from prometheus_client import CollectorRegistry, start_http_server
 
@@ -175,11 +139,10 @@ def ray_watch() -> Watch:
     """
     from ray.util.metrics import Counter, Gauge
 
-    def instrument_of(metric: Metric) -> Any:
-        kind = Counter if metric.kind == "counter" else Gauge
-        return kind(metric.name, metric.help, tag_keys=(metric.label,) if metric.label else ())
-
-    instruments = [(metric, instrument_of(metric)) for metric in METRICS]
+    kinds: dict[str, Any] = {"counter": Counter, "gauge": Gauge}
+    instruments = [
+        (each, kinds[each.kind](each.name, each.help, tag_keys=(each.label,) if each.label else ())) for each in METRICS
+    ]
     sent: dict[tuple[str, str], float] = {}
 
     def feed(progress: Progress) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.messages import Assignment, FinishedTask, Identify, IdentifyDone, IdleWorkers, Task, WorkDone
 from kinodex.jobs.ingest.worker import Worker
-from kinodex.jobs.workers import actor_of, reraise, total_resources
+from kinodex.jobs.workers import Actor, Crew, actor_of, reraise, total_resources
 from kinodex.pipeline.fetch import FetchedVideo, Source, scratch_folder
 from kinodex.pipeline.sample import Chunk
 
@@ -128,7 +129,7 @@ class RayWorker:
     def __init__(self, assignment: Assignment, space: str | None, device: str) -> None:
         self._start = assignment, space, device
 
-    def open(self) -> None:
+    def open(self) -> bool:
         """Open the library and load what is needed; raises the KinodexError that it meets."""
         from kinodex.index.spaces.load import load_image_tower
 
@@ -138,6 +139,7 @@ class RayWorker:
         folder = self._at_end.enter_context(scratch_folder())
         self._worker = Worker(assignment, folder, self._space.device_type if self._space else "cpu")
         self._at_end.callback(self._worker.close)
+        return True
 
     def identify(self, sources: Sequence[Source]) -> IdentifyDone:
         return self._worker.identify(sources)
@@ -165,16 +167,13 @@ class RayWorker:
         self._at_end.close()
 
 
-@dataclass
-class _WorkerActor:
-    """One worker actor; ready once it has opened the library."""
+class _Reader(Actor):
+    """A worker as an actor; ready once it has opened the library."""
 
-    actor: Any
-    started: Any
-    is_ready: bool = False
-    request: Any = None
-    """The latest call of `counts`, if it has not been answered."""
+    is_ready = False
     counts: tuple[int, float] = (0, 0.0)
+    counting: Future[Any] | None = None
+    """The latest call of `counts`, if it has not been answered."""
 
 
 @contextmanager
@@ -198,14 +197,13 @@ class RayExecutor:
             Embedders(space, "cpu", replace(sizes, embedders=1)) if on_device else Embedders(space, device, sizes)
         )
         self._embedders.grow()
+        self._crew = Crew(self._start_reader)
         self._assignment: Assignment | None = None
-        self._workers: dict[int, _WorkerActor] = {}
-        self._next = 0
-        self._running: dict[Any, tuple[int, Task, int | None]] = {}
+        self._running: dict[Future[Any], tuple[int, Task | None, int | None]] = {}
+        """Worker, task (None: it is opening the library) and embedder of each call."""
         self._ready = IdleWorkers()
         self._checked_s = 0.0
         self._failed_starts = 0
-        self._lost_counts: tuple[int, float] = (0, 0.0)
 
     def fingerprint(self) -> Fingerprint:
         """The space's fingerprint, from the first embedder; raises its SpaceError."""
@@ -251,7 +249,7 @@ class RayExecutor:
 
     @property
     def capacity(self) -> int:
-        return max(len(self._workers), 1)
+        return max(len(self._crew.there), 1)
 
     @property
     def embedders(self) -> int:
@@ -261,132 +259,101 @@ class RayExecutor:
         return self._ready.of(kind)
 
     def start(self, worker: int, task: Task) -> None:
-        actor = self._workers[worker].actor
+        reader, embedder = self._crew.started[worker], None
         self._ready.start(worker, task)
         if isinstance(task, Identify):
-            self._running[actor.identify.remote(task.sources)] = (worker, task, None)
-            return
-        embedder = self._embedders.lightest()
-        self._embedders.load[embedder] += 1
-        on = self._embedders.actors[embedder]
-        reference = actor.read.remote(task.chunks, on, task.may_split, task.sharers)
-        self._running[reference] = (worker, task, embedder)
+            call = reader.call("identify", task.sources)
+        else:
+            embedder = self._embedders.lightest()
+            self._embedders.load[embedder] += 1
+            on = self._embedders.actors[embedder]
+            call = reader.call("read", task.chunks, on, task.may_split, task.sharers)
+        self._running[call] = worker, task, embedder
 
     def wait(self, timeout_s: float) -> list[FinishedTask]:
-        import ray
-
         if time.monotonic() - self._checked_s > GROW_EVERY_S:
             self._embedders.grow()
             self._grow()
-        starting = {each.started: worker for worker, each in self._workers.items() if not each.is_ready}
-        waited = [*self._running, *starting]
-        done, _ = ray.wait(waited, num_returns=1, timeout=timeout_s)
-        more, _ = ray.wait(waited, num_returns=len(waited), timeout=0)
-        finished = []
-        for reference in {*done, *more}:
-            if reference in starting:
-                self._take_start(starting[reference], reference)
-            elif reference in self._running:
-                finished += self._collect(reference)
-        return finished
+        done, _ = wait(self._running, timeout_s, FIRST_COMPLETED)
+        return [finished for call in done for finished in self._take(call)]
 
-    def _take_start(self, worker: int, reference: Any) -> None:
-        import ray
-
-        try:
-            ray.get(reference)
-            self._workers[worker].is_ready = True
-            self._ready.join(worker)
-            self._failed_starts = 0
-        except ray.exceptions.RayTaskError as error:
-            reraise(error)
-        except ray.exceptions.RayActorError as error:
-            del self._workers[worker]
-            self._failed_starts += 1
-            if self._failed_starts > MOST_FAILED_STARTS:
-                reason = " ".join(str(error).split())[:300]
-                raise UsageError(
-                    f"the cluster's workers die as they start: {reason}; is this kinodex installed on every node?"
-                ) from error
-            self._grow()
-
-    def _collect(self, reference: Any) -> list[FinishedTask]:
-        """Collect the end of a task; all tasks of a lost worker end with it."""
-        import ray
-
-        try:
-            result = ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
-            reraise(error)
-        except ray.exceptions.RayError:
-            worker = self._running[reference][0]
-            lost = [other for other, (owner, _, _) in self._running.items() if owner == worker]
-            self._replace(worker)
-            return [FinishedTask(worker, self._pop(other), None) for other in lost]
-        worker = self._running[reference][0]
-        return [FinishedTask(worker, self._pop(reference), result)]
-
-    def _pop(self, reference: Any) -> Task:
-        worker, task, embedder = self._running.pop(reference)
-        self._ready.end(worker, task)
+    def _take(self, call: Future[Any]) -> list[FinishedTask]:
+        """Take the end of a task, or of a worker's start. Each task of a lost worker ends by itself."""
+        worker, task, embedder = self._running.pop(call)
+        result = self._crew.started[worker].result(call)
         if embedder is not None:
             self._embedders.load[embedder] -= 1
-        return task
+        if task is not None:
+            self._ready.end(worker, task)
+        elif result is not None:
+            self._crew.started[worker].is_ready = True
+            self._ready.join(worker)
+            self._failed_starts = 0
+        else:
+            self._note_failed_start(call)
+        if result is None:
+            self._ready.leave(worker)
+            self._grow()
+        return [] if task is None else [FinishedTask(worker, task, result)]
 
-    def _replace(self, worker: int) -> None:
-        import ray
-
-        lost = self._workers.pop(worker)
-        self._ready.leave(worker)
-        frames, video_s = self._lost_counts
-        self._lost_counts = (frames + lost.counts[0], video_s + lost.counts[1])
-        ray.kill(lost.actor)  # it may only be out of reach; so it certainly writes nothing more
-        self._grow()
+    def _note_failed_start(self, call: Future[Any]) -> None:
+        self._failed_starts += 1
+        if self._failed_starts > MOST_FAILED_STARTS:
+            reason = " ".join(str(call.exception()).split())[:300]
+            raise UsageError(
+                f"the cluster's workers die as they start: {reason}; is this kinodex installed on every node?"
+            ) from call.exception()
 
     def _grow(self) -> None:
+        """Start as many workers as there is room for now, in the place of lost ones too."""
         self._checked_s = time.monotonic()
-        needs = {"num_cpus": self._sizes.cpus_per_worker}
         most = int(total_resources().get("CPU", 1.0) / self._sizes.cpus_per_worker)
-        if self._on_device and self._device != "cpu":
-            needs["num_gpus"] = self._sizes.gpus_per_embedder
+        if self._needs_gpu:
             most = min(most, int(total_resources().get("GPU", 0.0) / self._sizes.gpus_per_embedder))
-        for _ in range(len(self._workers), self._sizes.workers or max(most, 1)):
-            actor = actor_of(RayWorker).options(
-                max_restarts=0, max_task_retries=0, max_concurrency=THREADS, scheduling_strategy="SPREAD", **needs
-            )
-            made = actor.remote(self._assignment, self._space if self._on_device else None, self._device)
-            self._workers[self._next] = _WorkerActor(made, made.open.remote())
-            self._next += 1
+        for worker in self._crew.grow(self._sizes.workers or max(most, 1)):
+            self._running[self._crew.started[worker].call("open")] = worker, None, None
+
+    @property
+    def _needs_gpu(self) -> bool:
+        return self._on_device and self._device != "cpu"
+
+    def _start_reader(self) -> _Reader:
+        needs = {"num_cpus": self._sizes.cpus_per_worker}
+        if self._needs_gpu:
+            needs["num_gpus"] = self._sizes.gpus_per_embedder
+        space = self._space if self._on_device else None
+        options = needs | {"max_concurrency": THREADS, "scheduling_strategy": "SPREAD"}
+        return _Reader(RayWorker, self._assignment, space, self._device, **options)
 
     def forget(self, video: FetchedVideo) -> None:
-        for each in self._workers.values():
-            if each.is_ready:
-                each.actor.forget.remote(video)
+        for each in self._readers_there():
+            each.handle.forget.remote(video)
+
+    def _readers_there(self) -> list[_Reader]:
+        return [each for each in self._crew.there.values() if each.is_ready]
 
     def counts(self) -> tuple[int, float]:
-        """Counts of the last replies of the workers; the next ones are requested without waiting for them."""
+        """Counts of the last replies of all workers, lost ones too; the next are requested without waiting for them."""
         import ray
 
-        for each in self._workers.values():
-            if not each.is_ready:
-                continue
-            if each.request is None:
-                each.request = each.actor.counts.remote()
-            elif ray.wait([each.request], timeout=0)[0]:
-                request, each.request = each.request, None
-                try:
-                    each.counts = ray.get(request)
-                except ray.exceptions.RayError:
-                    continue  # the worker was lost; its task says so too, and is handled there
-        counts = [self._lost_counts, *(each.counts for each in self._workers.values())]
+        for each in self._readers_there():
+            if each.counting is None:
+                each.counting = each.handle.counts.remote().future()
+            elif each.counting.done():
+                with suppress(
+                    ray.exceptions.RayError
+                ):  # the worker was lost; its task says so too, and is handled there
+                    each.counts = each.counting.result()
+                each.counting = None
+        counts = [each.counts for each in self._crew.started]
         return sum(frames for frames, _ in counts), sum(video_s for _, video_s in counts)
 
     def close(self) -> None:
         """Stop all actors; they get a moment to delete what they fetched."""
         import ray
 
-        closing = [each.actor.close.remote() for each in self._workers.values() if each.is_ready]
-        if closing:
-            ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
-        for actor in [*(each.actor for each in self._workers.values()), *self._embedders.actors]:
+        wait([each.call("close") for each in self._readers_there()], CLOSE_S)
+        for reader in self._crew.there.values():
+            reader.end()
+        for actor in self._embedders.actors:
             ray.kill(actor)

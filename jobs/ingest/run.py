@@ -34,7 +34,6 @@ from kinodex.jobs.library import fetch_or_note
 from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
 from kinodex.pipeline.errors import SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
-from kinodex.pipeline.sample import IngestSettings
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
 
@@ -42,6 +41,107 @@ LEASE = "ingest"
 RUNNING = "running"
 MOST_LOCAL_WORKERS = 16
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance", "pyarrow")
+
+
+def run_ingest(
+    config: IngestConfig, sources: Sequence[Source], uri: str, watch: Watch = lambda progress: None
+) -> IngestReport:
+    """Index every source that the library at `uri` does not hold yet; bad ones become failure rows.
+
+    Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
+    or UsageError before anything is read. What was complete before stays complete.
+    """
+    with _metrics_endpoint(config) as served, ExitStack() as stack:
+        models: _Models | None = None
+        library = _known_library(config, uri)
+        if library is None:
+            models = stack.enter_context(_load_models(config))
+            library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
+        with library.lease(LEASE, "kinodex ingest") as lease:
+            library.writer.note_rows()  # before the sweep, so that it misses none
+            library.ingest_log.note_sources()
+            sweep(library)
+            _close_broken_runs(library)
+            began = time.monotonic()
+            complete = complete_ids(library)
+            if config.source_timeout_s != SILENCE_S:
+                sources = SourceList(replace(source, timeout_s=config.source_timeout_s) for source in sources)
+            new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
+            looked_s = time.monotonic() - began
+            # A run that finds nothing new needs no model, which takes seconds to load, nor a cluster.
+            if models is None and (new.sources or lacks_towers(library, library.fingerprint, config.towers)):
+                models = stack.enter_context(_load_models(config))
+                library.check_space(models.fingerprint)
+            if models is not None:
+                print_notes(models.carry_towers(library.uri))
+            began = time.monotonic() - looked_s
+            report = _begun_report(config, library, new.left_out)
+            library.ingest_log.add_run(_run_row(report, RUNNING))
+            if models is not None and new.sources:
+                watches = [each for each in (served, models.watch, watch) if each is not None]
+                report = _read_new(config, library, lease, models, new, complete, watches, report, began)
+            report = replace(report, seconds=time.monotonic() - began)
+            refresh(library.tables)
+            library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
+    return report
+
+
+def _known_library(config: IngestConfig, uri: str) -> Library | None:
+    """Open the library at `uri` if there is one and its space has the name of the run's; raises SettingsMismatch."""
+    library = Library.open(uri) if Library.exists(uri) else None
+    if library is None or library.fingerprint.name != absolute_name(config.space):
+        return None
+    library.check_settings(library_settings(config.settings()))
+    return library
+
+
+def _read_new(
+    config: IngestConfig,
+    library: Library,
+    lease: Lease,
+    models: _Models,
+    new: NewSources,
+    complete: IdSet,
+    watches: Sequence[Watch],
+    report: IngestReport,
+    began: float,
+) -> IngestReport:
+    """Read the new sources, under the run's lease; returns the report with what became of them."""
+    assignment = Assignment(
+        library_uri=library.uri,
+        lease=(LEASE, lease.token),
+        sampling=config.sampling(models.fingerprint.preprocess, models.on_gpu),
+        limits=SandboxLimits(
+            base_s=config.video_base_s,
+            per_video_s=config.video_rate,
+            silence_s=config.silence_s,
+            memory_bytes=config.video_memory_mb * 1_000_000,
+        ),
+        frames_a_commit=config.frames_a_commit,
+        allow_playlists=config.allow_playlists,
+    )
+    limits = RunLimits(config.settings(), 0 if config.fail_fast else config.max_failures)
+    work = WorkQueue(new.sources, new.sizes, config.bundle)
+    with refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
+        coordinator = Coordinator(library, lease, executor, work, complete, limits, watches)
+        coordinator.run()
+        busy = utilisation(coordinator.seconds, executor.readers, executor.embedders, time.monotonic() - began)
+        return replace(
+            report,
+            outcomes=coordinator.outcomes,
+            totals=coordinator.totals,
+            stopped=coordinator.stopped,
+            seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
+            utilisation={name: round(part, 3) for name, part in busy.items()},
+            workers=executor.readers,
+            embedders=executor.embedders,
+            retried=coordinator.retried,
+            fell_back=dict(coordinator.fell_back),
+            arithmetic=models.arithmetic(),
+        )
+
+
+# The model, here or on a cluster.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,135 +158,6 @@ class _Models:
     carry_towers: Callable[[str], list[str]]
     arithmetic: Callable[[], str]
     watch: Watch | None = None
-
-
-def run_ingest(
-    config: IngestConfig, sources: Sequence[Source], uri: str, watch: Watch = lambda progress: None
-) -> IngestReport:
-    """Index every source that the library at `uri` does not hold yet; bad ones become failure rows.
-
-    Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
-    or UsageError before anything is read. What was complete before stays complete.
-    """
-    settings = config.settings()
-    with _metrics_endpoint(config) as served, ExitStack() as stack:
-        models: _Models | None = None
-        library = _known_library(config, settings, uri)
-        if library is None:
-            models = stack.enter_context(_load_models(config))
-            library = Library.open_or_create(uri, library_settings(settings), models.fingerprint)
-        with library.lease(LEASE, "kinodex ingest") as lease:
-            library.writer.note_rows()  # before the sweep, so that it misses none
-            library.ingest_log.note_sources()
-            sweep(library)
-            _close_broken_runs(library)
-            task = _list_task(config, settings, sources, library)
-            # A run that finds nothing new needs no model, which takes seconds to load, nor a cluster.
-            if models is None and (task.new.sources or lacks_towers(library, library.fingerprint, config.towers)):
-                models = stack.enter_context(_load_models(config))
-                library.check_space(models.fingerprint)
-            if models is not None:
-                print_notes(models.carry_towers(library.uri))
-            watches = [each for each in (served, models.watch if models else None, watch) if each is not None]
-            report = _under_lease(config, task, library, lease, models, watches)
-            refresh(library.tables)
-            library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
-    return report
-
-
-def _known_library(config: IngestConfig, settings: IngestSettings, uri: str) -> Library | None:
-    """Open the library at `uri` if there is one and its space has the name of the run's; raises SettingsMismatch."""
-    library = Library.open(uri) if Library.exists(uri) else None
-    if library is None or library.fingerprint.name != absolute_name(config.space):
-        return None
-    library.check_settings(library_settings(settings))
-    return library
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Sources that are new to a library, the videos that are complete in it, and the seconds that it took to look."""
-
-    settings: IngestSettings
-    new: NewSources
-    complete: IdSet
-    seconds: float
-
-
-def _list_task(config: IngestConfig, settings: IngestSettings, sources: Sequence[Source], library: Library) -> _Task:
-    began = time.monotonic()
-    complete = complete_ids(library)
-    if config.source_timeout_s != SILENCE_S:
-        sources = SourceList(replace(source, timeout_s=config.source_timeout_s) for source in sources)
-    new = new_sources(library, sources, complete, config.check_content, config.retry_failed)
-    return _Task(settings, new, complete, time.monotonic() - began)
-
-
-def _under_lease(
-    config: IngestConfig,
-    task: _Task,
-    library: Library,
-    lease: Lease,
-    models: _Models | None,
-    watches: Sequence[Watch],
-) -> IngestReport:
-    began, started_at = time.monotonic() - task.seconds, datetime.now(UTC)
-    report = IngestReport(
-        run_id=secrets.token_hex(8),
-        started_at=started_at,
-        seconds=0.0,
-        outcomes=(),
-        left_out=task.new.left_out,
-        settings=config.model_dump(mode="json") | {"space_digest": library.fingerprint.digest},
-        versions=_versions(),
-    )
-    library.ingest_log.add_run(_run_row(report, RUNNING))
-    if models is not None and task.new.sources:
-        assignment = _assignment(config, library, lease, models)
-        with refreshing_indexes(library.uri), models.start_workers(assignment) as executor:
-            work = WorkQueue(task.new.sources, task.new.sizes, config.bundle)
-            limits = RunLimits(task.settings, 0 if config.fail_fast else config.max_failures)
-            coordinator = Coordinator(library, lease, executor, work, task.complete, limits, watches)
-            coordinator.run()
-            report = _with_numbers(report, coordinator, executor, time.monotonic() - began)
-            report = replace(report, arithmetic=models.arithmetic())
-    return replace(report, seconds=time.monotonic() - began)
-
-
-def _assignment(config: IngestConfig, library: Library, lease: Lease, models: _Models) -> Assignment:
-    return Assignment(
-        library_uri=library.uri,
-        lease=(LEASE, lease.token),
-        sampling=config.sampling(models.fingerprint.preprocess, models.on_gpu),
-        limits=_limits(config),
-        frames_a_commit=config.frames_a_commit,
-        allow_playlists=config.allow_playlists,
-    )
-
-
-def _with_numbers(report: IngestReport, coordinator: Coordinator, executor: Executor, wall_s: float) -> IngestReport:
-    busy = utilisation(coordinator.seconds, executor.readers, executor.embedders, wall_s)
-    return replace(
-        report,
-        outcomes=coordinator.outcomes,
-        totals=coordinator.totals,
-        stopped=coordinator.stopped,
-        seconds_by_stage={stage: round(seconds, 3) for stage, seconds in sorted(coordinator.seconds.items())},
-        utilisation={name: round(part, 3) for name, part in busy.items()},
-        workers=executor.readers,
-        embedders=executor.embedders,
-        retried=coordinator.retried,
-        fell_back=dict(coordinator.fell_back),
-    )
-
-
-def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
-    """Serve metrics for Prometheus, if a port is set."""
-    if config.metrics_port is None:
-        return nullcontext()
-    from kinodex.jobs.ingest.metrics import serve
-
-    return serve(config.metrics_host, config.metrics_port)
 
 
 def _load_models(config: IngestConfig) -> AbstractContextManager[_Models]:
@@ -237,6 +208,30 @@ def _load_on_ray(config: IngestConfig) -> Iterator[_Models]:
         yield _Models(fingerprint, executor.is_on_gpu, executor.start_workers, carry, executor.arithmetic, ray_watch())
 
 
+# The report of a run, kept in the library.
+
+
+def _metrics_endpoint(config: IngestConfig) -> AbstractContextManager[Watch | None]:
+    """Serve metrics for Prometheus, if a port is set."""
+    if config.metrics_port is None:
+        return nullcontext()
+    from kinodex.jobs.ingest.metrics import serve
+
+    return serve(config.metrics_host, config.metrics_port)
+
+
+def _begun_report(config: IngestConfig, library: Library, left_out: int) -> IngestReport:
+    return IngestReport(
+        run_id=secrets.token_hex(8),
+        started_at=datetime.now(UTC),
+        seconds=0.0,
+        outcomes=(),
+        left_out=left_out,
+        settings=config.model_dump(mode="json") | {"space_digest": library.fingerprint.digest},
+        versions=_versions(),
+    )
+
+
 def _versions() -> dict[str, str]:
     """Versions of the packages that rows depend on, as far as they are installed."""
     versions = {"python": platform.python_version()}
@@ -244,15 +239,6 @@ def _versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return versions
-
-
-def _limits(config: IngestConfig) -> SandboxLimits:
-    return SandboxLimits(
-        base_s=config.video_base_s,
-        per_video_s=config.video_rate,
-        silence_s=config.silence_s,
-        memory_bytes=config.video_memory_mb * 1_000_000,
-    )
 
 
 def _run_row(report: IngestReport, state: str) -> RunRow:

@@ -138,10 +138,8 @@ def _sorted(parts: Sequence[NDArray[np.bytes_]]) -> NDArray[np.bytes_]:
 # Lists of videos in a file: CSV, Parquet or JSON lines, a row a video.
 #
 # Columns: `uri`; if wanted `id` (what its owner calls it), `title`, and `sidecars` (subtitle files: a list, or text
-# with
-# ";" between them; others that may lie beside the video are not looked for, as that would be a listing a row). A
-# relative
-# URI is relative to the manifest. Other columns are left alone, unless their name looks like one of these misspelt.
+# with ";" between them; others beside the video are not looked for, as that would be a listing a row). A URI may be
+# relative to the manifest. Other columns are left alone, unless their name looks like one of these misspelt.
 
 SUFFIXES = (".csv", ".parquet", ".jsonl")
 COLUMNS = ("uri", "id", "title", "sidecars")

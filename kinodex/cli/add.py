@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.rows import SpeakerRow
     from kinodex.jobs.add.captions import Captions
-    from kinodex.jobs.add.run import AddReport, Stage
+    from kinodex.jobs.add.run import Addition, AddReport
     from kinodex.jobs.add.summaries import Summaries
 
 # `kinodex add captions`: every segment in words.
@@ -82,7 +82,7 @@ def captions(
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or default_batch(base_url)
     prices = input_price, output_price
-    stage = Captions(name, base_url, frames_a_segment, batch, max_new_tokens, device, *prices)
+    stage = Captions(name, base_url, batch, max_new_tokens, device, *prices, frames_a_segment=frames_a_segment)
     if base_url:
         announce(ModelChoice(model, base_url))
     again = stage.incomplete_videos if retry_failed else None
@@ -297,8 +297,9 @@ def summaries(
     name, device = (model, "cpu") if base_url else (local_name(model), device)
     batch = batch or default_batch(base_url)
     again = retry_failed or renew
+    prices = input_price, output_price
     stage = Summaries(
-        name, base_url, frames_a_scene, batch, max_new_tokens, device, input_price, output_price, again=again
+        name, base_url, batch, max_new_tokens, device, *prices, frames_a_scene=frames_a_scene, again=again
     )
     if base_url:
         announce(ModelChoice(model, base_url))
@@ -560,7 +561,7 @@ def local_name(model: str) -> str:
 
 def run(
     uri: str,
-    stage: Stage,
+    stage: Addition,
     videos: list[str] | None,
     sharing: Sharing,
     as_json: bool,
@@ -584,7 +585,7 @@ def run(
 
 
 def add_rows(
-    library: Library, stage: Stage, ids: list[str] | None, sharing: Sharing, again: Collection[str]
+    library: Library, stage: Addition, ids: list[str] | None, sharing: Sharing, again: Collection[str]
 ) -> AddReport:
     """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kinodex.index.repair import Repair
     from kinodex.index.rows import AddedFacts, StoredFrame, VideoRow
     from kinodex.index.sweep import Audit
-    from kinodex.jobs.add.import_text import ImportResult, Kind, ReadResult
+    from kinodex.jobs.add.import_text import ImportResult, Kind
+    from kinodex.jobs.add.text_files import ReadResult
 
 BATCH = 200
 """Frames in memory at a time."""
@@ -529,7 +530,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
     """Check that a text can be used, and set the duration if one is given."""
     from dataclasses import replace
 
-    from kinodex.jobs.add.import_text import ReadFailure, VideoText
+    from kinodex.jobs.add.text_files import ReadFailure, VideoText
     from kinodex.jobs.errors import UsageError
 
     bad = [each for each in texts if isinstance(each, ReadFailure)]

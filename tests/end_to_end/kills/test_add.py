@@ -22,7 +22,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.run import StageRows, VideoOutcome, add
+from kinodex.jobs.add.run import AddedRows, VideoOutcome, add
 from kinodex.pipeline.errors import PictureError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 
@@ -60,14 +60,14 @@ class Counting:
     def prepare(self, library: Library) -> None:
         self._reached("before sweeping")
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         time.sleep(0.004)
         number = int(video.video_id)
         if number % 20 == 7:
             raise PictureError("nothing to be seen")
         self._reached("making")
         rows = [Row(n, float(n), f"thing {n}", 0.5, (0, 0, 1, 1)) for n in range(number % 5)]
-        return StageRows(rows, len(rows))
+        return AddedRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         self._reached("before writing")

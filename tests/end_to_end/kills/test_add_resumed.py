@@ -21,7 +21,7 @@ from kinodex.index.store.schema import ADDED_DIGEST, equal
 from kinodex.index.sweep import audit
 from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.detections import Detections
-from kinodex.jobs.add.run import Stage, add
+from kinodex.jobs.add.run import Addition, add
 from kinodex.jobs.add.screen_text import ScreenText
 from kinodex.jobs.add.speech import Speech
 from kinodex.jobs.add.summaries import Summaries
@@ -33,7 +33,7 @@ from tests.support.models.warm_processes import start
 from tests.support.screen_text.film import text_film
 
 HAS_VOICES = find_spec("resemblyzer") is not None
-STAGES: dict[str, Callable[[str], Stage]] = {
+STAGES: dict[str, Callable[[str], Addition]] = {
     "captions": lambda model: Captions(model, frames_a_segment=2, max_new_tokens=8),
     "detections": lambda model: Detections(model, min_score=0.5),
     "sentences": lambda model: Sentences(model, "cpu"),
@@ -99,7 +99,7 @@ def test_killed_while_it_writes(name, tiny_model, request, tmp_path):
 class Announcing:
     """A stage that announces that it has written rows for the first time, and then waits to be killed."""
 
-    def __init__(self, stage: Stage, announcement: Connection) -> None:
+    def __init__(self, stage: Addition, announcement: Connection) -> None:
         self._stage, self._announcement = stage, announcement
 
     def __getattr__(self, name: str) -> Any:
@@ -113,7 +113,7 @@ class Announcing:
 
 def run(uri: str, name: str, model: str, announcement: Connection) -> None:
     """Run in the child process."""
-    add(Library.open(uri), cast(Stage, Announcing(STAGES[name](model), announcement)))
+    add(Library.open(uri), cast(Addition, Announcing(STAGES[name](model), announcement)))
 
 
 def kill_when_it_has_written(library: Library, name: str, model: str) -> None:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.screen_text import ScreenText
@@ -58,6 +59,25 @@ def test_lost_workers_leave_no_gap_and_no_double(library, executor, tmp_path):
 def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(library, executor, tmp_path):
     with pytest.raises(WrongModel, match=r"^this model is for something else$"):
         add(library, Dying(str(tmp_path), wrong_model=True), executor=executor)
+    assert library.ingest_log.failures() == []
+
+
+def test_a_bundle_without_any_reply_is_retried_and_set_apart(library, executor, tmp_path):
+    bundle = tuple(f"{number:08d}" for number in (5, 6, 7, 8))
+    report = add(library, Dying(str(tmp_path), unheard=bundle[:2]), executor=executor)
+    failed = [(each.video_id, each.error_class, each.problem) for each in report.outcomes if each.is_failed]
+    assert sorted(failed) == [(each, "ModelUnreachable", "nobody answers") for each in bundle[:2]]
+    ids = [row.video_id for row in library.videos()]
+    held = rows_held(library.tables, "detections", "dying", ids)
+    assert {id_: held[id_] for id_ in ids} == {id_: 0 if id_ in bundle[:2] else int(id_) for id_ in ids}
+
+
+def test_an_endpoint_that_is_gone_ends_the_run(library, executor, tmp_path):
+    ids = tuple(row.video_id for row in library.videos())
+    with pytest.raises(ModelUnreachable, match=r"^nobody answers$"):
+        add(library, Dying(str(tmp_path), unheard=ids), executor=executor)
+    with pytest.raises(ModelUnreachable, match=r"^nobody answers$"):
+        add(library, Dying(str(tmp_path), unheard=ids), ids[:1], executor=executor)
     assert library.ingest_log.failures() == []
 
 

@@ -15,7 +15,7 @@ from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, equal
 from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.detections import Detections
-from kinodex.jobs.add.run import StageRows, add
+from kinodex.jobs.add.run import AddedRows, add
 from kinodex.jobs.add.speech import Speech
 from kinodex.pipeline.errors import PipelineError
 from tests.support.command import json_of
@@ -124,9 +124,9 @@ class Failing:
         if video.video_id in self.bad and self.error is not None:
             raise self.error("it is sick")
         if video.video_id in self.bad:
-            return StageRows([], 0, failed=PipelineError("no rows"))
+            return AddedRows([], 0, failed=PipelineError("no rows"))
         rows = [Caption(each.segment_no, each.start_s, each.end_s) for each in library.segments(video.video_id)]
-        return StageRows(rows, len(rows))
+        return AddedRows(rows, len(rows))
 
     def write(self, library, rows):
         library.additions.add_captions(rows, self.model)

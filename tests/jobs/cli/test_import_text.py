@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kinodex.index.library import Library
-from kinodex.jobs.add.import_text import VideoText
-from kinodex.jobs.add.text_files import read_captions
+from kinodex.jobs.add.text_files import VideoText, read_captions
 from tests.support.command import bad, json_of
 from tests.support.libraries.text_files import written
 

@@ -39,7 +39,7 @@ from tests.support.libraries.random_library import (
 from tests.support.screen_text.lines import Line
 
 if TYPE_CHECKING:
-    from kinodex.jobs.add.run import StageRows
+    from kinodex.jobs.add.run import AddedRows
 
 OTHER = other_space()
 STAGE_MODELS = {"captions": "m", "detections": "m", "speech": "m", "text": "m", "vectors": OTHER.digest}
@@ -240,7 +240,7 @@ class Looking:
     def prepare(self, library: Library) -> None:
         self.leases = [each.lease for each in health(library).at_work]
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         raise NotImplementedError
 
     def write(self, library: Library, rows: Mapping[str, object]) -> None:

@@ -74,7 +74,7 @@ def deadly(text: str, head: int) -> Callable[[dict], dict]:
 
     def reply(body: dict) -> dict:
         if text in json.dumps(body) and not deaths:
-            deaths.extend(named(head, "ray::AskWorker"))
+            deaths.extend(named(head, "ray::SolveWorker"))
             for pid in deaths:
                 kill(pid)
         return ANSWER

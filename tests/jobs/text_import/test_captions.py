@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 
-from kinodex.jobs.add.import_text import ReadFailure, TextLine, VideoText
+from kinodex.jobs.add.text_files import ReadFailure, TextLine, VideoText
 from tests.support.libraries.text_files import captions, names, spans, written
 
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from kinodex.jobs.add.import_text import ReadFailure
+from kinodex.jobs.add.text_files import ReadFailure
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.text_files import captions, spans, transcripts, written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinodex.jobs.add.import_text import ReadFailure, TextLine, VideoText
+from kinodex.jobs.add.text_files import ReadFailure, TextLine, VideoText
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.text_files import names, spans, transcripts, written
 

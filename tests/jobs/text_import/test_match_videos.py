@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
-from kinodex.jobs.add.import_text import ImportResult, ReadResult, TextLine, VideoText, import_text
+from kinodex.jobs.add.import_text import ImportResult, import_text
+from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText
 from tests.support.libraries.agent_library import make_library
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinodex.jobs.add.import_text import TextLine, VideoText
+from kinodex.jobs.add.text_files import TextLine, VideoText
 from tests.support.libraries.text_files import transcripts, written
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kinodex.jobs.add.import_text import ReadResult, VideoText
-from kinodex.jobs.add.text_files import read_captions, read_cuts, read_transcripts
+from kinodex.jobs.add.text_files import ReadResult, VideoText, read_captions, read_cuts, read_transcripts
 
 
 def captions(source: Path, seconds: float = 1.0) -> list[ReadResult]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.detections import NewDetection
-from kinodex.jobs.add.run import StageRows
+from kinodex.jobs.add.run import AddedRows
 from kinodex.pipeline.errors import WrongModel
 
 
@@ -24,6 +25,8 @@ class Dying:
     always: str = ""
     once: str = ""
     wrong_model: bool = False
+    unheard: tuple[str, ...] = ()
+    """Videos to which an endpoint gives no reply."""
     name: str = "detections"
     model: str = "dying"
     device: str = "cpu"
@@ -35,11 +38,13 @@ class Dying:
     def prepare(self, library: Library) -> None:
         pass
 
-    def rows_of(self, library: Library, video: VideoRow) -> StageRows:
+    def rows_of(self, library: Library, video: VideoRow) -> AddedRows:
         if self.wrong_model:
             raise WrongModel("this model is for something else")
+        if video.video_id in self.unheard:
+            raise ModelUnreachable("nobody answers")
         rows = [NewDetection(n, float(n), "thing", 0.5, (0, 0, 1, 1), n) for n in range(int(video.video_id))]
-        return StageRows(rows, len(rows))
+        return AddedRows(rows, len(rows))
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_detections(rows, self.model)

@@ -11,7 +11,7 @@ from kinodex.agent.errors import ModelRejected
 from kinodex.agent.protocol import Usage
 from kinodex.agent.requests.describe import SummarizePart
 from kinodex.index.library import Library
-from kinodex.jobs.add.summaries import Film, Written, read_film, stage_rows, write_contents
+from kinodex.jobs.add.summaries import Film, Written, added_rows, read_film, write_contents
 from tests.support.scenes.chaptered_film import make_film
 
 
@@ -50,7 +50,7 @@ class Writer:
 
 def test_chapters_are_written_from_their_scenes(library):
     film, writer = one_chapter(library, "film aa"), Writer()
-    rows = stage_rows(write_contents(library, film, writer, 2, 3), "m")
+    rows = added_rows(write_contents(library, film, writer, 2, 3), "m")
     assert [len(batch) for batch in writer.batches] == [3, 1, 1]
     assert [note.text for note in writer.batches[2][0].notes] == [f"scene {n}. It happens." for n in range(4)]
     assert writer.batches[0][0].frames == ()
@@ -68,7 +68,7 @@ def test_a_chapter_of_one_scene_is_not_written_again(library):
     contents = write_contents(library, replace(film, chapters=tuple(alone)), writer, 2, 8)
     assert len(writer.batches) == 1
     assert [chapter.title for chapter in contents.chapters] == [f"scene {n}" for n in range(4)]
-    assert stage_rows(contents, "m").usage.input_tokens == 40
+    assert added_rows(contents, "m").usage.input_tokens == 40
 
 
 def test_scenes_without_words_are_shown_by_frames(library):
@@ -81,7 +81,7 @@ def test_scenes_without_words_are_shown_by_frames(library):
 
 def test_parts_without_a_title_are_counted_and_given_by_their_lines(library):
     writer = Writer(1)
-    rows = stage_rows(write_contents(library, one_chapter(library, "film aa"), writer, 2, 8), "m")
+    rows = added_rows(write_contents(library, one_chapter(library, "film aa"), writer, 2, 8), "m")
     assert rows.count == 5
     assert [row.title for row in rows.rows if row.level == "scene"] == ["scene 0", "", "scene 2", "scene 3"]
     assert rows.problem == "1 of 5 scenes and chapters got no title that could be used"
@@ -91,16 +91,16 @@ def test_parts_without_a_title_are_counted_and_given_by_their_lines(library):
 
 def test_refused_requests(library):
     film = one_chapter(library, "film aa")
-    rows = stage_rows(write_contents(library, film, Writer(2, refused=True), 2, 8), "m")
+    rows = added_rows(write_contents(library, film, Writer(2, refused=True), 2, 8), "m")
     assert rows.problem is not None and rows.problem.endswith("requests refused: 1, the last because it will not")
-    rows = stage_rows(write_contents(library, film, Writer(0, 1, 2, 3, refused=True), 2, 8), "m")
+    rows = added_rows(write_contents(library, film, Writer(0, 1, 2, 3, refused=True), 2, 8), "m")
     assert isinstance(rows.failed, ModelRejected) and (rows.count, rows.rows) == (0, ())
     assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
 
 
 def test_parts_of_which_a_model_of_words_can_say_nothing_are_counted_as_such(library):
     film = read_film(library, library.video("film bb"))
-    rows = stage_rows(
+    rows = added_rows(
         write_contents(library, film, lambda some: [Written(nothing_known=True) for _ in some], 2, 8), "m"
     )
     parts = len(film.scenes) + len(film.chapters)

@@ -599,7 +599,9 @@ app.command("search")(search)
 app.command("ground")(ground)
 app.command("report")(report)
 app.command("compare")(compare)
-app.command("simulate")(eval_simulate_command.simulate)
+app.command("simulate", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+    eval_simulate_command.simulate
+)
 
 
 def with_run(arguments: Sequence[str]) -> list[str]:

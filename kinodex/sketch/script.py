@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.pipeline.images import encode_video
-from kinodex.sketch.captions import full_claim, plain_wording
 from kinodex.sketch.drawings import draw_place
 from kinodex.sketch.scenes import (
     CARD_PAINTS,
     COLOUR_NAMES,
     NUMBERS,
     PLACE_NAMES,
-    PLACES,
-    SIZES,
+    SIDE_OF_SIZE,
     THING_NAMES,
     TITLE_WORDS,
+    WHERE,
     Group,
     Pasted,
     Scene,
@@ -77,7 +76,10 @@ class Shot:
     @property
     def description(self) -> str:
         """The shot in words."""
-        return plain_wording(full_claim(self.scene))
+        if isinstance(self.scene, TitleCard):
+            return f"a title card that says {self.scene.word}"
+        things = " and ".join(map(_option, self.scene.groups[:2])) or "nothing"
+        return f"{things} {WHERE[self.scene.place]} {'at night' if self.scene.night else 'by day'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
                 thing,
                 chance.choice(COLOUR_NAMES),
                 count,
-                chance.choice(tuple(SIZES)),
+                chance.choice(tuple(SIDE_OF_SIZE)),
                 position,
                 chance.random(),
                 chance.random() < 0.5,
@@ -408,14 +410,14 @@ def _is(group: Group) -> str:
 def _colour(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.placed[group.thing, _place(shot)] == 1:
-            text = f"What colour {_is(group)} the {_named(group, colour=False)} {PLACES[_place(shot)][0]}?"
+            text = f"What colour {_is(group)} the {_named(group, colour=False)} {WHERE[_place(shot)]}?"
             yield _Draft("colour", text, group.colour, [name for name in COLOUR_NAMES if name != group.colour], shot)
 
 
 def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
-            text = f"How many {group.colour} {plural(group.thing)} are there {PLACES[_place(shot)][0]}?"
+            text = f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?"
             yield _Draft(
                 "count",
                 text,
@@ -428,8 +430,8 @@ def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.coloured[group.thing, group.colour] == 1:
-            wrong = [PLACES[place][0] for place in PLACE_NAMES if place != _place(shot)]
-            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", PLACES[_place(shot)][0], wrong, shot)
+            wrong = [WHERE[place] for place in PLACE_NAMES if place != _place(shot)]
+            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", WHERE[_place(shot)], wrong, shot)
 
 
 def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -444,7 +446,7 @@ def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft
             if len(wrong) >= OPTIONS - 1:
                 right = with_article(f"{group.colour} {group.thing}")
                 yield _Draft("appears", "Which of these appears in the film?", right, sorted(wrong), shot)
-                seen = f"Which of these can be seen {PLACES[_place(shot)][0]}?"
+                seen = f"Which of these can be seen {WHERE[_place(shot)]}?"
                 yield _Draft("appears", seen, right, sorted(wrong), shot)
 
 
@@ -489,7 +491,7 @@ def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
     if isinstance(shot.scene, TitleCard):
         return f"the title card {shot.scene.word}"
     single = [group for group in _groups(shot) if film.full[group.thing, group.colour, _place(shot)] == 1]
-    return f"the {_named(chance.choice(single))} {PLACES[_place(shot)][0]}" if single else None
+    return f"the {_named(chance.choice(single))} {WHERE[_place(shot)]}" if single else None
 
 
 def _first(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:

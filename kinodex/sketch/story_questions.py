@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Literal
 
-from kinodex.sketch.scenes import NUMBERS, PLACES, TITLE_WORDS, with_article
+from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
 from kinodex.sketch.story import (
     CODE_WORDS,
     GOALS,
@@ -278,11 +278,11 @@ def given(facts: Facts, _: Random) -> Iterable[Draft]:
 
 def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
     """Ask at which place an actor gives a thing away."""
-    known = tuple(dict.fromkeys(PLACES[scene.setting.place][0] for scene in facts.scenes))
+    known = tuple(dict.fromkeys(WHERE[scene.setting.place] for scene in facts.scenes))
     for (item, who), gives in _gives(facts, "what", "who").items():
         places = {scene.setting.place for _, scene in gives}
         if len(places) == 1:
-            right = PLACES[places.pop()][0]
+            right = WHERE[places.pop()]
             yield Draft(
                 "where",
                 "pictures",

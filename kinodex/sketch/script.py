@@ -228,16 +228,8 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
     }
     if isinstance(shot.scene, TitleCard):
         return {**facts, "title_card": shot.scene.word}
-    groups = [
-        {
-            "thing": group.thing,
-            "colour": group.colour,
-            "count": group.count,
-            "size": group.size,
-            "position": group.position,
-        }
-        for group in shot.scene.groups
-    ]
+    names = ("thing", "colour", "count", "size", "position")
+    groups = [{name: getattr(group, name) for name in names} for group in shot.scene.groups]
     return {**facts, "place": shot.scene.place, "night": shot.scene.night, "groups": groups}
 
 
@@ -272,7 +264,10 @@ AFTERMATH_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FilmQuestion:
-    """A question, its options, the index of the true one, and the shot that shows it."""
+    """A question, its options, the index of the true one, and the shot that shows it: a line of questions.jsonl.
+
+    The kind is "needle" if that is a shot of 2 to 4 seconds, else what the question `asks`.
+    """
 
     question_id: str
     video: str
@@ -282,19 +277,6 @@ class FilmQuestion:
     options: tuple[str, ...]
     answer: int
     evidence: tuple[float, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """Convert to a line of questions.jsonl; the kind is "needle" if the evidence is a shot of 2 to 4 seconds."""
-        return {
-            "question_id": self.question_id,
-            "video": self.video,
-            "kind": self.kind,
-            "asks": self.asks,
-            "question": self.question,
-            "options": list(self.options),
-            "answer": self.answer,
-            "evidence": list(self.evidence),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,16 +502,23 @@ DRIFT = 0.14
 Pixels = NDArray[np.uint8]
 
 
-def render_film(script: Script, path: Path, on_frame: Callable[[int], None] | None = None) -> None:
-    """Draw and encode the film to `path` (.mp4); the same script gives the same bytes."""
+OnFrame = Callable[[int], object]
 
-    def reported_frames() -> Iterator[Pixels]:
-        for number, picture in enumerate(draw_frames(script)):
-            if on_frame is not None:
-                on_frame(number)
+
+def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: None) -> None:
+    """Draw and encode the film to `path` (.mp4); the same script gives the same bytes."""
+    encode_frames(draw_frames(script), path, on_frame)
+
+
+def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> None:
+    """Encode the frames of a film, and report the number of each."""
+
+    def reported() -> Iterator[Pixels]:
+        for number, picture in enumerate(frames):
+            on_frame(number)
             yield picture
 
-    encode_video(reported_frames(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
+    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:

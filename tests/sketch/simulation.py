@@ -338,13 +338,7 @@ def all_sweeps() -> tuple[Sweep, ...]:
         ),
         _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _set_duration),
         _conditions("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _lengthen),
-        _conditions(
-            "false-confidence",
-            "Answers too early",
-            "chance at a decision",
-            (0.0, 0.1, 0.2, 0.4),
-            _set_haste,
-        ),
+        _conditions("false-confidence", "Answers too early", "chance at a decision", (0.0, 0.1, 0.2, 0.4), _set_haste),
         _choice(
             "anchor-frames",
             "Anchors among the frames of a round",
@@ -711,10 +705,7 @@ def write_page(simulation: Simulation, folder: Path) -> Path:
     page = folder / PAGE
     page.write_text(
         templates.get_template("simulate.html.jinja").render(
-            simulation=simulation,
-            scenery=asdict(simulation.scenery),
-            noise=asdict(simulation.noise),
-            plots=drawn,
+            simulation=simulation, scenery=asdict(simulation.scenery), noise=asdict(simulation.noise), plots=drawn
         ),
         encoding="utf-8",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinodex.sketch.drawings import COLOUR_RGB, Paint, Pen, paint_of, star_points
+from kinodex.sketch.drawings import COLOUR_RGB, Pen, paint_of, star_points
 
 RED = (214, 32, 38)
 
@@ -18,7 +18,7 @@ def covered(pen: Pen) -> float:
 @pytest.mark.parametrize("side_px", [100, 320])
 def test_shapes_cover_their_share_of_a_sheet_of_any_size(side_px: int) -> None:
     def share(draw) -> float:
-        pen = Pen(paint_of("red"), side_px)
+        pen = Pen("red", side_px)
         draw(pen)
         return covered(pen)
 
@@ -31,7 +31,7 @@ def test_shapes_cover_their_share_of_a_sheet_of_any_size(side_px: int) -> None:
 
 
 def test_a_hole_is_transparent_again() -> None:
-    pen = Pen(paint_of("red"), 100)
+    pen = Pen("red", 100)
     pen.box(RED, 0, 0, 100, 100)
     pen.erase(50, 50, 20)
     assert covered(pen) == pytest.approx(1 - np.pi * 0.04, abs=0.01)
@@ -40,9 +40,8 @@ def test_a_hole_is_transparent_again() -> None:
 
 def test_shade_is_darker_and_light_is_lighter_but_for_black() -> None:
     for colour in COLOUR_RGB:
-        paint: Paint = paint_of(colour)
-        assert sum(paint.light) > sum(paint.body)
-        assert (sum(paint.shade) < sum(paint.body)) == (colour != "black")
+        body, shade, light = map(sum, paint_of(colour))
+        assert light > body and (shade < body) == (colour != "black")
 
 
 def test_a_star_begins_at_the_top_and_alternates() -> None:

@@ -24,7 +24,7 @@ def test_a_sign_and_what_stands_beside_it() -> None:
 
 def test_a_sign_that_is_never_wholly_in_view_is_not_asked_about() -> None:
     near = replace(FILM.shots[1], view=View(0.42, 0.42, 0.58))
-    film = FILM.reordered((FILM.shots[0], near, *FILM.shots[2:]), "story")
+    film = replace(FILM, shots=(FILM.shots[0], near, *FILM.shots[2:]))
     assert (
         list(story_questions.sign(Facts(film), Random(1))) == [] == list(story_questions.beside(Facts(film), Random(1)))
     )

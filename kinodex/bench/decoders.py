@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from kinodex.bench.ingest import Lost, run_alone_within
+from kinodex.jobs.errors import UsageError
 from kinodex.jobs.output import clock
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe
 from kinodex.pipeline.decoding.stream import VideoMetadata, VideoReader
@@ -67,8 +69,6 @@ def bench_decoders(
     """
     paths = [Path(source.uri) for source in list_sources([str(file) for file in files])]
     if make is not None:
-        from kinodex.bench.ingest import make_films
-
         paths += make_films(paths[0], make)
     rows: list[DecoderFigures] = []
     for path in paths:
@@ -182,3 +182,52 @@ def _decode_all(path: Path, fps: float) -> None:
 def _scaler(video: VideoReader) -> Callable[..., object]:
     aspect = Fraction(video.metadata.sample_aspect_ratio).limit_denominator(100_000)
     return rgb_scaler(aspect, JPEG_SIDE_PX, INPUT_SIDE_PX)
+
+
+# Material for the benchmarks: films in every codec, a model with random weights, and files out of the page cache.
+
+SHORT_S, LONG_TIMES = 60, 10
+CODECS = {
+    "h264": ("libx264", "mp4", ["-preset", "fast"]),
+    "hevc": ("libx265", "mp4", ["-preset", "fast", "-x265-params", "log-level=error"]),
+    "vp9": ("libvpx-vp9", "webm", ["-deadline", "realtime", "-cpu-used", "8", "-b:v", "2M"]),
+    "av1": ("libsvtav1", "mp4", ["-preset", "10"]),
+    "mpeg4": ("mpeg4", "mp4", ["-q:v", "5"]),
+    "mpeg2": ("mpeg2video", "ts", ["-q:v", "5"]),
+    "prores": ("prores", "mov", []),
+}
+"""Encoder, container, options. All else is ffmpeg's default, the distance of key frames too."""
+
+
+def make_films(path: Path, folder: Path, short_s: int = SHORT_S) -> list[Path]:
+    """Make films of `short_s` seconds and of ten times that, by every codec that the ffmpeg here can write.
+
+    They repeat the frames of `path`; films that exist are used. Raises UsageError if there is no ffmpeg, or it cannot
+    read the file.
+    """
+    if shutil.which("ffmpeg") is None:
+        raise UsageError("got --make, and there is no ffmpeg on the path; install it, or leave --make out")
+    listed = subprocess.run(["ffmpeg", "-hide_banner", "-encoders"], capture_output=True, text=True, check=True).stdout
+    available = {line.split()[1] for line in listed.splitlines() if len(line.split()) > 1}
+    folder.mkdir(parents=True, exist_ok=True)
+    films = []
+    for codec, (encoder, suffix, options) in CODECS.items():
+        if encoder not in available:
+            continue
+        short, long = folder / f"{codec}-short.{suffix}", folder / f"{codec}-long.{suffix}"
+        _ffmpeg(path, 1000, short, ["-t", str(short_s), "-c:v", encoder, *options])
+        _ffmpeg(short, LONG_TIMES - 1, long, ["-c", "copy"])
+        films += [short, long]
+    return films
+
+
+def _ffmpeg(path: Path, loops: int, film: Path, options: list[str]) -> None:
+    if film.exists():
+        return
+    part = film.with_name(f"part-{film.name}")
+    command = ["ffmpeg", "-v", "error", "-y", "-stream_loop", str(loops), "-i", str(path), "-map", "0:v:0", *options]
+    done = subprocess.run([*command, str(part)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"ffmpeg cannot make {film.name} of {path}: {done.stderr.strip().splitlines()[-1][:200]}")
+    part.rename(film)

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.bench import ingest
-from kinodex.bench.ingest import Lost, make_random_space, measure_usage, run_alone_within
+from kinodex.bench.ingest import Lost, measure_usage, run_alone_within
+from kinodex.bench.random_space import make_random_space
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.jobs.ingest.config import IngestConfig

@@ -21,7 +21,7 @@ the script      end to end over the plain script of decord and open_clip, one fr
 
 from __future__ import annotations
 
-import json
+import importlib.util
 import os
 import platform
 import resource
@@ -46,9 +46,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.bench.baseline_script import reason_missing, run_plain_script
-from kinodex.bench.towers import write_random_tokenizer
-from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import open_video, probe, split_video
 from kinodex.pipeline.fetch import FetchedVideo, Source
@@ -471,95 +468,51 @@ def _sample_gpu(samples: dict[str, list[float]]) -> None:
             samples[name].append(max(values))
 
 
-# Material for the benchmarks: films in every codec, a model with random weights, and files out of the page cache.
-
-SHORT_S, LONG_TIMES = 60, 10
-CODECS = {
-    "h264": ("libx264", "mp4", ["-preset", "fast"]),
-    "hevc": ("libx265", "mp4", ["-preset", "fast", "-x265-params", "log-level=error"]),
-    "vp9": ("libvpx-vp9", "webm", ["-deadline", "realtime", "-cpu-used", "8", "-b:v", "2M"]),
-    "av1": ("libsvtav1", "mp4", ["-preset", "10"]),
-    "mpeg4": ("mpeg4", "mp4", ["-q:v", "5"]),
-    "mpeg2": ("mpeg2video", "ts", ["-q:v", "5"]),
-    "prores": ("prores", "mov", []),
-}
-"""Encoder, container, options. All else is ffmpeg's default, the distance of key frames too."""
+# The script that people write to embed a video, to compare an ingest with: decord and open_clip, nothing stored.
 
 
-def make_films(path: Path, folder: Path, short_s: int = SHORT_S) -> list[Path]:
-    """Make films of `short_s` seconds and of ten times that, by every codec that the ffmpeg here can write.
-
-    They repeat the frames of `path`; films that exist are used. Raises UsageError if there is no ffmpeg, or it cannot
-    read the file.
-    """
-    if shutil.which("ffmpeg") is None:
-        raise UsageError("got --make, and there is no ffmpeg on the path; install it, or leave --make out")
-    listed = subprocess.run(["ffmpeg", "-hide_banner", "-encoders"], capture_output=True, text=True, check=True).stdout
-    available = {line.split()[1] for line in listed.splitlines() if len(line.split()) > 1}
-    folder.mkdir(parents=True, exist_ok=True)
-    films = []
-    for codec, (encoder, suffix, options) in CODECS.items():
-        if encoder not in available:
-            continue
-        short, long = folder / f"{codec}-short.{suffix}", folder / f"{codec}-long.{suffix}"
-        _ffmpeg(path, 1000, short, ["-t", str(short_s), "-c:v", encoder, *options])
-        _ffmpeg(short, LONG_TIMES - 1, long, ["-c", "copy"])
-        films += [short, long]
-    return films
+def reason_missing() -> str | None:
+    """Give the reason why the plain script cannot run here, if there is one."""
+    return None if importlib.util.find_spec("decord") else "decord is not installed; pip install decord"
 
 
-def make_random_space(directory: Path, model: str) -> str:
-    """Write an open_clip model with random weights to a folder; returns the name of the space.
+def run_plain_script(paths: Sequence[Path], space: str, device: str, fps: float, batch: int) -> tuple[int, float]:
+    """Embed the videos; returns the number of frames and the seconds spent, with the model loaded.
 
-    It is as fast as a trained one, and useless for a search. Where the architecture takes a tokenizer from a hub, it
-    comes with one of made-up words. Raises UsageError if open_clip has no architecture of that name.
+    In fp32, as open_clip loads a model, with open_clip's own preprocessing of the full picture, and with as many
+    threads as its libraries take by themselves. Run it in a fresh process.
     """
     import torch
 
-    from kinodex.index.spaces.model_source import silent_root_logger
+    from kinodex.pipeline.decoding.others import plain_frames
+
+    model, preprocess = _load(space, device)
+    from PIL import Image
+
+    count = 0
+    began = time.perf_counter()
+    with torch.inference_mode():
+        for path in paths:
+            for frames in plain_frames(path, fps, batch):
+                images = torch.stack([preprocess(Image.fromarray(frame)) for frame in frames])
+                features = torch.nn.functional.normalize(model.encode_image(images.to(device)), dim=-1)
+                count += len(features.cpu().numpy())
+    return count, time.perf_counter() - began
+
+
+def _load(space: str, device: str) -> tuple[Any, Any]:
+    """Load the model and its preprocessing as open_clip does by name."""
+    from kinodex.index.spaces.model_source import model_name
     from kinodex.index.spaces.space import import_open_clip
 
     open_clip = import_open_clip()
-    config = open_clip.get_model_config(model)
-    if config is None:
-        raise UsageError(f"got --model {model}; open_clip has {', '.join(open_clip.list_models())}")
-    from safetensors.torch import save_model
-
-    with torch.random.fork_rng(devices=[]), silent_root_logger():  # which warns that the weights are random
-        torch.manual_seed(0)
-        created = open_clip.create_model(model)
-    directory.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"model_cfg": config, "preprocess_cfg": created.visual.preprocess_cfg}, indent=2)
-    (directory / "open_clip_config.json").write_text(text, encoding="utf-8")
-    save_model(created, str(directory / "open_clip_model.safetensors"))
-    if config["text_cfg"].get("hf_tokenizer_name"):
-        write_random_tokenizer(directory, int(config["text_cfg"]["vocab_size"]))
-    return f"local-dir:{directory}"
-
-
-def drop_page_cache(folder: Path) -> None:
-    """Drop the cached pages of all files in a folder, by `posix_fadvise(DONTNEED)`, so that the disk is read next.
-
-    Advice to the system, which keeps what is not written to the disk yet (so this writes it first) or what another
-    process has mapped; the disk's own cache, and that of a host around a virtual machine, stay as they are.
-    """
-    os.sync()
-    for path in folder.rglob("*"):
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
-
-
-def _ffmpeg(path: Path, loops: int, film: Path, options: list[str]) -> None:
-    if film.exists():
-        return
-    part = film.with_name(f"part-{film.name}")
-    command = ["ffmpeg", "-v", "error", "-y", "-stream_loop", str(loops), "-i", str(path), "-map", "0:v:0", *options]
-    done = subprocess.run([*command, str(part)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"ffmpeg cannot make {film.name} of {path}: {done.stderr.strip().splitlines()[-1][:200]}")
-    part.rename(film)
+    named = model_name(open_clip, space)
+    model = open_clip.create_model(
+        named.model,
+        pretrained=named.pretrained,
+        force_quick_gelu=named.quick_gelu,
+        force_preprocess_cfg=dict(named.preprocess),
+        device=device,
+    )
+    settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+    return model.eval(), open_clip.transform.image_transform_v2(settings, is_train=False)

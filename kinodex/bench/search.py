@@ -4,9 +4,8 @@ Every query is put to an open library ("warm"), to one opened again for it ("fre
 files were dropped from the system's memory ("cold", see `drop_page_cache`). Queries of one video go to another video
 each time, so that none is answered from what an earlier one read; "in memory" is a video read once and searched
 again, against numpy on the same rows. Recall is against numpy on all rows. The rows are made up: see
-`jobs.bench.synthetic_library`. Recall is also given for the index alone, whose vectors are rounded to 8 bits: what the
-search compares again exactly makes the difference, above all in a narrow cone. Searches of lines by words, by meaning
-and by both are compared in turn: see `jobs.bench.sentences`.
+below. Recall is also given for the index alone, whose vectors are rounded to 8 bits: what the
+search compares again exactly makes the difference, above all in a narrow cone.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.bench.ingest import drop_page_cache
-from kinodex.bench.sentences import SentenceTimes, add_sentences, meaning_of, sentence_times
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.words import candidates
@@ -301,7 +298,6 @@ class SearchFigures:
     """Recall of the index alone, before its candidates are compared again."""
     best_cosine: float = 0.0
     """Median over the queries, of their best frame."""
-    sentences: SentenceTimes | None = None
 
 
 def bench_search(
@@ -313,7 +309,6 @@ def bench_search(
     the graphs of ten million frames do not fit twice.
     """
     library, write_s = make_library(str(directory), size, report)
-    write_s += add_sentences(library)
     began = time.perf_counter()
     refresh(library.tables)
     index_s = time.perf_counter() - began
@@ -324,7 +319,6 @@ def bench_search(
     say(f"recall@{K} {found.recall:.3f}, of the index alone {found.index_recall:.3f}")
     warm = _warm_ms(Library.open(str(directory)), kinds, count, say)
     in_memory_ms, numpy_ms = _in_memory(Library.open(str(directory)), vectors)
-    sentences = sentence_times(Library.open(str(directory)), texts)
     opened = [_opened_ms(directory, *kind[:2], count, say) for kind in kinds]
     return SearchFigures(
         size=size,
@@ -342,7 +336,6 @@ def bench_search(
         parts=found.parts,
         index_recall=found.index_recall,
         best_cosine=found.best_cosine,
-        sentences=sentences,
         machine=f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores; "
         f"pylance {version('pylance')}, numpy {version('numpy')}",
     )
@@ -387,20 +380,10 @@ def table(figures: SearchFigures) -> str:
             "",
             f"top {K} in one video again, in memory: {f.in_memory_ms:.3f} ms, numpy {f.numpy_ms:.3f} ms, ratio "
             f"{f.ratio:.2f} (goal {IN_MEMORY_GOAL:g}: {_verdict(f.ratio <= IN_MEMORY_GOAL)})",
-            *([] if f.sentences is None else [_sentence_line(f.sentences)]),
             f"median cosine of the best frame: {f.best_cosine:.2f}",
             f"recall@{K} of the index alone: {f.index_recall:.3f}",
             f"recall@{K} over all frames: {f.recall:.3f} (goal {RECALL_GOAL:g}: {_verdict(f.recall >= RECALL_GOAL)})",
         ]
-    )
-
-
-def _sentence_line(times: SentenceTimes) -> str:
-    words, meaning, fused = times.cpu_ms
-    return (
-        f"top {K} of all lines, in turn: by words {times.words_ms:.1f} ms ({words:.1f} of CPU), by meaning "
-        f"{times.meaning_ms:.1f} ({meaning:.1f}), both fused {times.fused_ms:.1f} ({fused:.1f}), CPU of both over "
-        f"words alone {times.ratio:.2f}"
     )
 
 
@@ -437,17 +420,7 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
         ("two words in all captions", lambda opened, n: opened.search.captions(text(n)), None),
         ("words and vector in all captions", lambda opened, n: opened.search.captions(text(n), vector(n)), None),
         ("two words in all lines", lambda opened, n: opened.search.words(text(n)), None),
-        (
-            "words and meaning in all lines, fused",
-            lambda opened, n: opened.search.words(text(n), meaning=meaning_of(text(n))),
-            None,
-        ),
         ("frames, transcript and captions, fused", lambda opened, n: opened.search.hybrid(text(n), vector(n)), None),
-        (
-            "the same with the meaning of lines",
-            lambda opened, n: opened.search.hybrid(text(n), vector(n), meaning=meaning_of(text(n))),
-            None,
-        ),
         (
             "the page: frames, transcript and captions by video, with why",
             lambda opened, n: _page(opened, text(n), vector(n)),
@@ -565,3 +538,19 @@ def _index_keys(library: Library, size: Size, vector: Floats) -> set[int]:
 def _recall(exact: Sequence[set[int]], found: Sequence[set[int]]) -> float:
     """Measure the part of the exact nearest frames that was found."""
     return sum(len(each & right) for each, right in zip(found, exact, strict=True)) / (K * len(exact))
+
+
+def drop_page_cache(folder: Path) -> None:
+    """Drop the cached pages of all files in a folder, by `posix_fadvise(DONTNEED)`, so that the disk is read next.
+
+    Advice to the system, which keeps what is not written to the disk yet (so this writes it first) or what another
+    process has mapped; the disk's own cache, and that of a host around a virtual machine, stay as they are.
+    """
+    os.sync()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)

@@ -549,4 +549,6 @@ def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
     ]
 
 
-app.command("simulate")(eval_simulate_command.simulate)
+app.command("simulate", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
+    eval_simulate_command.simulate
+)

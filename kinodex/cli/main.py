@@ -130,7 +130,7 @@ def main() -> None:
         raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
         if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
-            print(f"interrupted: {_left_by(sys.argv[1:])}", file=sys.stderr)
+            print("interrupted: completed work is kept; run the command again to continue", file=sys.stderr)
         raise
 
 
@@ -142,10 +142,3 @@ def _spelt_out(arguments: list[str]) -> list[str]:
 
         arguments = with_run(arguments)
     return spread_ray(arguments)
-
-
-def _left_by(arguments: list[str]) -> str:
-    """Describe what an interrupted command leaves."""
-    if arguments[:2] == ["eval", "simulate"]:
-        return "a simulation is written only at its end; run the command again to start from the beginning"
-    return "completed work is kept; run the command again to continue"

@@ -1,10 +1,9 @@
-"""All things of the sketch world by name, drawn with an outline, ready to be pasted."""
+"""Everything that is drawn in the sketch world: each thing by name, with an outline, and the eight places."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
@@ -12,7 +11,134 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-# Animals, people and plants of the sketch world: one small drawing a thing, on a sheet of 100 by 100.
+Rgb = tuple[int, int, int]
+Point = tuple[float, float]
+
+COLOUR_RGB: dict[str, Rgb] = {
+    "red": (214, 32, 38),
+    "orange": (247, 130, 20),
+    "yellow": (250, 218, 30),
+    "green": (40, 158, 58),
+    "blue": (34, 84, 214),
+    "purple": (124, 44, 168),
+    "pink": (250, 134, 190),
+    "brown": (118, 68, 32),
+    "white": (248, 248, 248),
+    "black": (24, 24, 28),
+}
+
+INK, PALE, GLASS, METAL, WOOD = (30, 30, 34), (238, 238, 232), (168, 214, 232), (150, 156, 164), (150, 106, 62)
+FLYING = frozenset({"bird", "butterfly", "plane", "helicopter", "rocket", "balloon", "kite", "star", "heart", "ghost"})
+MASTER_SIDE_PX = 192
+
+
+@lru_cache(maxsize=1024)
+def master(thing: str, colour: str) -> Image.Image:
+    """Draw a thing in a colour: RGBA, `MASTER_SIDE_PX` square, with a thin outline that keeps it off any background."""
+    pen = Pen(colour, 2 * MASTER_SIDE_PX)
+    DRAWINGS[thing](pen)
+    inner = pen.sheet.resize((MASTER_SIDE_PX - 8, MASTER_SIDE_PX - 8), Image.Resampling.BOX)
+    picture = Image.new("RGBA", (MASTER_SIDE_PX, MASTER_SIDE_PX))
+    picture.paste(inner, (4, 4))
+    edge = picture.getchannel("A").filter(ImageFilter.MaxFilter(5))
+    rim = Image.new("RGBA", picture.size, (150, 150, 156) if colour == "black" else (28, 28, 32))
+    rim.putalpha(edge)
+    return Image.alpha_composite(rim, picture)
+
+
+def sprite(thing: str, colour: str, side_px: int, *, night: bool, mirrored: bool) -> Image.Image:
+    """Draw a thing scaled to `side_px`, dimmed a little by night; RGBA."""
+    picture = master(thing, colour).resize((side_px, side_px), Image.Resampling.BILINEAR, reducing_gap=2.0)
+    if mirrored:
+        picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    if not night:
+        return picture
+    pixels = np.asarray(picture).copy()
+    pixels[..., :3] = (pixels[..., :3] * np.array([0.78, 0.78, 0.86])).astype(np.uint8)
+    return Image.fromarray(pixels, "RGBA")
+
+
+def paint_of(colour: str) -> tuple[Rgb, Rgb, Rgb]:
+    """Mix the paint of a colour: itself, darker and lighter; black is shaded lighter, because it cannot get darker."""
+    red, green, blue = COLOUR_RGB[colour]
+    if colour == "black":
+        return (red, green, blue), (62, 62, 68), (92, 92, 98)
+    shade = (int(red * 0.72), int(green * 0.72), int(blue * 0.72))
+    return (red, green, blue), shade, (red + (255 - red) // 3, green + (255 - green) // 3, blue + (255 - blue) // 3)
+
+
+class Pen:
+    """A pen for a square sheet whose sides run from 0 to 100, y down.
+
+    Attributes `body`, `shade` and `light` are the paint of the thing that is drawn.
+    """
+
+    def __init__(self, colour: str, side_px: int) -> None:
+        self.sheet = Image.new("RGBA", (side_px, side_px))
+        self.body, self.shade, self.light = paint_of(colour)
+        self._draw = ImageDraw.Draw(self.sheet)
+        self._scale = side_px / 100.0
+
+    def poly(self, fill: Rgb, *corners: Point) -> None:
+        """Fill a polygon."""
+        self._draw.polygon(self._scaled_points(corners), fill=fill)
+
+    def box(self, fill: Rgb, left: float, top: float, right: float, bottom: float, round_by: float = 0) -> None:
+        """Fill a rectangle, its corners rounded by a radius."""
+        self._draw.rounded_rectangle(self._px(left, top, right, bottom), radius=round_by * self._scale, fill=fill)
+
+    def oval(self, fill: Rgb, left: float, top: float, right: float, bottom: float) -> None:
+        """Fill an ellipse in a box."""
+        self._draw.ellipse(self._px(left, top, right, bottom), fill=fill)
+
+    def dot(self, fill: Rgb, x: float, y: float, radius: float) -> None:
+        """Fill a circle."""
+        self.oval(fill, x - radius, y - radius, x + radius, y + radius)
+
+    def line(self, fill: Rgb, width: float, *points: Point) -> None:
+        """Draw a line through points, with round ends and joints."""
+        self._draw.line(self._scaled_points(points), fill=fill, width=self._width_px(width), joint="curve")
+        for x, y in points:
+            self.dot(fill, x, y, width / 2)
+
+    def ring(self, fill: Rgb, x: float, y: float, radius: float, width: float) -> None:
+        """Draw a circle's outline; `radius` is the outer one."""
+        box = self._px(x - radius, y - radius, x + radius, y + radius)
+        self._draw.ellipse(box, outline=fill, width=self._width_px(width))
+
+    def arc(self, fill: Rgb, width: float, box: Sequence[float], start_deg: float, end_deg: float) -> None:
+        """Draw part of an ellipse's outline, clockwise from three o'clock."""
+        self._draw.arc(self._px(*box), start_deg, end_deg, fill=fill, width=self._width_px(width))
+
+    def pie(self, fill: Rgb, box: Sequence[float], start_deg: float, end_deg: float) -> None:
+        """Fill a slice of an ellipse, clockwise from three o'clock."""
+        self._draw.pieslice(self._px(*box), start_deg, end_deg, fill=fill)
+
+    def erase(self, x: float, y: float, radius: float) -> None:
+        """Erase a round hole."""
+        self._draw.ellipse(self._px(x - radius, y - radius, x + radius, y + radius), fill=(0, 0, 0, 0))
+
+    def _px(self, *lengths: float) -> list[float]:
+        return [length * self._scale for length in lengths]
+
+    def _scaled_points(self, points: Sequence[Point]) -> list[Point]:
+        return [(x * self._scale, y * self._scale) for x, y in points]
+
+    def _width_px(self, width: float) -> int:
+        return max(1, round(width * self._scale))
+
+
+def star_points(x: float, y: float, outer: float, inner: float, points: int) -> list[Point]:
+    """Compute the corners of a star, its first point up."""
+    corners = []
+    for step in range(2 * points):
+        radius = inner if step % 2 else outer
+        angle = math.pi * step / points - math.pi / 2
+        corners.append((x + radius * math.cos(angle), y + radius * math.sin(angle)))
+    return corners
+
+
+# Animals, people and plants.
 
 SKIN = (236, 188, 150)
 
@@ -240,31 +366,7 @@ def ghost(pen: Pen) -> None:
     pen.oval(INK if pen.body[0] > 40 else PALE, 44, 54, 56, 64)
 
 
-LIVING = (
-    fish,
-    bird,
-    cat,
-    dog,
-    horse,
-    elephant,
-    snake,
-    butterfly,
-    snail,
-    turtle,
-    rabbit,
-    duck,
-    spider,
-    tree,
-    flower,
-    mushroom,
-    cactus,
-    apple,
-    person,
-    ghost,
-)
-
-
-# Vehicles and buildings of the sketch world: one small drawing a thing, on a sheet of 100 by 100.
+# Vehicles and buildings.
 
 
 def _wheels(pen: Pen, y: float, radius: float, *xs: float) -> None:
@@ -453,28 +555,7 @@ def bridge(pen: Pen) -> None:
     pen.box(pen.body, 0, 60, 100, 70)
 
 
-MADE = (
-    boat,
-    car,
-    truck,
-    bus,
-    train,
-    bicycle,
-    plane,
-    helicopter,
-    rocket,
-    balloon,
-    tractor,
-    house,
-    castle,
-    lighthouse,
-    windmill,
-    tent,
-    bridge,
-)
-
-
-# Everyday objects of the sketch world: one small drawing a thing, on a sheet of 100 by 100.
+# Everyday objects.
 
 
 def kite(pen: Pen) -> None:
@@ -717,176 +798,18 @@ def envelope(pen: Pen) -> None:
     pen.line(pen.light, 2.5, (96, 80), (62, 48))
 
 
-OBJECTS = (
-    kite,
-    clock,
-    umbrella,
-    cup,
-    bottle,
-    chair,
-    table,
-    lamp,
-    key,
-    book,
-    guitar,
-    drum,
-    bell,
-    hat,
-    ball,
-    star,
-    heart,
-    crown,
-    flag,
-    gift,
-    candle,
-    ladder,
-    anchor,
-    scissors,
-    shoe,
-    robot,
-    cake,
-    envelope,
-)
+# fmt: off
+DRAWINGS = {drawing.__name__: drawing for drawing in (
+    fish, bird, cat, dog, horse, elephant, snake, butterfly, snail, turtle, rabbit, duck, spider, tree, flower,
+    mushroom, cactus, apple, person, ghost, boat, car, truck, bus, train, bicycle, plane, helicopter, rocket,
+    balloon, tractor, house, castle, lighthouse, windmill, tent, bridge, kite, clock, umbrella, cup, bottle,
+    chair, table, lamp, key, book, guitar, drum, bell, hat, ball, star, heart, crown, flag, gift, candle, ladder,
+    anchor, scissors, shoe, robot, cake, envelope,
+)}
+# fmt: on
 
 
-DRAWINGS = {drawing.__name__: drawing for drawing in (*LIVING, *MADE, *OBJECTS)}
-FLYING = frozenset({"bird", "butterfly", "plane", "helicopter", "rocket", "balloon", "kite", "star", "heart", "ghost"})
-MASTER_SIDE_PX = 192
-
-
-@lru_cache(maxsize=1024)
-def master(thing: str, colour: str) -> Image.Image:
-    """Draw a thing in a colour: RGBA, `MASTER_SIDE_PX` square, with a thin outline that keeps it off any background."""
-    pen = Pen(paint_of(colour), 2 * MASTER_SIDE_PX)
-    DRAWINGS[thing](pen)
-    inner = pen.sheet.resize((MASTER_SIDE_PX - 8, MASTER_SIDE_PX - 8), Image.Resampling.BOX)
-    picture = Image.new("RGBA", (MASTER_SIDE_PX, MASTER_SIDE_PX))
-    picture.paste(inner, (4, 4))
-    edge = picture.getchannel("A").filter(ImageFilter.MaxFilter(5))
-    rim = Image.new("RGBA", picture.size, (150, 150, 156) if colour == "black" else (28, 28, 32))
-    rim.putalpha(edge)
-    return Image.alpha_composite(rim, picture)
-
-
-def sprite(thing: str, colour: str, side_px: int, *, night: bool, mirrored: bool) -> Image.Image:
-    """Draw a thing scaled to `side_px`, dimmed a little by night; RGBA."""
-    picture = master(thing, colour).resize((side_px, side_px), Image.Resampling.BILINEAR, reducing_gap=2.0)
-    if mirrored:
-        picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    if not night:
-        return picture
-    pixels = np.asarray(picture).copy()
-    pixels[..., :3] = (pixels[..., :3] * np.array([0.78, 0.78, 0.86])).astype(np.uint8)
-    return Image.fromarray(pixels, "RGBA")
-
-
-# Pen and paints with which every thing of the sketch world is drawn.
-
-Rgb = tuple[int, int, int]
-Point = tuple[float, float]
-
-COLOUR_RGB: dict[str, Rgb] = {
-    "red": (214, 32, 38),
-    "orange": (247, 130, 20),
-    "yellow": (250, 218, 30),
-    "green": (40, 158, 58),
-    "blue": (34, 84, 214),
-    "purple": (124, 44, 168),
-    "pink": (250, 134, 190),
-    "brown": (118, 68, 32),
-    "white": (248, 248, 248),
-    "black": (24, 24, 28),
-}
-
-INK, PALE, GLASS, METAL, WOOD = (30, 30, 34), (238, 238, 232), (168, 214, 232), (150, 156, 164), (150, 106, 62)
-
-
-@dataclass(frozen=True, slots=True)
-class Paint:
-    """Colours of one thing: its body colour, a darker and a lighter one."""
-
-    body: Rgb
-    shade: Rgb
-    light: Rgb
-
-
-def paint_of(colour: str) -> Paint:
-    """Mix the paint of a colour of the vocabulary; black is shaded lighter, because it cannot get darker."""
-    red, green, blue = COLOUR_RGB[colour]
-    if colour == "black":
-        return Paint((red, green, blue), (62, 62, 68), (92, 92, 98))
-    shade = (int(red * 0.72), int(green * 0.72), int(blue * 0.72))
-    light = (red + (255 - red) // 3, green + (255 - green) // 3, blue + (255 - blue) // 3)
-    return Paint((red, green, blue), shade, light)
-
-
-class Pen:
-    """A pen for a square sheet whose sides run from 0 to 100, y down.
-
-    Attributes `body`, `shade` and `light` are the paint of the thing being drawn.
-    """
-
-    def __init__(self, paint: Paint, side_px: int) -> None:
-        self.sheet = Image.new("RGBA", (side_px, side_px))
-        self.body, self.shade, self.light = paint.body, paint.shade, paint.light
-        self._draw = ImageDraw.Draw(self.sheet)
-        self._scale = side_px / 100.0
-
-    def poly(self, fill: Rgb, *corners: Point) -> None:
-        """Fill a polygon."""
-        self._draw.polygon([(x * self._scale, y * self._scale) for x, y in corners], fill=fill)
-
-    def box(self, fill: Rgb, left: float, top: float, right: float, bottom: float, round_by: float = 0) -> None:
-        """Fill a rectangle, its corners rounded by a radius."""
-        box = [value * self._scale for value in (left, top, right, bottom)]
-        self._draw.rounded_rectangle(box, radius=round_by * self._scale, fill=fill)
-
-    def oval(self, fill: Rgb, left: float, top: float, right: float, bottom: float) -> None:
-        """Fill an ellipse in a box."""
-        self._draw.ellipse([value * self._scale for value in (left, top, right, bottom)], fill=fill)
-
-    def dot(self, fill: Rgb, x: float, y: float, radius: float) -> None:
-        """Fill a circle."""
-        self.oval(fill, x - radius, y - radius, x + radius, y + radius)
-
-    def line(self, fill: Rgb, width: float, *points: Point) -> None:
-        """Draw a line through points, with round ends and joints."""
-        scaled = [(x * self._scale, y * self._scale) for x, y in points]
-        self._draw.line(scaled, fill=fill, width=max(1, round(width * self._scale)), joint="curve")
-        for x, y in points:
-            self.dot(fill, x, y, width / 2)
-
-    def ring(self, fill: Rgb, x: float, y: float, radius: float, width: float) -> None:
-        """Draw a circle's outline; `radius` is the outer one."""
-        box = [value * self._scale for value in (x - radius, y - radius, x + radius, y + radius)]
-        self._draw.ellipse(box, outline=fill, width=max(1, round(width * self._scale)))
-
-    def arc(self, fill: Rgb, width: float, box: Sequence[float], start_deg: float, end_deg: float) -> None:
-        """Draw part of an ellipse's outline, clockwise from three o'clock."""
-        scaled = [value * self._scale for value in box]
-        self._draw.arc(scaled, start_deg, end_deg, fill=fill, width=max(1, round(width * self._scale)))
-
-    def pie(self, fill: Rgb, box: Sequence[float], start_deg: float, end_deg: float) -> None:
-        """Fill a slice of an ellipse, clockwise from three o'clock."""
-        self._draw.pieslice([value * self._scale for value in box], start_deg, end_deg, fill=fill)
-
-    def erase(self, x: float, y: float, radius: float) -> None:
-        """Erase a round hole."""
-        box = [value * self._scale for value in (x - radius, y - radius, x + radius, y + radius)]
-        self._draw.ellipse(box, fill=(0, 0, 0, 0))
-
-
-def star_points(x: float, y: float, outer: float, inner: float, points: int) -> list[Point]:
-    """Compute the corners of a star, its first point up."""
-    corners = []
-    for step in range(2 * points):
-        radius = inner if step % 2 else outer
-        angle = math.pi * step / points - math.pi / 2
-        corners.append((x + radius * math.cos(angle), y + radius * math.sin(angle)))
-    return corners
-
-
-# The eight places of the sketch world, by day and by night.
+# The eight places, by day and by night.
 
 DAY_SKY: tuple[Rgb, Rgb] = ((112, 176, 232), (206, 230, 244))
 NIGHT_SKY: tuple[Rgb, Rgb] = ((10, 14, 40), (36, 44, 84))

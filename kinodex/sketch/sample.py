@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,7 +64,7 @@ def _independent(path: Path, duration_s: float, seed: int, report: Report, *, sp
 
     script = write_script(path.stem, duration_s, seed, spoken=spoken)
     render_film(script, path, _by_frame(report, script.duration_s))
-    rows = [question.as_json() for question in write_questions(script, path.name, seed)]
+    rows = [asdict(question) for question in write_questions(script, path.name, seed)]
     return as_json(script), subtitles(script), rows
 
 

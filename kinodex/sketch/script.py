@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.pipeline.images import encode_video
-from kinodex.sketch.captions import full_claim, plain_wording
 from kinodex.sketch.drawings import draw_place
 from kinodex.sketch.scenes import (
     CARD_PAINTS,
     COLOUR_NAMES,
     NUMBERS,
     PLACE_NAMES,
-    PLACES,
-    SIZES,
+    SIDE_OF_SIZE,
     THING_NAMES,
     TITLE_WORDS,
+    WHERE,
     Group,
     Pasted,
     Scene,
@@ -77,7 +76,10 @@ class Shot:
     @property
     def description(self) -> str:
         """The shot in words."""
-        return plain_wording(full_claim(self.scene))
+        if isinstance(self.scene, TitleCard):
+            return f"a title card that says {self.scene.word}"
+        things = " and ".join(map(_option, self.scene.groups[:2])) or "nothing"
+        return f"{things} {WHERE[self.scene.place]} {'at night' if self.scene.night else 'by day'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
                 thing,
                 chance.choice(COLOUR_NAMES),
                 count,
-                chance.choice(tuple(SIZES)),
+                chance.choice(tuple(SIDE_OF_SIZE)),
                 position,
                 chance.random(),
                 chance.random() < 0.5,
@@ -226,16 +228,8 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
     }
     if isinstance(shot.scene, TitleCard):
         return {**facts, "title_card": shot.scene.word}
-    groups = [
-        {
-            "thing": group.thing,
-            "colour": group.colour,
-            "count": group.count,
-            "size": group.size,
-            "position": group.position,
-        }
-        for group in shot.scene.groups
-    ]
+    names = ("thing", "colour", "count", "size", "position")
+    groups = [{name: getattr(group, name) for name in names} for group in shot.scene.groups]
     return {**facts, "place": shot.scene.place, "night": shot.scene.night, "groups": groups}
 
 
@@ -270,7 +264,10 @@ AFTERMATH_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FilmQuestion:
-    """A question, its options, the index of the true one, and the shot that shows it."""
+    """A question, its options, the index of the true one, and the shot that shows it: a line of questions.jsonl.
+
+    The kind is "needle" if that is a shot of 2 to 4 seconds, else what the question `asks`.
+    """
 
     question_id: str
     video: str
@@ -280,19 +277,6 @@ class FilmQuestion:
     options: tuple[str, ...]
     answer: int
     evidence: tuple[float, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """Convert to a line of questions.jsonl; the kind is "needle" if the evidence is a shot of 2 to 4 seconds."""
-        return {
-            "question_id": self.question_id,
-            "video": self.video,
-            "kind": self.kind,
-            "asks": self.asks,
-            "question": self.question,
-            "options": list(self.options),
-            "answer": self.answer,
-            "evidence": list(self.evidence),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,14 +392,14 @@ def _is(group: Group) -> str:
 def _colour(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.placed[group.thing, _place(shot)] == 1:
-            text = f"What colour {_is(group)} the {_named(group, colour=False)} {PLACES[_place(shot)][0]}?"
+            text = f"What colour {_is(group)} the {_named(group, colour=False)} {WHERE[_place(shot)]}?"
             yield _Draft("colour", text, group.colour, [name for name in COLOUR_NAMES if name != group.colour], shot)
 
 
 def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
-            text = f"How many {group.colour} {plural(group.thing)} are there {PLACES[_place(shot)][0]}?"
+            text = f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?"
             yield _Draft(
                 "count",
                 text,
@@ -428,8 +412,8 @@ def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.coloured[group.thing, group.colour] == 1:
-            wrong = [PLACES[place][0] for place in PLACE_NAMES if place != _place(shot)]
-            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", PLACES[_place(shot)][0], wrong, shot)
+            wrong = [WHERE[place] for place in PLACE_NAMES if place != _place(shot)]
+            yield _Draft("place", f"Where {_is(group)} the {_named(group)}?", WHERE[_place(shot)], wrong, shot)
 
 
 def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -444,7 +428,7 @@ def _appears(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft
             if len(wrong) >= OPTIONS - 1:
                 right = with_article(f"{group.colour} {group.thing}")
                 yield _Draft("appears", "Which of these appears in the film?", right, sorted(wrong), shot)
-                seen = f"Which of these can be seen {PLACES[_place(shot)][0]}?"
+                seen = f"Which of these can be seen {WHERE[_place(shot)]}?"
                 yield _Draft("appears", seen, right, sorted(wrong), shot)
 
 
@@ -489,7 +473,7 @@ def _reference(film: _Film, shot: Shot, chance: Random) -> str | None:
     if isinstance(shot.scene, TitleCard):
         return f"the title card {shot.scene.word}"
     single = [group for group in _groups(shot) if film.full[group.thing, group.colour, _place(shot)] == 1]
-    return f"the {_named(chance.choice(single))} {PLACES[_place(shot)][0]}" if single else None
+    return f"the {_named(chance.choice(single))} {WHERE[_place(shot)]}" if single else None
 
 
 def _first(film: _Film, index: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -518,16 +502,23 @@ DRIFT = 0.14
 Pixels = NDArray[np.uint8]
 
 
-def render_film(script: Script, path: Path, on_frame: Callable[[int], None] | None = None) -> None:
-    """Draw and encode the film to `path` (.mp4); the same script gives the same bytes."""
+OnFrame = Callable[[int], object]
 
-    def reported_frames() -> Iterator[Pixels]:
-        for number, picture in enumerate(draw_frames(script)):
-            if on_frame is not None:
-                on_frame(number)
+
+def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: None) -> None:
+    """Draw and encode the film to `path` (.mp4); the same script gives the same bytes."""
+    encode_frames(draw_frames(script), path, on_frame)
+
+
+def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> None:
+    """Encode the frames of a film, and report the number of each."""
+
+    def reported() -> Iterator[Pixels]:
+        for number, picture in enumerate(frames):
+            on_frame(number)
             yield picture
 
-    encode_video(reported_frames(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
+    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:

@@ -1,7 +1,4 @@
-"""Films of the sketch world that tell a story: places that last, things that come, go and change hands, talk, signs.
-
-May import `jobs.synthetic.world` and `pipeline.images` (to encode a film) and nothing else of the project.
-"""
+"""Films of the sketch world that tell a story: places that last, things that come, go and change hands, talk, signs."""
 
 from __future__ import annotations
 
@@ -15,10 +12,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.pipeline.images import encode_video
 from kinodex.sketch.drawings import FLYING, draw_place, sprite
 from kinodex.sketch.scenes import (
     CARD_PAINTS,
@@ -29,7 +24,7 @@ from kinodex.sketch.scenes import (
     draw_card,
     with_article,
 )
-from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, SpokenLine, subrip
+from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, OnFrame, Pixels, SpokenLine, encode_frames, subrip
 
 # The parts that the world's things play in a story, and the words that are written and spoken in one.
 
@@ -299,14 +294,91 @@ class StoryFilm:
             for event in scene.events:
                 yield event, scene
 
-    def reordered(self, shots: tuple[StoryShot, ...], form: str) -> StoryFilm:
-        """Return the film with its shots in another order."""
-        return replace(self, shots=shots, form=form)
-
 
 def whole_frames(time_s: float) -> float:
     """Round a time to whole frames."""
     return round(time_s * FPS) / FPS
+
+
+# Write a story film: its settings and cast, its scenes one after another, its title cards, shots and lines.
+
+SHORTEST_STORY_S = 30.0
+SCENE_S = (80.0, 210.0)
+LEAST_SCENE_S = 24.0
+CARD_S = (3.0, 4.0)
+SECONDS_PER_ACTOR = 110.0
+
+
+def write_story(film: str, duration_s: float, seed: int) -> StoryFilm:
+    """Write a film of `duration_s` seconds (whole frames, at least 30 s), the same for the same arguments."""
+    chance = Random(f"story/{film}/{seed}")
+    total = max(SHORTEST_STORY_S, whole_frames(duration_s))
+    pool = Pool(chance)
+    number = max(4, min(len(NAMES), round(total / SECONDS_PER_ACTOR)))
+    cast = [actor for _ in range(number) if (actor := pool.prop(ACTORS))]
+    world = World(pool, chance, dict(zip(cast, chance.sample(NAMES, len(cast)), strict=True)))
+    shots: list[StoryShot] = []
+    scenes: list[StoryScene] = []
+    lines: list[Line] = []
+    settings: list[Setting] = []
+    now = 0.0
+    while now < total - 1 / FPS:
+        now = _card(shots, now, pool, chance)
+        end = _scene_end(now, total, chance)
+        settings.append(_setting(settings, pool, chance))
+        scene, writing = play_scene(settings[-1], _company(cast, scenes, chance), now, end, world)
+        shots += cut_scene(len(scenes), scene, writing.guards, chance)
+        scenes.append(scene)
+        lines += writing.lines
+        now = end
+    lines += free_lines(shots, scenes, lines, world.names, pool, chance)
+    spoken = tuple(sorted(lines, key=lambda line: line.time))
+    return StoryFilm(film, seed, "story", tuple(shots), tuple(scenes), spoken, world.names)
+
+
+def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> float:
+    """Put a title card before a scene while there are words left; returns when it ends."""
+    word = pool.word(TITLE_WORDS)
+    if word is None:
+        return now
+    frames = round(chance.uniform(*CARD_S) * FPS)
+    shots.append(StoryShot(round(now * FPS), frames, card=TitleCard(word, *chance.choice(CARD_PAINTS))))
+    return now + frames / FPS
+
+
+def _scene_end(now: float, total: float, chance: Random) -> float:
+    """Choose when a scene ends; the last one ends with the film."""
+    length = chance.uniform(*SCENE_S)
+    length = min(length, max(LEAST_SCENE_S, total / 3 * chance.uniform(0.8, 1.1)))
+    left = total - now
+    least = max(LEAST_SCENE_S, length / 2)
+    return total if left < length + least + CARD_S[1] else whole_frames(now + length)
+
+
+def _setting(before: list[Setting], pool: Pool, chance: Random) -> Setting:
+    """Choose where a scene is: one time in three where one was before, but not the last, as it looked then."""
+    earlier = [setting for setting in before if setting != before[-1]]
+    place = chance.choice([name for name in PLACE_NAMES if not before or name != before[-1].place])
+    again = bool(earlier) and chance.random() < 0.35
+    landmark = None if again else pool.prop(LANDMARKS[place])
+    if landmark is None:
+        return chance.choice(earlier)
+    word = pool.word(SIGN_WORDS) if chance.random() < 0.8 else None
+    landmark_x = chance.choice((0.2, 0.3, 0.7, 0.8))
+    toward_middle = 1 if landmark_x < 0.5 else -1
+    sign_x = landmark_x + toward_middle * (0.14 + SIGN_WIDTH / 2)
+    sign = None if word is None else f"{word} {chance.randint(2, 98)}"
+    return Setting(place, chance.random() < 0.35, landmark, landmark_x, sign, sign_x, chance.randrange(10**6))
+
+
+def _company(cast: list[Prop], scenes: list[StoryScene], chance: Random) -> list[Prop]:
+    """Choose who may come into a scene: one who was in the last scene, the others by chance, in random order."""
+    last = [event.who for event in scenes[-1].events if event.who in cast] if scenes else []
+    kept = [chance.choice(last)] if last else []
+    others = chance.sample([actor for actor in cast if actor not in kept], min(len(cast) - 1, chance.randint(3, 4)))
+    company = [*kept, *others]
+    chance.shuffle(company)
+    return company
 
 
 # The geometry of the stage, and the tracks of things that move on it.
@@ -531,9 +603,7 @@ def _mark_return(writing: Writing, actor: Prop, start: float) -> None:
     for number in reversed(range(len(writing.events))):
         event = writing.events[number]
         if event.kind == "leave" and event.who == actor:
-            writing.events[number] = Event(
-                event.kind, actor, event.time, event.moment, event.what, back_at_s=whole_frames(start)
-            )
+            writing.events[number] = replace(event, back_at_s=whole_frames(start))
             return
 
 
@@ -734,22 +804,14 @@ def _frame(boxes: Sequence[Box]) -> View:
 
 # Draw a story film frame by frame and encode it, streaming.
 
-Pixels = NDArray[np.uint8]
 Placed = tuple[Prop, bool, int, int, int]
 """A thing, mirrored or not, its left and top edge and its side in pixels of the frame."""
 BOARD, INK, POST = (246, 240, 222), (28, 28, 34), (96, 70, 48)
 
 
-def render_story(film: StoryFilm, path: Path, on_frame: Callable[[int], None] | None = None) -> None:
+def render_story(film: StoryFilm, path: Path, on_frame: OnFrame = lambda number: None) -> None:
     """Draw and encode the film to `path` (.mp4); the same film gives the same bytes."""
-
-    def reported_frames() -> Iterator[Pixels]:
-        for number, picture in enumerate(draw_frames(film)):
-            if on_frame is not None:
-                on_frame(number)
-            yield picture
-
-    encode_video(reported_frames(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
+    encode_frames(draw_frames(film), path, on_frame)
 
 
 def draw_frames(film: StoryFilm, every: int = 1) -> Iterator[Pixels]:
@@ -1041,12 +1103,7 @@ def _ranges(ranges: list[Range]) -> list[list[float]]:
 
 
 def _setting_json(setting: Setting) -> dict[str, Any]:
-    return {
-        "place": setting.place,
-        "night": setting.night,
-        "landmark": setting.landmark.name,
-        "sign": setting.sign,
-    }
+    return {"place": setting.place, "night": setting.night, "landmark": setting.landmark.name, "sign": setting.sign}
 
 
 def _scene_json(film: StoryFilm, number: int, scene: StoryScene) -> dict[str, Any]:
@@ -1102,7 +1159,7 @@ def _line_json(film: StoryFilm, index: int) -> dict[str, Any]:
 def shuffle_shots(film: StoryFilm) -> StoryFilm:
     """Return the film with its shots shuffled; the same film gives the same order."""
     chance = Random(f"shuffled/{film.film}/{film.seed}")
-    return film.reordered(tuple(chance.sample(film.shots, len(film.shots))), "shuffled")
+    return replace(film, shots=tuple(chance.sample(film.shots, len(film.shots))), form="shuffled")
 
 
 # Spoken lines: mostly of what no picture shows (names, plans, reasons, code words), sometimes of what one does.
@@ -1191,84 +1248,3 @@ def _free_text(
     if kind == "shown":
         return f"Whose is the {landmark.name} back there, anyway?", None
     return chance.choice(CHATTER), None
-
-
-# Write a story film: its settings and cast, its scenes one after another, its title cards, shots and lines.
-
-SHORTEST_STORY_S = 30.0
-SCENE_S = (80.0, 210.0)
-LEAST_SCENE_S = 24.0
-CARD_S = (3.0, 4.0)
-SECONDS_PER_ACTOR = 110.0
-
-
-def write_story(film: str, duration_s: float, seed: int) -> StoryFilm:
-    """Write a film of `duration_s` seconds (whole frames, at least 30 s), the same for the same arguments."""
-    chance = Random(f"story/{film}/{seed}")
-    total = max(SHORTEST_STORY_S, whole_frames(duration_s))
-    pool = Pool(chance)
-    number = max(4, min(len(NAMES), round(total / SECONDS_PER_ACTOR)))
-    cast = [actor for _ in range(number) if (actor := pool.prop(ACTORS))]
-    world = World(pool, chance, dict(zip(cast, chance.sample(NAMES, len(cast)), strict=True)))
-    shots: list[StoryShot] = []
-    scenes: list[StoryScene] = []
-    lines: list[Line] = []
-    settings: list[Setting] = []
-    now = 0.0
-    while now < total - 1 / FPS:
-        now = _card(shots, now, pool, chance)
-        end = _scene_end(now, total, chance)
-        settings.append(_setting(settings, pool, chance))
-        scene, writing = play_scene(settings[-1], _company(cast, scenes, chance), now, end, world)
-        shots += cut_scene(len(scenes), scene, writing.guards, chance)
-        scenes.append(scene)
-        lines += writing.lines
-        now = end
-    lines += free_lines(shots, scenes, lines, world.names, pool, chance)
-    spoken = tuple(sorted(lines, key=lambda line: line.time))
-    return StoryFilm(film, seed, "story", tuple(shots), tuple(scenes), spoken, world.names)
-
-
-def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> float:
-    """Put a title card before a scene while there are words left; returns when it ends."""
-    word = pool.word(TITLE_WORDS)
-    if word is None:
-        return now
-    frames = round(chance.uniform(*CARD_S) * FPS)
-    shots.append(StoryShot(round(now * FPS), frames, card=TitleCard(word, *chance.choice(CARD_PAINTS))))
-    return now + frames / FPS
-
-
-def _scene_end(now: float, total: float, chance: Random) -> float:
-    """Choose when a scene ends; the last one ends with the film."""
-    length = chance.uniform(*SCENE_S)
-    length = min(length, max(LEAST_SCENE_S, total / 3 * chance.uniform(0.8, 1.1)))
-    left = total - now
-    least = max(LEAST_SCENE_S, length / 2)
-    return total if left < length + least + CARD_S[1] else whole_frames(now + length)
-
-
-def _setting(before: list[Setting], pool: Pool, chance: Random) -> Setting:
-    """Choose where a scene is: one time in three where one was before, but not the last, as it looked then."""
-    earlier = [setting for setting in before if setting != before[-1]]
-    place = chance.choice([name for name in PLACE_NAMES if not before or name != before[-1].place])
-    again = bool(earlier) and chance.random() < 0.35
-    landmark = None if again else pool.prop(LANDMARKS[place])
-    if landmark is None:
-        return chance.choice(earlier)
-    word = pool.word(SIGN_WORDS) if chance.random() < 0.8 else None
-    landmark_x = chance.choice((0.2, 0.3, 0.7, 0.8))
-    toward_middle = 1 if landmark_x < 0.5 else -1
-    sign_x = landmark_x + toward_middle * (0.14 + SIGN_WIDTH / 2)
-    sign = None if word is None else f"{word} {chance.randint(2, 98)}"
-    return Setting(place, chance.random() < 0.35, landmark, landmark_x, sign, sign_x, chance.randrange(10**6))
-
-
-def _company(cast: list[Prop], scenes: list[StoryScene], chance: Random) -> list[Prop]:
-    """Choose who may come into a scene: one who was in the last scene, the others by chance, in random order."""
-    last = [event.who for event in scenes[-1].events if event.who in cast] if scenes else []
-    kept = [chance.choice(last)] if last else []
-    others = chance.sample([actor for actor in cast if actor not in kept], min(len(cast) - 1, chance.randint(3, 4)))
-    company = [*kept, *others]
-    chance.shuffle(company)
-    return company

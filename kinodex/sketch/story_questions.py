@@ -9,7 +9,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Literal
 
-from kinodex.sketch.scenes import NUMBERS, PLACES, TITLE_WORDS, with_article
+from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
 from kinodex.sketch.story import (
     CODE_WORDS,
     GOALS,
@@ -26,471 +26,10 @@ from kinodex.sketch.story import (
     text_box,
 )
 
-# A question about a story before its options are chosen, and what questions are made from.
-
 OPTIONS = 4
 Needs = Literal["pictures", "text", "words", "both"]
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A question, its true option, options that are false, and the story ranges that show or say the truth.
-
-    `ordered` marks a question that has no answer once the shots are in another order.
-    """
-
-    asks: str
-    needs: Needs
-    text: str
-    right: str
-    wrong: tuple[str, ...]
-    evidence: tuple[Range, ...]
-    ordered: bool = False
-
-
-Maker = Callable[["Facts", Random], Iterable[Draft]]
-
-
-class Facts:
-    """The events of a film by kind, and the names of all that occurs in it."""
-
-    def __init__(self, film: StoryFilm) -> None:
-        self.film = film
-        self.scenes = film.scenes
-        self.events = list(film.events())
-        self.actors = _in_order(event.who for event, _ in self.events if event.kind in ("enter", "return"))
-        self.passers = _in_order(event.who for event, _ in self.events if event.kind == "pass")
-        self.items = _in_order(
-            event.what for event, _ in self.events if event.what and event.kind in ("enter", "return", "give")
-        )
-        self.landmarks = _in_order(scene.setting.landmark for scene in film.scenes)
-
-    def of_kind(self, *kinds: str) -> list[tuple[Event, StoryScene]]:
-        """List the events of some kinds, in the order of the story."""
-        return [each for each in self.events if each[0].kind in kinds]
-
-    def visits(self, scene: StoryScene) -> int:
-        """Count the scenes in the setting of a scene."""
-        return sum(other.setting == scene.setting for other in self.scenes)
-
-
-def _in_order(props: Iterable[Prop]) -> list[Prop]:
-    return list(dict.fromkeys(props))
-
-
-def options(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with articles, some of them left out."""
-    return tuple(with_article(prop.name) for prop in props if prop not in without)
-
-
-def the(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with "the", some of them left out."""
-    return tuple(f"the {prop.name}" for prop in props if prop not in without)
-
-
-def moments(events: Sequence[Event]) -> tuple[Range, ...]:
-    """List the moments of events."""
-    return tuple(event.moment for event in events)
-
-
-# Questions that pictures answer in the order of the story: who comes back, what passes meanwhile or first.
-
-
-def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who goes away from a landmark and comes back to it."""
-    for scene in _seen_once(facts):
-        returns = [event for event in scene.events if event.kind == "return"]
-        if len({event.who for event in returns}) == 1:
-            right = returns[0].who
-            here = [event.who for event in scene.events if event.kind == "enter"]
-            leaves = [event for event in scene.events if event.kind == "leave" and event.who == right]
-            others = [*(actor for actor in here if actor != right), *facts.actors]
-            yield Draft(
-                "returns",
-                "pictures",
-                f"Who goes away from the {scene.setting.landmark.name} and comes back a little later?",
-                f"the {right.name}",
-                the(dict.fromkeys(others), right),
-                moments([*leaves, *returns]),
-                ordered=True,
-            )
-
-
-def brings(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what one who comes back brings."""
-    for scene in _seen_once(facts):
-        returns = [event for event in scene.events if event.kind == "return"]
-        often = Counter(event.who for event in returns)
-        for event in returns:
-            left = next(each for each in scene.events if each.who == event.who and each.back_at_s == event.time[0])
-            if often[event.who] == 1 and event.what is not None and left.what is None:
-                yield Draft(
-                    "brings",
-                    "pictures",
-                    f"What does the {event.who.name} bring when it comes back to the {scene.setting.landmark.name}?",
-                    with_article(event.what.name),
-                    options(facts.items, event.what),
-                    (event.moment,),
-                    ordered=True,
-                )
-
-
-def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what passes while one is away; the false options pass such places too, as the landmark tells the place."""
-    for scene in _seen_once(facts):
-        passes = [event for event in scene.events if event.kind == "pass"]
-        away = [event for event in scene.events if event.kind == "leave" and event.back_at_s is not None]
-        often = Counter(event.who for event in away)
-        for event in away:
-            low, high = event.time[1], event.back_at_s or 0.0
-            inside = [each for each in passes if low <= each.moment[0] and each.moment[1] <= high]
-            near = {each.who for each in passes if each.time[0] < high and each.time[1] > low}
-            if often[event.who] == 1 and len(inside) == 1 and near == {inside[0].who}:
-                right = inside[0].who
-                likely = [each for each in facts.passers if each.thing in PASSERS[scene.setting.place]]
-                yield Draft(
-                    "meanwhile",
-                    "pictures",
-                    f"What passes by while the {event.who.name} is away from the {scene.setting.landmark.name}?",
-                    with_article(right.name),
-                    options(likely, right),
-                    (inside[0].moment,),
-                    ordered=True,
-                )
-
-
-def first(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes first."""
-    for number, passer in enumerate(facts.passers[: -(OPTIONS - 1)]):
-        passes = [event for event, _ in facts.of_kind("pass") if event.who == passer]
-        yield Draft(
-            "first",
-            "pictures",
-            "Which of these passes by first in the film?",
-            with_article(passer.name),
-            options(facts.passers[number + 1 :]),
-            moments(passes[:1]),
-            ordered=True,
-        )
-
-
-def last(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things changes hands last."""
-    gives = [event for event, _ in facts.of_kind("give")]
-    in_order = list(dict.fromkeys(event.what for event in reversed(gives) if event.what))
-    for number, item in enumerate(in_order[: -(OPTIONS - 1)]):
-        of_item = [event for event in gives if event.what == item]
-        yield Draft(
-            "last",
-            "pictures",
-            "Which of these is handed over last in the film?",
-            with_article(item.name),
-            options(in_order[number + 1 :]),
-            moments(of_item[-1:]),
-            ordered=True,
-        )
-
-
-def count(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes so many times, once for each number.
-
-    "How many times" has an answer that needs no film: two is the most frequent by far.
-    """
-    passes: dict[Prop, list[Event]] = defaultdict(list)
-    for event, _scene in facts.of_kind("pass"):
-        passes[event.who].append(event)
-    for number in range(2, len(NUMBERS)):
-        often = [passer for passer in facts.passers if len(passes[passer]) == number]
-        for passer in often[:1]:
-            yield Draft(
-                "count",
-                "pictures",
-                f"Which of these passes by exactly {NUMBERS[number]} times in the film?",
-                with_article(passer.name),
-                options(facts.passers, *often),
-                moments(passes[passer]),
-                ordered=True,
-            )
-
-
-def holder(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who has a thing in the end that changed hands more than once."""
-    changes: dict[Prop, list[Event]] = defaultdict(list)
-    for event, _scene in facts.of_kind("give", "put", "take"):
-        if event.what is not None:
-            changes[event.what].append(event)
-    for item, events in changes.items():
-        if len(events) > 1 and events[-1].kind != "put":
-            right = events[-1].other if events[-1].kind == "give" else events[-1].who
-            assert right is not None, "what is given is given to somebody"
-            earlier = dict.fromkeys(event.who for event in events)
-            yield Draft(
-                "holder",
-                "pictures",
-                f"Who has the {item.name} in the end?",
-                f"the {right.name}",
-                the(dict.fromkeys([*earlier, *facts.actors]), right),
-                moments(events[-1:]),
-                ordered=True,
-            )
-
-
-def _seen_once(facts: Facts) -> list[StoryScene]:
-    """List the scenes in settings that have no other scene, which their landmark names."""
-    return [scene for scene in facts.scenes if facts.visits(scene) == 1]
-
-
-# Questions that pictures answer in any order of the shots: who gives what to whom and where, and who takes it.
-
-Words = tuple[str, str, tuple[str, ...]]
-"""The text of a question, its true option, and false ones."""
-Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
-
-
-def giver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who gives a thing to an actor."""
-
-    def words(item: Prop, taker: Prop, right: Prop) -> Words:
-        text = f"Who gives the {item.name} to the {taker.name}?"
-        return text, f"the {right.name}", the(facts.actors, right, taker)
-
-    return _of_gives(facts, "giver", ("what", "other"), "who", words)
-
-
-def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask to whom an actor gives a thing."""
-
-    def words(item: Prop, who: Prop, right: Prop) -> Words:
-        return f"Who gets the {item.name} from the {who.name}?", f"the {right.name}", the(facts.actors, right, who)
-
-    return _of_gives(facts, "receiver", ("what", "who"), "other", words)
-
-
-def given(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what an actor gives to another."""
-
-    def words(who: Prop, taker: Prop, right: Prop) -> Words:
-        text = f"What does the {who.name} give to the {taker.name}?"
-        return text, with_article(right.name), options(facts.items, right)
-
-    return _of_gives(facts, "given", ("who", "other"), "what", words)
-
-
-def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask at which place an actor gives a thing away."""
-    known = tuple(dict.fromkeys(PLACES[scene.setting.place][0] for scene in facts.scenes))
-    for (item, who), gives in _gives(facts, "what", "who").items():
-        places = {scene.setting.place for _, scene in gives}
-        if len(places) == 1:
-            right = PLACES[places.pop()][0]
-            yield Draft(
-                "where",
-                "pictures",
-                f"Where does the {who.name} give the {item.name} away?",
-                right,
-                tuple(place for place in known if place != right),
-                moments([event for event, _ in gives]),
-            )
-
-
-def taker(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who takes what another has put down."""
-    for item in facts.items:
-        takes = [event for event, _ in facts.of_kind("take") if event.what == item]
-        if len(takes) == 1 and takes[0].other is not None:
-            right = takes[0].who
-            yield Draft(
-                "taker",
-                "pictures",
-                f"Who picks up the {item.name} from the ground?",
-                f"the {right.name}",
-                the(facts.actors, right),
-                moments(takes),
-            )
-
-
-def _of_gives(
-    facts: Facts, asks: str, known: tuple[str, str], third: str, words: Callable[[Prop, Prop, Prop], Words]
-) -> Iterable[Draft]:
-    """Draft a question for each two facts of handovers ("what", "who", "other") that leave one answer for the third."""
-    for pair, gives in _gives(facts, *known).items():
-        answers = {getattr(event, third) for event, _ in gives}
-        if len(answers) == 1:
-            text, right, wrong = words(*pair, *answers)
-            yield Draft(asks, "pictures", text, right, wrong, moments([event for event, _ in gives]))
-
-
-def _gives(facts: Facts, first: str, second: str) -> Gives:
-    """Group the handovers by two of what ("what", "who", "other") they have."""
-    groups: Gives = defaultdict(list)
-    for event, scene in facts.of_kind("give"):
-        groups[getattr(event, first), getattr(event, second)].append((event, scene))
-    return groups
-
-
-# Questions that text on screen answers: what a sign says, what stands beside it, which title card comes before.
-
-
-def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
-    """Ask what the sign beside a landmark says."""
-    signs = [scene.setting.sign for scene in facts.scenes if scene.setting.sign]
-    for setting in _settings(facts):
-        shown = _sign_shown(facts.film, setting)
-        if setting.sign is not None and shown:
-            # The same words with other numbers, where a film has few signs.
-            few = len(set(signs)) < OPTIONS
-            made_up = [f"{each.split()[0]} {chance.randint(2, 98)}" for each in signs * 3] if few else []
-            yield Draft(
-                "sign",
-                "text",
-                f"What does the sign beside the {setting.landmark.name} say?",
-                setting.sign,
-                tuple(each for each in dict.fromkeys([*signs, *made_up]) if each != setting.sign),
-                shown,
-            )
-
-
-def beside(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what stands beside a sign."""
-    for setting in _settings(facts):
-        shown = _sign_shown(facts.film, setting)
-        if setting.sign is not None and shown:
-            text = f"What stands beside the sign that says {setting.sign}?"
-            wrong = options(facts.landmarks, setting.landmark)
-            yield Draft("beside", "text", text, with_article(setting.landmark.name), wrong, shown)
-
-
-def title(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which title card comes before the scene at a landmark."""
-    cards = [shot.card.word for shot in facts.film.shots if shot.card]
-    for before, after in pairwise(sorted(facts.film.shots, key=lambda shot: shot.first_frame)):
-        if before.card is None or after.scene is None or facts.visits(facts.scenes[after.scene]) > 1:
-            continue
-        word, landmark = before.card.word, facts.scenes[after.scene].setting.landmark
-        others = [each for each in dict.fromkeys([*cards, *TITLE_WORDS]) if each != word]
-        text = f"Which word is on the title card right before the scene with the {landmark.name}?"
-        yield Draft("title", "text", text, word, tuple(others), (before.time,), ordered=True)
-
-
-def _settings(facts: Facts) -> list[Setting]:
-    return list(dict.fromkeys(scene.setting for scene in facts.scenes))
-
-
-def _sign_shown(film: StoryFilm, setting: Setting) -> tuple[Range, ...]:
-    """List the story ranges in which the sign of a setting is wholly in view."""
-    return tuple(
-        shot.time
-        for shot in sorted(film.shots, key=lambda shot: shot.first_frame)
-        if shot.scene is not None and film.scenes[shot.scene].setting == setting and text_box(setting, shot.view)
-    )
-
-
-# Questions that spoken words answer, alone or together with the pictures of the same time.
-
-
-def plan(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask where somebody wants to go."""
-    yield from _of_fact(facts, "plan", "Where does {} plan to go?", GOALS)
-
-
-def reason(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask why somebody was late."""
-    yield from _of_fact(facts, "reason", "Why was {} late?", REASONS)
-
-
-def code(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask for the code word of a door."""
-    yield from _of_fact(facts, "code", "What is the code word for {}?", CODE_WORDS)
-
-
-def _of_fact(facts: Facts, kind: str, text: str, made_up: tuple[str, ...]) -> Iterable[Draft]:
-    said = _objects(facts, kind)
-    for line in facts.film.lines:
-        if line.fact is not None and line.fact[0] == kind:
-            _, subject, right = line.fact
-            wrong = tuple(each for each in _enough(said, made_up) if each != right)
-            yield Draft(kind, "words", text.format(subject), right, wrong, (line.time,))
-
-
-def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what is said of a thing, which the words do not name, while it is handed over."""
-    said = _objects(facts, "purpose")
-    for event, line in _spoken_during(facts, "give", "purpose"):
-        assert event.what is not None and event.other is not None and line.fact is not None, "a gift"
-        same = [other for other, _ in facts.of_kind("give") if (other.what, other.other) == (event.what, event.other)]
-        if len(same) == 1:
-            right = line.fact[2]
-            text = f"What is the {event.what.name} for that the {event.other.name} is given, as is said then?"
-            wrong = tuple(each for each in _enough(said, PURPOSES) if each != right)
-            yield Draft("purpose", "both", text, right, wrong, (event.moment,))
-
-
-def cue(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what passes right after some words."""
-    for line in facts.film.lines:
-        if line.fact is None or line.fact[0] != "cue":
-            continue
-        event = next(each for each, _ in facts.of_kind("pass") if each.cue == line.fact[1])
-        text = f'What passes by right after somebody says "{line.fact[1]}"?'
-        yield Draft(
-            "cue", "both", text, with_article(event.who.name), options(facts.passers, event.who), (event.moment,)
-        )
-
-
-def who(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who it is that says its name while it is alone on stage."""
-    names = {name: actor for actor, name in facts.film.names.items()}
-    for line in facts.film.lines:
-        if line.fact is not None and line.fact[0] == "name":
-            right = names[line.fact[1]]
-            wrong = the(facts.actors, right)
-            yield Draft("who", "both", f"Which of these is {line.fact[1]}?", f"the {right.name}", wrong, (line.time,))
-
-
-def _spoken_during(facts: Facts, kind: str, fact: str) -> list[tuple[Event, Line]]:
-    """Pair events of a kind with the line of a kind that is spoken during their moment."""
-    return [
-        (event, line)
-        for event, _ in facts.of_kind(kind)
-        for line in facts.film.lines
-        if line.fact is not None and line.fact[0] == fact and event.time[0] <= line.time[0] < event.time[1]
-    ]
-
-
-def _objects(facts: Facts, kind: str) -> list[str]:
-    return [line.fact[2] for line in facts.film.lines if line.fact is not None and line.fact[0] == kind]
-
-
-def _enough(said: list[str], made_up: tuple[str, ...]) -> tuple[str, ...]:
-    """Take what is said in the film, and others of the kind where that is too little for four options."""
-    return tuple(said) if len(said) > 3 else tuple(dict.fromkeys([*said, *made_up]))
-
-
 SECONDS_PER_QUESTION = 30
 TURNS: tuple[Needs, ...] = ("pictures", "text", "pictures", "words", "both")
-MAKERS: tuple[Maker, ...] = (
-    giver,
-    receiver,
-    given,
-    given_where,
-    taker,
-    comes_back,
-    brings,
-    meanwhile,
-    first,
-    last,
-    count,
-    holder,
-    sign,
-    beside,
-    title,
-    plan,
-    reason,
-    code,
-    purpose,
-    cue,
-    who,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,3 +124,388 @@ def _in_turn(kinds: dict[str, list[Draft]], used: Counter[Range]) -> Iterator[Dr
                     used[draft.evidence[0]] += 1
                     yield draft
                     break
+
+
+# A question before its options are chosen, and what questions are made from.
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question, its true option, options that are false, and the story ranges that show or say the truth.
+
+    `ordered` marks a question that has no answer once the shots are in another order.
+    """
+
+    asks: str
+    needs: Needs
+    text: str
+    right: str
+    wrong: tuple[str, ...]
+    evidence: tuple[Range, ...]
+    ordered: bool = False
+
+
+Maker = Callable[["Facts", Random], Iterable[Draft]]
+
+
+class Facts:
+    """The events of a film by kind, and the names of all that occurs in it."""
+
+    def __init__(self, film: StoryFilm) -> None:
+        self.film = film
+        self.scenes = film.scenes
+        self.events = list(film.events())
+        self.actors = _in_order(event.who for event, _ in self.events if event.kind in ("enter", "return"))
+        self.passers = _in_order(event.who for event, _ in self.events if event.kind == "pass")
+        self.items = _in_order(
+            event.what for event, _ in self.events if event.what and event.kind in ("enter", "return", "give")
+        )
+        self.landmarks = _in_order(scene.setting.landmark for scene in film.scenes)
+
+    def of_kind(self, *kinds: str) -> list[tuple[Event, StoryScene]]:
+        """List the events of some kinds, in the order of the story."""
+        return [each for each in self.events if each[0].kind in kinds]
+
+    def visits(self, scene: StoryScene) -> int:
+        """Count the scenes in the setting of a scene."""
+        return sum(other.setting == scene.setting for other in self.scenes)
+
+
+def _in_order(props: Iterable[Prop]) -> list[Prop]:
+    return list(dict.fromkeys(props))
+
+
+def options(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
+    """Write things as options with articles, some of them left out."""
+    return tuple(with_article(prop.name) for prop in props if prop not in without)
+
+
+def the(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
+    """Write things as options with "the", some of them left out."""
+    return tuple(f"the {prop.name}" for prop in props if prop not in without)
+
+
+def moments(events: Sequence[Event]) -> tuple[Range, ...]:
+    """List the moments of events."""
+    return tuple(event.moment for event in events)
+
+
+# Questions that pictures answer in the order of the story: who comes back, what passes meanwhile or first.
+
+
+def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask who goes away from a landmark and comes back to it."""
+    for scene in _seen_once(facts):
+        returns = [event for event in scene.events if event.kind == "return"]
+        if len({event.who for event in returns}) == 1:
+            right = returns[0].who
+            here = [event.who for event in scene.events if event.kind == "enter"]
+            leaves = [event for event in scene.events if event.kind == "leave" and event.who == right]
+            others = [*(actor for actor in here if actor != right), *facts.actors]
+            text = f"Who goes away from the {scene.setting.landmark.name} and comes back a little later?"
+            wrong, shown = the(dict.fromkeys(others), right), moments([*leaves, *returns])
+            yield Draft("returns", "pictures", text, f"the {right.name}", wrong, shown, ordered=True)
+
+
+def brings(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what one who comes back brings."""
+    for scene in _seen_once(facts):
+        returns = [event for event in scene.events if event.kind == "return"]
+        often = Counter(event.who for event in returns)
+        for event in returns:
+            left = next(each for each in scene.events if each.who == event.who and each.back_at_s == event.time[0])
+            if often[event.who] == 1 and event.what is not None and left.what is None:
+                text = f"What does the {event.who.name} bring when it comes back to the {scene.setting.landmark.name}?"
+                right, wrong = with_article(event.what.name), options(facts.items, event.what)
+                yield Draft("brings", "pictures", text, right, wrong, (event.moment,), ordered=True)
+
+
+def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what passes while one is away; the false options pass such places too, as the landmark tells the place."""
+    for scene in _seen_once(facts):
+        passes = [event for event in scene.events if event.kind == "pass"]
+        away = [event for event in scene.events if event.kind == "leave" and event.back_at_s is not None]
+        often = Counter(event.who for event in away)
+        for event in away:
+            low, high = event.time[1], event.back_at_s or 0.0
+            inside = [each for each in passes if low <= each.moment[0] and each.moment[1] <= high]
+            near = {each.who for each in passes if each.time[0] < high and each.time[1] > low}
+            if often[event.who] == 1 and len(inside) == 1 and near == {inside[0].who}:
+                right = inside[0].who
+                likely = [each for each in facts.passers if each.thing in PASSERS[scene.setting.place]]
+                text = f"What passes by while the {event.who.name} is away from the {scene.setting.landmark.name}?"
+                wrong, shown = options(likely, right), (inside[0].moment,)
+                yield Draft("meanwhile", "pictures", text, with_article(right.name), wrong, shown, ordered=True)
+
+
+def first(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask which of four things passes first."""
+    for number, passer in enumerate(facts.passers[: -(OPTIONS - 1)]):
+        passes = [event for event, _ in facts.of_kind("pass") if event.who == passer]
+        text, right = "Which of these passes by first in the film?", with_article(passer.name)
+        wrong = options(facts.passers[number + 1 :])
+        yield Draft("first", "pictures", text, right, wrong, moments(passes[:1]), ordered=True)
+
+
+def last(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask which of four things changes hands last."""
+    gives = [event for event, _ in facts.of_kind("give")]
+    in_order = list(dict.fromkeys(event.what for event in reversed(gives) if event.what))
+    for number, item in enumerate(in_order[: -(OPTIONS - 1)]):
+        of_item = [event for event in gives if event.what == item]
+        text, right = "Which of these is handed over last in the film?", with_article(item.name)
+        wrong = options(in_order[number + 1 :])
+        yield Draft("last", "pictures", text, right, wrong, moments(of_item[-1:]), ordered=True)
+
+
+def count(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask which of four things passes so many times, once for each number.
+
+    "How many times" has an answer that needs no film: two is the most frequent by far.
+    """
+    passes: dict[Prop, list[Event]] = defaultdict(list)
+    for event, _scene in facts.of_kind("pass"):
+        passes[event.who].append(event)
+    for number in range(2, len(NUMBERS)):
+        often = [passer for passer in facts.passers if len(passes[passer]) == number]
+        for passer in often[:1]:
+            text = f"Which of these passes by exactly {NUMBERS[number]} times in the film?"
+            right, wrong = with_article(passer.name), options(facts.passers, *often)
+            yield Draft("count", "pictures", text, right, wrong, moments(passes[passer]), ordered=True)
+
+
+def holder(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask who has a thing in the end that changed hands more than once."""
+    changes: dict[Prop, list[Event]] = defaultdict(list)
+    for event, _scene in facts.of_kind("give", "put", "take"):
+        if event.what is not None:
+            changes[event.what].append(event)
+    for item, events in changes.items():
+        if len(events) > 1 and events[-1].kind != "put":
+            right = events[-1].other if events[-1].kind == "give" else events[-1].who
+            assert right is not None, "what is given is given to somebody"
+            earlier = dict.fromkeys(event.who for event in events)
+            text, wrong = f"Who has the {item.name} in the end?", the(dict.fromkeys([*earlier, *facts.actors]), right)
+            yield Draft("holder", "pictures", text, f"the {right.name}", wrong, moments(events[-1:]), ordered=True)
+
+
+def _seen_once(facts: Facts) -> list[StoryScene]:
+    """List the scenes in settings that have no other scene, which their landmark names."""
+    return [scene for scene in facts.scenes if facts.visits(scene) == 1]
+
+
+# Questions that pictures answer in any order of the shots: who gives what to whom and where, and who takes it.
+
+Words = tuple[str, str, tuple[str, ...]]
+"""The text of a question, its true option, and false ones."""
+Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
+
+
+def giver(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask who gives a thing to an actor."""
+
+    def words(item: Prop, taker: Prop, right: Prop) -> Words:
+        text = f"Who gives the {item.name} to the {taker.name}?"
+        return text, f"the {right.name}", the(facts.actors, right, taker)
+
+    return _of_gives(facts, "giver", ("what", "other"), "who", words)
+
+
+def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask to whom an actor gives a thing."""
+
+    def words(item: Prop, who: Prop, right: Prop) -> Words:
+        return f"Who gets the {item.name} from the {who.name}?", f"the {right.name}", the(facts.actors, right, who)
+
+    return _of_gives(facts, "receiver", ("what", "who"), "other", words)
+
+
+def given(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what an actor gives to another."""
+
+    def words(who: Prop, taker: Prop, right: Prop) -> Words:
+        text = f"What does the {who.name} give to the {taker.name}?"
+        return text, with_article(right.name), options(facts.items, right)
+
+    return _of_gives(facts, "given", ("who", "other"), "what", words)
+
+
+def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask at which place an actor gives a thing away."""
+    known = tuple(dict.fromkeys(WHERE[scene.setting.place] for scene in facts.scenes))
+    for (item, who), gives in _gives(facts, "what", "who").items():
+        places = {scene.setting.place for _, scene in gives}
+        if len(places) == 1:
+            right = WHERE[places.pop()]
+            text = f"Where does the {who.name} give the {item.name} away?"
+            wrong = tuple(place for place in known if place != right)
+            yield Draft("where", "pictures", text, right, wrong, moments([event for event, _ in gives]))
+
+
+def taker(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask who takes what another has put down."""
+    for item in facts.items:
+        takes = [event for event, _ in facts.of_kind("take") if event.what == item]
+        if len(takes) == 1 and takes[0].other is not None:
+            right = takes[0].who
+            text, wrong = f"Who picks up the {item.name} from the ground?", the(facts.actors, right)
+            yield Draft("taker", "pictures", text, f"the {right.name}", wrong, moments(takes))
+
+
+def _of_gives(
+    facts: Facts, asks: str, known: tuple[str, str], third: str, words: Callable[[Prop, Prop, Prop], Words]
+) -> Iterable[Draft]:
+    """Draft a question for each two facts of handovers ("what", "who", "other") that leave one answer for the third."""
+    for pair, gives in _gives(facts, *known).items():
+        answers = {getattr(event, third) for event, _ in gives}
+        if len(answers) == 1:
+            text, right, wrong = words(*pair, *answers)
+            yield Draft(asks, "pictures", text, right, wrong, moments([event for event, _ in gives]))
+
+
+def _gives(facts: Facts, first: str, second: str) -> Gives:
+    """Group the handovers by two of what ("what", "who", "other") they have."""
+    groups: Gives = defaultdict(list)
+    for event, scene in facts.of_kind("give"):
+        groups[getattr(event, first), getattr(event, second)].append((event, scene))
+    return groups
+
+
+# Questions that text on screen answers: what a sign says, what stands beside it, which title card comes before.
+
+
+def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
+    """Ask what the sign beside a landmark says."""
+    signs = [scene.setting.sign for scene in facts.scenes if scene.setting.sign]
+    for setting in _settings(facts):
+        shown = _sign_shown(facts.film, setting)
+        if setting.sign is not None and shown:
+            # The same words with other numbers, where a film has few signs.
+            few = len(set(signs)) < OPTIONS
+            made_up = [f"{each.split()[0]} {chance.randint(2, 98)}" for each in signs * 3] if few else []
+            text = f"What does the sign beside the {setting.landmark.name} say?"
+            wrong = tuple(each for each in dict.fromkeys([*signs, *made_up]) if each != setting.sign)
+            yield Draft("sign", "text", text, setting.sign, wrong, shown)
+
+
+def beside(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what stands beside a sign."""
+    for setting in _settings(facts):
+        shown = _sign_shown(facts.film, setting)
+        if setting.sign is not None and shown:
+            text = f"What stands beside the sign that says {setting.sign}?"
+            wrong = options(facts.landmarks, setting.landmark)
+            yield Draft("beside", "text", text, with_article(setting.landmark.name), wrong, shown)
+
+
+def title(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask which title card comes before the scene at a landmark."""
+    cards = [shot.card.word for shot in facts.film.shots if shot.card]
+    for before, after in pairwise(sorted(facts.film.shots, key=lambda shot: shot.first_frame)):
+        if before.card is None or after.scene is None or facts.visits(facts.scenes[after.scene]) > 1:
+            continue
+        word, landmark = before.card.word, facts.scenes[after.scene].setting.landmark
+        others = [each for each in dict.fromkeys([*cards, *TITLE_WORDS]) if each != word]
+        text = f"Which word is on the title card right before the scene with the {landmark.name}?"
+        yield Draft("title", "text", text, word, tuple(others), (before.time,), ordered=True)
+
+
+def _settings(facts: Facts) -> list[Setting]:
+    return list(dict.fromkeys(scene.setting for scene in facts.scenes))
+
+
+def _sign_shown(film: StoryFilm, setting: Setting) -> tuple[Range, ...]:
+    """List the story ranges in which the sign of a setting is wholly in view."""
+    return tuple(
+        shot.time
+        for shot in sorted(film.shots, key=lambda shot: shot.first_frame)
+        if shot.scene is not None and film.scenes[shot.scene].setting == setting and text_box(setting, shot.view)
+    )
+
+
+# Questions that spoken words answer, alone or together with the pictures of the same time.
+
+
+def plan(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask where somebody wants to go."""
+    yield from _of_fact(facts, "plan", "Where does {} plan to go?", GOALS)
+
+
+def reason(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask why somebody was late."""
+    yield from _of_fact(facts, "reason", "Why was {} late?", REASONS)
+
+
+def code(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask for the code word of a door."""
+    yield from _of_fact(facts, "code", "What is the code word for {}?", CODE_WORDS)
+
+
+def _of_fact(facts: Facts, kind: str, text: str, made_up: tuple[str, ...]) -> Iterable[Draft]:
+    said = _objects(facts, kind)
+    for line in facts.film.lines:
+        if line.fact is not None and line.fact[0] == kind:
+            _, subject, right = line.fact
+            wrong = tuple(each for each in _enough(said, made_up) if each != right)
+            yield Draft(kind, "words", text.format(subject), right, wrong, (line.time,))
+
+
+def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what is said of a thing, which the words do not name, while it is handed over."""
+    said = _objects(facts, "purpose")
+    for event, line in _spoken_during(facts, "give", "purpose"):
+        assert event.what is not None and event.other is not None and line.fact is not None, "a gift"
+        same = [other for other, _ in facts.of_kind("give") if (other.what, other.other) == (event.what, event.other)]
+        if len(same) == 1:
+            right = line.fact[2]
+            text = f"What is the {event.what.name} for that the {event.other.name} is given, as is said then?"
+            wrong = tuple(each for each in _enough(said, PURPOSES) if each != right)
+            yield Draft("purpose", "both", text, right, wrong, (event.moment,))
+
+
+def cue(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask what passes right after some words."""
+    for line in facts.film.lines:
+        if line.fact is None or line.fact[0] != "cue":
+            continue
+        event = next(each for each, _ in facts.of_kind("pass") if each.cue == line.fact[1])
+        text = f'What passes by right after somebody says "{line.fact[1]}"?'
+        wrong = options(facts.passers, event.who)
+        yield Draft("cue", "both", text, with_article(event.who.name), wrong, (event.moment,))
+
+
+def who(facts: Facts, _: Random) -> Iterable[Draft]:
+    """Ask who it is that says its name while it is alone on stage."""
+    names = {name: actor for actor, name in facts.film.names.items()}
+    for line in facts.film.lines:
+        if line.fact is not None and line.fact[0] == "name":
+            right = names[line.fact[1]]
+            wrong = the(facts.actors, right)
+            yield Draft("who", "both", f"Which of these is {line.fact[1]}?", f"the {right.name}", wrong, (line.time,))
+
+
+def _spoken_during(facts: Facts, kind: str, fact: str) -> list[tuple[Event, Line]]:
+    """Pair events of a kind with the line of a kind that is spoken during their moment."""
+    return [
+        (event, line)
+        for event, _ in facts.of_kind(kind)
+        for line in facts.film.lines
+        if line.fact is not None and line.fact[0] == fact and event.time[0] <= line.time[0] < event.time[1]
+    ]
+
+
+def _objects(facts: Facts, kind: str) -> list[str]:
+    return [line.fact[2] for line in facts.film.lines if line.fact is not None and line.fact[0] == kind]
+
+
+def _enough(said: list[str], made_up: tuple[str, ...]) -> tuple[str, ...]:
+    """Take what is said in the film, and others of the kind where that is too little for four options."""
+    return tuple(said) if len(said) > 3 else tuple(dict.fromkeys([*said, *made_up]))
+
+
+# fmt: off
+MAKERS: tuple[Maker, ...] = (
+    giver, receiver, given, given_where, taker, comes_back, brings, meanwhile, first, last, count, holder, sign, beside,
+    title, plan, reason, code, purpose, cue, who,
+)
+# fmt: on

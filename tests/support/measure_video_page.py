@@ -1,6 +1,6 @@
 """Measure the page of a film of hours in Chromium: `python -m tests.support.measure_video_page FOLDER [FRAMES]`.
 
-Two films are made up in FOLDER (`kinodex.bench.page`), one frame a second: one with shots, lines and detections,
+Two films are made up in FOLDER (`tests.bench.page`), one frame a second: one with shots, lines and detections,
 and one with speakers, text on screen, captions and chapters too. Prints of both, in turn, the bytes of the data, the
 time until the page and its time line are drawn, and the times between animation frames while the wheel scrolls, zooms
 and the arrow keys step. Headless Chromium draws without a GPU, so a real browser is not slower.
@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from kinodex.bench.page import make_long_film
 from kinodex.bench.search import video_id
 from kinodex.web.inputs import video_view
+from tests.bench.page import make_long_film
 from tests.support.libraries.viewer_library import chromium, served
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from kinodex.agent.library_videos import frame_deviations, frames_of, line_deviations
 from kinodex.agent.matches import robust_deviations, words_of
 from kinodex.agent.protocol import Note
-from kinodex.sketch.simulated_world import SimulatedVideo
+from tests.sketch.simulated_world import SimulatedVideo
 
 VIDEO, OTHER = "v", "w"
 TIMES_S = np.arange(0.0, 600.0, 1.0)

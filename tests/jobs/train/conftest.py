@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def home(tmp_path_factory) -> Path:
     run_ingest(
         IngestConfig(space="builtin", workers=1), list_sources([str(home / "film-01.mp4")]), str(home / "library")
     )
-    rows = [question.as_json() for question in write_questions(script, "film-01.mp4", 0)]
+    rows = [asdict(question) for question in write_questions(script, "film-01.mp4", 0)]
     (home / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     tiny_master(home / "model", words_tokenizer([str(row["question"]) for row in rows], words=6))
     return home

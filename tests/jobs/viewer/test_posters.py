@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from kinodex.bench.page import draw_scene
 from kinodex.bench.search import made_fingerprint
 from kinodex.guards import NotGiven
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow
 from kinodex.web.page import POSTER_SIDE_PX, NoPoster, Posters, candidates, groups, is_telling, telling_frame, variety
+from tests.bench.page import draw_scene
 from tests.support.libraries.viewer_library import served
 
 DIM = 8

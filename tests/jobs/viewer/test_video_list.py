@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from kinodex.bench.page import make_page_library
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.web.inputs import ROWS, VideoList, natural
+from tests.bench.page import make_page_library
 from tests.support.libraries.viewer_library import library_of_films, library_of_titles, served
 from tests.support.pages import browser_context, width_px
 

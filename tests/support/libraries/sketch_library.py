@@ -79,7 +79,7 @@ def _draw(folder: Path) -> dict[str, tuple[SpokenLine, ...]]:
         script = write_script(name, seconds, SEED, spoken=number == 0)
         render_film(script, folder / f"{name}.mp4")
         lines[name] = script.lines
-        rows += [each.as_json() for each in write_questions(script, name, SEED, QUESTIONS)]
+        rows += [asdict(each) for each in write_questions(script, name, SEED, QUESTIONS)]
     path = folder.parent / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return lines

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.index.spaces.space import load_space
-from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, PLACES, THING_NAMES, TITLE_WORDS, plural
+from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, THING_NAMES, TITLE_WORDS
+from tests.sketch.vocabulary import PLACES, plural
 
 Floats = NDArray[np.float64]
 SEEN = 3.7

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kinodex.sketch.scenes import NUMBERS, PLACES
+from kinodex.sketch.scenes import NUMBERS
+from tests.sketch.vocabulary import PLACES
 
 Script = dict[str, Any]
 Row = dict[str, Any]

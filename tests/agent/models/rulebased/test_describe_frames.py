@@ -17,8 +17,8 @@ from kinodex.agent.variants.longvideoagent_requests import ReadFrames
 from kinodex.agent.variants.videoagent2_requests import CaptionFrames
 from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
 from kinodex.index.spaces.space import Space, load_space
-from kinodex.sketch.captions import full_claim, plain_wording
 from kinodex.sketch.script import Script, write_questions, write_script
+from tests.sketch.captions import full_claim, plain_wording
 from tests.support.libraries.undecoded_film import sketch_library
 
 

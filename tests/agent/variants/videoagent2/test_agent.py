@@ -17,9 +17,9 @@ from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import Assessed, Decided, PriorEvidence, ReplayModel, trace_to
 from kinodex.agent.variants.videoagent2 import VIDEOAGENT2, VideoAgent2Parameters
 from kinodex.agent.variants.videoagent2_requests import AdjustPlan, Assess, CallTool, CreatePlan
-from kinodex.bench.prefix import Tokens, open_cache, prompt_of_request
 from kinodex.index.library import Library
 from kinodex.jobs.add.captions import Caption
+from tests.bench.prefix import Tokens, open_cache, prompt_of_request
 from tests.support.libraries.agent_library import ScriptedModel, film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,

@@ -17,8 +17,8 @@ from kinodex.agent.protocol import Note, Request, Segment
 from kinodex.agent.trace import Event, Exchanged, PriorEvidence, ReplayModel, trace_to
 from kinodex.agent.variants.videoseek import VideoSeekParameters
 from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
-from kinodex.bench.prefix import Rules, open_cache, parse_tokens, prompt_of_request
 from kinodex.index.rows import TranscriptRow
+from tests.bench.prefix import Rules, open_cache, parse_tokens, prompt_of_request
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.runs.videoseek_runs import ANSWER, EVENT_S, FOCUS, OVERVIEW, QUESTION, SAID, SKIM, run, seeker
 from tests.support.servers import wire as wire_kit

@@ -1,0 +1,93 @@
+"""`python -m tests.bench.prefix`: the rules of servers, and the requests of a run and of its trace."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.ask import ask
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.trace import trace_to
+from kinodex.jobs.errors import UsageError
+from tests.bench.prefix import (
+    ALL,
+    FAMILIES,
+    LiveRun,
+    PrefixFigures,
+    Prompt,
+    Tokens,
+    bench_prefix,
+    count,
+    count_traces,
+    main,
+    open_cache,
+    parse_tokens,
+)
+from tests.support.every_request import kinds, of_full_size
+from tests.support.libraries.sketch_library import SketchLibrary
+
+
+def test_the_rules_of_servers_on_tokens_that_are_counted_by_hand() -> None:
+    vllm = open_cache("vllm")
+    assert vllm.serve(range(100)) == 0
+    assert vllm.serve([*range(50), *range(900, 950)]) == 48  # three blocks; the fourth differs in its last 14 tokens
+    assert vllm.serve(range(100)) == 96  # the last four tokens are no full block
+    assert vllm.serve([7, *range(100)]) == 0  # one token before shifts all blocks
+    assert vllm.serve(range(96)) == 80, "the last token is always computed"
+    chained = open_cache("vllm")
+    chained.serve([*[1] * 16, *[2] * 16])
+    chained.serve([*[3] * 16, *[4] * 16])
+    assert chained.serve([*[1] * 16, *[4] * 16, 5]) == 16, "a block after another start is not known"
+    openai = open_cache("openai")
+    assert openai.serve(range(2000)) == 0
+    assert openai.serve([*range(1500), *[-1] * 500]) == 1408  # 1024 + 3 * 128
+    assert openai.serve([*range(1023), *[-2] * 977]) == 0
+
+
+def test_each_kind_and_model_is_counted() -> None:
+    first, other = Prompt("Score", "one", tuple(range(100)), 2), Prompt("Decide", "two", tuple(range(100)), 3)
+    assert count("run", [first, other, first, other], Tokens()) == [
+        PrefixFigures("run", "Score", 2, 4, 200, 96),
+        PrefixFigures("run", "Decide", 2, 6, 200, 96),  # of another model, so its first request is new too
+        PrefixFigures("run", ALL, 4, 10, 400, 192),
+    ]
+
+
+def test_the_families_are_those_of_the_requests() -> None:
+    joints = {kind.__name__: of_full_size(kind).joint() for kind in kinds()}
+    families = {name: "search" if "ratings" in it.replies else "bank" for name, it in joints.items() if it is not None}
+    assert families == FAMILIES
+
+
+def test_a_trace_counts_nearly_as_the_run_that_wrote_it(
+    copy_sketches: Callable[[Path], SketchLibrary], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sketches = copy_sketches(tmp_path)
+    shutil.copy(tmp_path / "questions.jsonl", tmp_path / "films" / "questions.jsonl")
+    known, path = sketches.known[0], tmp_path / "trace.jsonl"
+    environment = sketches.films[Path(known.film).stem]
+    with trace_to(path) as write:
+        asyncio.run(ask(known.question, environment, RuleBasedModel(environment), agent="eea", on_event=write))
+    live = bench_prefix(LiveRun(tmp_path, ("eea",), explore=False), Tokens(), print)[-1]
+    read = count_traces([path], (512, 288), Tokens())[-1]
+    assert (read.run, read.requests, read.pictures) == ("trace.jsonl", live.requests, live.pictures)
+    assert read.tokens == pytest.approx(live.tokens, rel=0.05)
+    again = count_traces([path, path], (512, 288), Tokens())[-1]
+    assert again.run == "2 traces" and again.cached >= 0.95 * read.tokens
+    explored = {each.request: each for each in bench_prefix(LiveRun(tmp_path), Tokens("openai"), print)}
+    assert explored[ALL].requests > live.requests and explored[ALL].share > 0.6
+    assert explored["ScoreSegments"].cached >= 1024, "one schema stands before all requests of a search"
+    main(trace=[path])
+    assert "| trace.jsonl | all |" in capsys.readouterr().out
+
+
+def test_options_that_are_no_rules(tmp_path: Path) -> None:
+    for wrong in (("gemini", "openai", None), ("vllm", "gemini", None), ("vllm", "openai", tmp_path)):
+        with pytest.raises(UsageError, match=r"the rules are|holds no tokenizer"):
+            parse_tokens(*wrong)
+    with pytest.raises(UsageError, match="got no folder and no --trace"):
+        main()

@@ -1,1 +1,0 @@
-"""Tests of jobs/bench/embedding."""

@@ -6,83 +6,73 @@ the folders that there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
+ROOT = Path(__file__).parents[1]
 WIDTH, MARGIN, GAP, CELL_HEIGHT = 1120, 20, 8, 42
-HEADER, CELL_STEP = 48, CELL_HEIGHT + 6
+HEADER, CELL_STEP, LINE = 48, CELL_HEIGHT + 6, 17
 ROOM_WIDTH = 336
-
-FRONT_DOOR = "the front door: import kinodex; other programs depend on these names and on no others"
-JOBS = {
-    "ingest": "corpus to library",
-    "text_import": "captions made elsewhere",
-    "annotate": "text, sentences, summaries",
-    "duplicates": "the same film twice",
-    "export": "clips, subtitles, datasets",
-    "ground": "ranges of an event",
-    "benchmarks": "files to questions",
-    "evaluation": "run, score, report",
-    "simulation": "search without videos",
-    "forecast": "cost before a run",
-    "serve": "look, ask, play in a browser",
-    "viewer": "pages of traces and runs",
-    "mcp": "tools of an assistant",
-    "cli": "a file a command",
-    "console": "tables, progress",
-    "synthetic": "drawn films, the toy CLIP",
-    "train": "GRPO for one agent",
-    "bench": "kinodex bench",
-    "doctor": "checks of a machine",
-    "telemetry": "runs as spans",
+LETTER_PX = 5.9
+"""Width of a letter of the names of files, at most."""
+FOLDERS = {
+    "kinodex": {
+        "cli": "the command line",
+        "web": "pages, HTTP, chat",
+        "mcp": "tools of an assistant",
+        "doctor": "checks of a machine",
+        "sketch": "drawn films",
+        "bench": "speed on this machine",
+    },
+    "jobs": {
+        "ingest": "corpus to library",
+        "add": "captions, speech, text",
+        "eval": "run, score, report",
+        "export": "clips, texts, data sets",
+        "train": "GRPO for one agent",
+    },
+    "pipeline": {"decoding": "file to frames", "media": "clips and streams", "models": "captions, speech, text"},
+    "index": {
+        "store": "tables, filters, leases",
+        "videos": "rows of a video",
+        "spaces": "pictures, words, lines",
+        "search": "vectors, words, both",
+    },
+    "agent": {
+        "variants": "a paper, a file",
+        "requests": "what models are asked",
+        "models": "endpoints, local, rules",
+        "tools": "captions, detection",
+    },
 }
-PIPELINE = {
-    "sources": "find and fetch",
-    "decoding": "file to frames",
-    "sampling": "chunk to JPEGs",
-    "images": "RGB, JPEG, input",
-    "media": "clips and streams",
-    "models": "captions, speech, text",
-    "scenes": "scenes and chapters",
-}
-INDEX = {
-    "store": "tables, filters, leases",
-    "videos": "rows of a video",
-    "annotations": "text, voices, scenes",
-    "embedding": "pictures, sentences",
-    "search": "vectors, words, both",
-    "datasets": "frames for training",
-    "maintenance": "audit, sweep, purge",
-}
-AGENT = {
-    "variants": "a folder a paper",
-    "tree_search": "anchors, coverage",
-    "retrieval": "hits on one scale",
-    "tools": "captions, detection",
-    "requests": "what models are asked",
-    "prompts": "templates",
-    "models": "endpoints, local, rules",
-    "trace": "events, replay",
-    "core": "question, budget",
-}
+"""The folders of each room, with a few words each; files beside them are listed as they are."""
 
 
 class Room(NamedTuple):
-    """A room: its name, what it is for, its folders with a few words each, and two lines at its foot."""
+    """A room: its name, what it is for, and two lines at its foot."""
 
     name: str
     purpose: str
-    folders: Mapping[str, str]
+    columns: int = 2
+    width: int = ROOM_WIDTH
     foot: str = ""
     gives: str = ""
 
+    @property
+    def files(self) -> list[str]:
+        """Names of the files beside its folders, in lines that fit."""
+        names = sorted(path.stem for path in (ROOT / self.name).glob("*.py") if path.stem != "__init__")
+        return textwrap.wrap(", ".join(names), int((self.width - 28) / LETTER_PX))
 
+
+FRONT = Room("kinodex", "the way in: import kinodex; command line, web and MCP on top of it", 6, WIDTH - 2 * MARGIN)
+JOBS = Room("jobs", "long runs over a library, here or on Ray; they print and serve nothing", 5, WIDTH - 2 * MARGIN)
 ROOMS = (
-    Room("pipeline", "one video in, rows out", PIPELINE, "knows no LanceDB, no Ray, no question", "videos"),
-    Room("index", "the library", INDEX, "knows no video file, no Ray, no chat model", "a library: a folder or bucket"),
-    Room(
-        "agent", "asks; never opens a video", AGENT, "knows no video file, no Ray, no LanceDB", "answer with evidence"
-    ),
+    Room("pipeline", "one video in, rows out", foot="knows no library, no cluster, no question", gives="videos"),
+    Room("index", "a library and its search", foot="knows no video file, no chat model", gives="a folder or bucket"),
+    Room("agent", "one question", foot="never opens a video", gives="an answer with evidence"),
 )
 STYLE = """
 text { font-family: Helvetica, Arial, sans-serif; fill: #0f172a }
@@ -106,10 +96,9 @@ text { fill: #e6edf3 } .purpose, .foot { fill: #b6c2cf } .words { fill: #9fb0c0 
 
 def picture() -> str:
     """Draw the rooms, as SVG."""
-    jobs = Room("jobs", "the roof: the command line, Ray, servers, what joins the rooms", JOBS)
-    jobs_top = MARGIN + 46 + 22
-    rooms_top = jobs_top + _height(jobs, 5) + 28
-    room_height = max(_height(room, 2) for room in ROOMS) + 52
+    jobs_top = MARGIN + _height(FRONT) + 28
+    rooms_top = jobs_top + _height(JOBS) + 28
+    room_height = max(map(_height, ROOMS)) + 48
     height = rooms_top + room_height + MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
@@ -118,37 +107,41 @@ def picture() -> str:
         '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         '<path class="head" d="M0 0L10 5L0 10z"/></marker></defs>',
         f'<rect class="page" width="{WIDTH}" height="{height}" rx="14"/>',
-        *_box("kinodex", FRONT_DOOR, MARGIN, MARGIN, WIDTH - 2 * MARGIN, 46),
-        *_room(jobs, MARGIN, jobs_top, WIDTH - 2 * MARGIN, _height(jobs, 5), 5),
-        _arrow(WIDTH // 2, MARGIN + 46, WIDTH // 2, jobs_top - 2),
+        *_room(FRONT, MARGIN, MARGIN, _height(FRONT)),
+        *_room(JOBS, MARGIN, jobs_top, _height(JOBS)),
+        _arrow(WIDTH // 2, jobs_top - 28, WIDTH // 2, jobs_top - 2),
     ]
     step = (WIDTH - 2 * MARGIN - ROOM_WIDTH) // 2
     for number, room in enumerate(ROOMS):
         left = MARGIN + number * step
-        parts += _room(room, left, rooms_top, ROOM_WIDTH, room_height, 2)
+        parts += _room(room, left, rooms_top, room_height)
         parts.append(_arrow(left + ROOM_WIDTH // 2, rooms_top - 28, left + ROOM_WIDTH // 2, rooms_top - 2))
     middle = rooms_top + room_height // 2
     parts.append(_arrow(MARGIN + 2 * step, middle, MARGIN + step + ROOM_WIDTH + 2, middle))
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _height(room: Room, columns: int) -> int:
-    rows = -(-len(room.folders) // columns)
-    return HEADER + rows * CELL_STEP + 10
+def _height(room: Room) -> int:
+    rows = -(-len(FOLDERS[room.name]) // room.columns)
+    return HEADER + rows * CELL_STEP + 10 + len(room.files) * LINE + 6
 
 
-def _room(room: Room, left: int, top: int, width: int, height: int, columns: int) -> Iterator[str]:
-    yield from _box(room.name, room.purpose, left, top, width, height)
-    cell = (width - 2 * 14 - (columns - 1) * GAP) / columns
-    for number, (folder, words) in enumerate(room.folders.items()):
-        x = left + 14 + number % columns * (cell + GAP)
-        y = top + HEADER + number // columns * CELL_STEP
+def _room(room: Room, left: int, top: int, height: int) -> Iterator[str]:
+    yield from _box(room.name, room.purpose, left, top, room.width, height)
+    cell = (room.width - 2 * 14 - (room.columns - 1) * GAP) / room.columns
+    folders = FOLDERS[room.name]
+    for number, (folder, words) in enumerate(folders.items()):
+        x = left + 14 + number % room.columns * (cell + GAP)
+        y = top + HEADER + number // room.columns * CELL_STEP
         yield f'<rect class="{room.name} cell" x="{x:g}" y="{y}" width="{cell:g}" height="{CELL_HEIGHT}" rx="6"/>'
         yield f'<text class="folder" x="{x + 9:g}" y="{y + 18}">{folder}</text>'
         yield f'<text class="words" x="{x + 9:g}" y="{y + 34}">{words}</text>'
+    below = top + HEADER + -(-len(folders) // room.columns) * CELL_STEP + 14
+    for number, line in enumerate(room.files):
+        yield f'<text class="words" x="{left + 16}" y="{below + number * LINE}">{line}</text>'
     for words, kind, above in ((room.foot, "foot", 36), (room.gives, "gives", 14)):
         if words:
-            yield f'<text class="{kind}" x="{left + width // 2}" y="{top + height - above}">{words}</text>'
+            yield f'<text class="{kind}" x="{left + room.width // 2}" y="{top + height - above}">{words}</text>'
 
 
 def _box(name: str, words: str, left: int, top: int, width: int, height: int) -> Iterator[str]:

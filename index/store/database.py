@@ -507,8 +507,8 @@ def _text(path: Path) -> str:
 # Error texts of other libraries and their meaning: the only place in this room that knows such texts.
 #
 # Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
-# of their own, so their text is all there is to tell errors apart. `tests/index/store/test_foreign_errors.py` provokes each
-# entry with the installed version.
+# of their own, so their text is all there is to tell errors apart. `tests/index/store/test_foreign_errors.py`
+# provokes each entry with the installed version.
 
 
 class Meaning(Enum):

@@ -40,8 +40,12 @@ def read_known(path: Path) -> list[KnownQuestion]:
 
     Raises `UsageError` naming the line that is not one, or if there is none.
     """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
     known = []
-    for number, line in enumerate(_content(path).splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         try:
             known.append(_known(json.loads(line)))
         except (ValueError, BadQuestion) as error:
@@ -49,25 +53,6 @@ def read_known(path: Path) -> list[KnownQuestion]:
     if not known:
         raise UsageError(f"{path} holds no question; {EXPECTED}")
     return known
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}; {EXPECTED}") from error
-
-
-def true_option(known: Sequence[KnownQuestion], question: Question, titles: Sequence[str]) -> int:
-    """Return the answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
-    found = [each for each in known if (each.question.text, each.question.options) == (question.text, question.options)]
-    if len({each.answer for each in found}) > 1:
-        found = [each for each in found if Path(each.film).stem in titles]
-    answers = {each.answer for each in found}
-    if len(answers) != 1:
-        state = "different answers are known" if answers else "no answer is known"
-        raise UsageError(f"{state} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
-    return answers.pop()
 
 
 def _known(row: dict[str, object]) -> KnownQuestion:
@@ -82,3 +67,15 @@ def _known(row: dict[str, object]) -> KnownQuestion:
         }:
             return KnownQuestion(film, kind, Question(text, tuple(map(str, options))), answer, start_s, end_s)
     raise ValueError(f"not a question with its answer: {row}")
+
+
+def true_option(known: Sequence[KnownQuestion], question: Question, titles: Sequence[str]) -> int:
+    """Return the answer to a question about films of these titles; raises `UsageError` unless exactly one is known."""
+    found = [each for each in known if (each.question.text, each.question.options) == (question.text, question.options)]
+    if len({each.answer for each in found}) > 1:
+        found = [each for each in found if Path(each.film).stem in titles]
+    answers = {each.answer for each in found}
+    if len(answers) != 1:
+        state = "different answers are known" if answers else "no answer is known"
+        raise UsageError(f"{state} to {question.text!r} about {', '.join(titles)}; give the questions file it is from")
+    return answers.pop()

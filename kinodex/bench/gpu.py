@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from kinodex.bench import ingest
-from kinodex.bench.ingest import Lost, measure_usage, run_alone_within
+from kinodex.bench.ingest import Lost, WholeIngest, ingest_films, measure_usage, run_alone_within
 from kinodex.bench.random_space import make_random_space
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
@@ -47,119 +47,310 @@ from kinodex.pipeline.images import ModelInput, encode_video, repeat_video
 from kinodex.pipeline.sample import Chunk, SamplingSettings, rgb_samples
 from kinodex.sketch.script import draw_frames, write_script
 
-# Ingest films by one way into a library that stays, and compare the rows of two ways.
+DEFAULT_MODEL = "ViT-B-32-SigLIP2-256"
+"""The default space's architecture; with random weights it is as fast as it is trained."""
+MOST_FILMS = 64
+MEASURED_WITH = ("kinodex", "av", "torch", "torchcodec", "open_clip_torch", "pylance", "nvidia-ml-py")
 
-MIN_COSINE = 0.999
-"""Vectors of two ways are equal from this cosine on."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class WholeIngest:
-    """One ingest, from the moment that the model is loaded until its rows are committed.
+class Stage:
+    """One stage alone: `kind` is "decode" or "embed". Without a rate, `missing` says why.
 
-    `frames` are those that the library holds at the end; `busy` is the part of their time that workers decoded,
-    embedded and wrote, 0 to 1; memory and `gpu` as in `kinodex.bench.gpu`.
+    Of an embedding stage, `decoder` is "nvdec" where the frames lie in the memory of the device already.
     """
 
-    films: int
-    frames: int
-    video_s: float
+    name: str
+    kind: str
+    decoder: str
+    device: str
+    rate: Rate | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeWay:
+    """One way end to end. `part` is its rate over that of the slower of its two stages; `missing` as in `Stage`."""
+
+    way: Way
+    ingest: WholeIngest | None = None
+    part: float | None = None
+    equality: Equality | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFigures:
+    """All that was measured, and with what. `seconds` is the time of the whole measurement."""
+
+    picture: str
+    space: str
+    fps: float
+    machine: str
+    versions: str
     seconds: float
-    busy: Mapping[str, float]
-    arithmetic: str
-    fell_back: Mapping[str, int]
-    parent_mb: float
-    child_mb: float
-    gpu: dict[str, float]
+    stages: tuple[Stage, ...]
+    ways: tuple[WholeWay, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Equality:
-    """Rows of two libraries compared, over all videos of the same bytes.
+@dataclass
+class _Bench:
+    """A measurement under way: its films, its settings, and the moment at which it has to be over.
 
-    `min_psnr_db` is the lowest of the stored pictures; None where all are equal.
+    `preprocess` as in the space's fingerprint.
     """
 
-    frames: int
-    same_times: bool
-    min_cosine: float
-    mean_cosine: float
-    min_psnr_db: float | None
+    films: Sequence[Path]
+    folder: Path
+    config: IngestConfig
+    work_s: float
+    ends_at: float
+    report: Callable[[str], None]
+    preprocess: str
+    cores: int
 
-    @property
-    def holds(self) -> bool:
-        """True if times are equal and no cosine is below MIN_COSINE."""
-        return self.same_times and self.min_cosine >= MIN_COSINE
+    def measure(self, name: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T | None, str]:
+        """Run one part in a fresh process within the time that is left; returns its result, or why there is none."""
+        left_s = self.ends_at - time.monotonic()
+        if left_s <= 0:
+            return None, "no time was left"
+        self.report(f"{name} ...")
+        try:
+            return run_alone_within(left_s, work, *args, **kwargs), ""
+        except (Lost, KinodexError, PipelineError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
+            return None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+    def sampling(self, way: Way) -> SamplingSettings:
+        config = self.config.model_copy(update={"decoder": way.decoder})
+        return config.sampling(self.preprocess, way.device == "cuda")
 
 
-def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> WholeIngest:
-    """Index the films into a new library. Raises RuntimeError if one of them fails."""
-    from kinodex.jobs.ingest.run import run_ingest
+def bench_gpu(
+    videos: Sequence[Path],
+    config: IngestConfig,
+    work_s: float,
+    limit_s: float,
+    with_gpu: bool = True,
+    random_weights: bool = False,
+    report: Callable[[str], None] = lambda line: None,
+) -> GpuFigures:
+    """Measure on `videos`, or on a film that is drawn; each part for about `work_s` seconds, all within `limit_s`.
 
-    sources = [Source(str(film), film.name) for film in films]
-    with measure_usage() as usage:
-        report = run_ingest(config.model_copy(update={"text_tower": False}), sources, str(library))
-    if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
-        raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
-    committed = sum(video.frames for video in Library.open(str(library)).videos())
-    if committed != report.frames:
-        raise RuntimeError(f"the ingest reports {report.frames} frames, and its library holds {committed}")
-    return WholeIngest(
-        films=len(films),
-        frames=committed,
-        video_s=report.video_s,
-        seconds=report.seconds,
-        busy=dict(report.utilisation),
-        arithmetic=report.arithmetic,
-        fell_back=dict(report.fell_back),
-        parent_mb=usage.parent_bytes / 1e6,
-        child_mb=usage.child_bytes / 1e6,
-        gpu=usage.gpu,
+    With `random_weights` the space is DEFAULT_MODEL with weights that mean nothing, made here. What cannot run on this
+    machine is left out and said. Raises a PipelineError if a video cannot be read, a SpaceError for a bad space.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as name:
+        folder = Path(name)
+        films = list(videos)
+        if not films:
+            report("drawing a film ...")
+            films = [folder / "film.mp4"]
+            draw_film(films[0])
+        picture = _picture(films[0])
+        if random_weights:
+            space = run_alone_within(None, make_random_space, folder / "space", DEFAULT_MODEL)
+            config = config.model_copy(update={"space": space})
+        preprocess, ways = run_alone_within(None, _look, config.space, films[0], with_gpu)
+        cores = len(os.sched_getaffinity(0))
+        bench = _Bench(films, folder, config, work_s, began + limit_s, report, preprocess, cores)
+        stages = _measure_stages(bench, ways)
+        wholes = _compared(bench, [_measure_way(bench, way, stages) for way in ways])
+        return GpuFigures(
+            picture=picture,
+            space=f"{DEFAULT_MODEL}, random weights" if random_weights else config.space,
+            fps=config.fps,
+            machine=f"{platform.system()} {platform.machine()}, {cores} cores, {_gpu_name()}",
+            versions=", ".join(_versions()),
+            seconds=time.monotonic() - began,
+            stages=tuple(stages),
+            ways=tuple(wholes),
+        )
+
+
+def _measure_stages(bench: _Bench, ways: Sequence[Way]) -> list[Stage]:
+    """Measure decoding and embedding on every device of the ways, each once."""
+    decoding: dict[tuple[str, str], Way] = {}
+    embedding: dict[str, Way] = {}
+    for way in ways:  # of the ways that share a stage the first counts
+        decoding.setdefault((way.decoder, decode_device(way)), way)
+        embedding.setdefault(way.device, way)
+    stages = [_decode_stage(bench, way) for way in decoding.values()]
+    for way in embedding.values():
+        stages += [
+            _embed_stage(bench, way, on_device) for on_device in ((False, True) if way.device != "cpu" else (False,))
+        ]
+    return stages
+
+
+def _decode_stage(bench: _Bench, way: Way) -> Stage:
+    device = decode_device(way)
+    on_device = way.decoder == "nvdec"
+    unit = {"cuda": "NVDEC", "cpu": "torchcodec on the CPU"}[device] if on_device else f"PyAV, {bench.cores} cores"
+    stage = Stage(f"decode, {unit}", "decode", way.decoder, device, missing=way.missing if on_device else None)
+    if stage.missing:
+        return stage
+    sampling = bench.sampling(way)
+    if on_device:
+        threads = bench.config.workers or min(bench.cores, MOST_LOCAL_WORKERS)
+        rate, why = bench.measure(stage.name, decode_on_device, bench.films, sampling, device, threads, bench.work_s)
+    else:
+        rate, why = bench.measure(stage.name, decode_on_cpus, bench.films, sampling, bench.cores, bench.work_s)
+    return replace(stage, rate=rate, missing=why or None)
+
+
+def _embed_stage(bench: _Bench, way: Way, on_device: bool) -> Stage:
+    unit = f"{bench.cores} cores" if way.device == "cpu" else f"GPU, from {'its own' if on_device else 'host'} memory"
+    missing = way.missing if way.device != "cpu" else None
+    stage = Stage(f"embed, {unit}", "embed", "nvdec" if on_device else "auto", way.device, missing=missing)
+    if stage.missing:
+        return stage
+    arguments = (way.device, bench.config.space, bench.sampling(way).batch, bench.cores, bench.work_s, on_device)
+    rate, why = bench.measure(stage.name, embed_on, *arguments)
+    return replace(stage, rate=rate, missing=why or None)
+
+
+def _measure_way(bench: _Bench, way: Way, stages: Sequence[Stage]) -> WholeWay:
+    """Ingest as many films by one way as its slower stage alone could do in `work_s`."""
+    if way.missing:
+        return WholeWay(way, missing=way.missing)
+    slower = slower_stage(way, stages)
+    if slower is None:
+        return WholeWay(way, missing="a stage of it has no rate")
+    video_s = sum(probe(film).claimed_duration_s or 0.0 for film in bench.films) / len(bench.films)
+    count = round(bench.work_s * slower / max(video_s * bench.config.fps, 1.0))
+    films = number_copies(bench.films, bench.folder, min(max(count, 1), MOST_FILMS))
+    config = bench.config.model_copy(update={"decoder": way.decoder, "device": way.device})
+    ingest, why = bench.measure(f"end to end, {way.name}", ingest_films, films, config, _library(bench, way))
+    part = ingest.frames / ingest.seconds / slower if ingest else None
+    return WholeWay(way, ingest, part, missing=why or None)
+
+
+def _compared(bench: _Bench, wholes: Sequence[WholeWay]) -> list[WholeWay]:
+    """Compare the rows of each way with those of the reference, where both have run."""
+    done = {whole.way.name for whole in wholes if whole.ingest}
+    compared = []
+    for whole in wholes:
+        if whole.way.name in done - {REFERENCE.name} and REFERENCE.name in done:
+            equality = compare(_library(bench, REFERENCE), _library(bench, whole.way))
+            whole = replace(whole, equality=equality)
+        compared.append(whole)
+    return compared
+
+
+def slower_stage(way: Way, stages: Sequence[Stage]) -> float | None:
+    """Return the rate of the slower of a way's two stages; None if one of them has none."""
+    rates = [_rate_of(stages, "decode", way.decoder, decode_device(way))]
+    # Frames that NVDEC decodes are in the memory of the GPU already.
+    rates.append(_rate_of(stages, "embed", way.decoder if way.device != "cpu" else "auto", way.device))
+    known = [rate for rate in rates if rate]
+    return min(known) if len(known) == len(rates) else None
+
+
+def decode_device(way: Way) -> str:
+    """Return the device that decodes: all decoders but "nvdec" do on the CPU."""
+    return way.device if way.decoder == "nvdec" else "cpu"
+
+
+def _rate_of(stages: Sequence[Stage], kind: str, decoder: str, device: str) -> float | None:
+    found = [each.rate for each in stages if (each.kind, each.decoder, each.device) == (kind, decoder, device)]
+    return found[0].frames_a_s if found and found[0] else None
+
+
+def _library(bench: _Bench, way: Way) -> Path:
+    return bench.folder / f"library {way.name}"
+
+
+def _picture(film: Path) -> str:
+    metadata = probe(film)
+    seconds = metadata.claimed_duration_s or 0.0
+    mbit_s = film.stat().st_size * 8 / 1e6 / max(seconds, 1.0)
+    return (
+        f"{film.name}: {metadata.width_px}x{metadata.height_px} {metadata.codec}, {metadata.fps:g} frames a second, "
+        f"{mbit_s:.1f} Mbit/s, {seconds:,.0f} s"
     )
 
 
-def compare(one: Path, other: Path, most_videos: int = 2) -> Equality:
-    """Compare the rows of the first videos that two libraries share. Raises ValueError if they share none."""
-    left, right = Library.open(str(one)), Library.open(str(other))
-    shared = sorted(left.video_ids() & right.video_ids())[:most_videos]
-    if not shared:
-        raise ValueError(f"{one} and {other} hold no video in common; ingest the same files into both")
-    same_times, cosines, psnr_db = True, [np.zeros(0)], [np.inf]
-    for video_id in shared:
-        mine, theirs = left.vectors(video_id), right.vectors(video_id)
-        if mine.frame_no.tolist() != theirs.frame_no.tolist() or mine.time_s.tolist() != theirs.time_s.tolist():
-            same_times = False
-            continue
-        cosines.append(_cosines(mine.vectors, theirs.vectors))
-        numbers = mine.frame_no.tolist()
-        pairs = zip(left.frames(video_id, numbers), right.frames(video_id, numbers), strict=True)
-        psnr_db += [_psnr_db(_pixels(a.jpeg), _pixels(b.jpeg)) for a, b in pairs]
-    found = np.concatenate(cosines)
-    lowest, mean = (float(found.min()), float(found.mean())) if len(found) else (0.0, 0.0)
-    worst_db = float(min(psnr_db))
-    return Equality(len(found), same_times, lowest, mean, worst_db if np.isfinite(worst_db) else None)
+def _look(space: str, film: Path, with_gpu: bool) -> tuple[str, list[Way]]:
+    """Return the preprocessing of a space and the ways of this machine; loads torch."""
+    from kinodex.index.spaces.space import load_space
+
+    return load_space(space, device="cpu", towers="image").fingerprint.preprocess, list_ways(film, with_gpu)
 
 
-def _cosines(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.float64]:
-    """Cosines of the rows of two `[n, dim]`; rounding to float16 leaves lengths that are not quite one."""
-    left, right = one.astype(np.float64), other.astype(np.float64)
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines: NDArray[np.float64] = (left * right).sum(axis=1) / lengths
-    return cosines
+def _gpu_name() -> str:
+    """Name the GPUs as nvidia-smi lists them."""
+    if shutil.which("nvidia-smi") is None:
+        return "no nvidia-smi"
+    command = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "; ".join(done.stdout.splitlines()) or "nvidia-smi lists no GPU"
 
 
-def _pixels(jpeg: bytes) -> NDArray[np.float64]:
-    from PIL import Image
+def _versions() -> list[str]:
+    versions = []
+    for name in MEASURED_WITH:
+        with suppress(PackageNotFoundError):
+            versions.append(f"{name} {version(name)}")
+    return versions
 
-    return np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"), np.float64)
+
+# Ways of an ingest on this machine: where frames are decoded and embedded, and what a way lacks here.
+
+NO_GPU = "torch sees no GPU here"
 
 
-def _psnr_db(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Compute the peak signal-to-noise ratio of 8-bit pictures; 0 for pictures of different sizes."""
-    if one.shape != other.shape:
-        return 0.0
-    error = float(((one - other) ** 2).mean())
-    return 10 * np.log10(255**2 / error) if error else float("inf")
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to ingest: a `decoder` setting and a `device` setting. `missing`: why it is left out here."""
+
+    name: str
+    decoder: str
+    device: str
+    missing: str | None = None
+
+
+REFERENCE = Way("CPU", "auto", "cpu")
+"""The way that the others are compared with."""
+CONTROL = Way("CPU, again", "auto", "cpu")
+"""What two runs of the same way differ by."""
+EMBEDS_ON_GPU = Way("GPU embeds", "auto", "cuda")
+ALL_ON_GPU = Way("GPU decodes and embeds", "nvdec", "cuda")
+GPU_CODE_ON_CPU = Way("code for the GPU, on the CPU", "nvdec", "cpu")
+
+
+def list_ways(film: Path, with_gpu: bool = True) -> list[Way]:
+    """List the ways, those that are left out here too, the reference first.
+
+    With a GPU that torch sees they are the reference and those on the GPU; without one, or with `with_gpu` false, the
+    control and the GPU's code on the CPU take their places. `film` is opened to see whether NVDEC decodes it.
+    """
+    import torch
+
+    if not with_gpu or not torch.cuda.is_available():
+        why = NO_GPU if with_gpu else "the GPU is not to be used"
+        on_gpu = [replace(way, missing=why) for way in (EMBEDS_ON_GPU, ALL_ON_GPU)]
+        return [REFERENCE, CONTROL, replace(GPU_CODE_ON_CPU, missing=_reason_unread(film, "cpu")), *on_gpu]
+    return [REFERENCE, EMBEDS_ON_GPU, replace(ALL_ON_GPU, missing=_reason_unread(film, "cuda"))]
+
+
+def _reason_unread(film: Path, device: str) -> str | None:
+    """Explain why torchcodec does not decode `film` on `device`; None if it does.
+
+    torchcodec decodes on the CPU in silence where NVDEC is missing or does not know the codec: its decoder's
+    `cpu_fallback` is true then (torchcodec 0.13, decoders/_video_decoder.py).
+    """
+    from kinodex.pipeline.decoding.others import open_decoder
+    from kinodex.pipeline.decoding.stream import PickError
+
+    try:
+        decoder = open_decoder(film, probe(film).stream_index, device)
+    except PickError as error:
+        return str(error)
+    return str(decoder.cpu_fallback) if device != "cpu" and decoder.cpu_fallback else None
 
 
 # Rates of decoding alone and embedding alone, on CPUs and on a GPU; each for a process of its own.
@@ -289,317 +480,71 @@ def _rate_for(work_s: float, counts: Iterator[int]) -> float:
     return items / spent_s
 
 
-# Ways of an ingest on this machine: where frames are decoded and embedded, and what a way lacks here.
+# The rows of two ways, compared.
 
-NO_GPU = "torch sees no GPU here"
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to ingest: a `decoder` setting and a `device` setting. `missing`: why it is left out here."""
-
-    name: str
-    decoder: str
-    device: str
-    missing: str | None = None
-
-
-REFERENCE = Way("CPU", "auto", "cpu")
-"""The way that the others are compared with."""
-CONTROL = Way("CPU, again", "auto", "cpu")
-"""What two runs of the same way differ by."""
-EMBEDS_ON_GPU = Way("GPU embeds", "auto", "cuda")
-ALL_ON_GPU = Way("GPU decodes and embeds", "nvdec", "cuda")
-GPU_CODE_ON_CPU = Way("code for the GPU, on the CPU", "nvdec", "cpu")
-
-
-def list_ways(film: Path, with_gpu: bool = True) -> list[Way]:
-    """List the ways, those that are left out here too, the reference first.
-
-    With a GPU that torch sees they are the reference and those on the GPU; without one, or with `with_gpu` false, the
-    control and the GPU's code on the CPU take their places. `film` is opened to see whether NVDEC decodes it.
-    """
-    import torch
-
-    if not with_gpu or not torch.cuda.is_available():
-        why = NO_GPU if with_gpu else "the GPU is not to be used"
-        on_gpu = [replace(way, missing=why) for way in (EMBEDS_ON_GPU, ALL_ON_GPU)]
-        return [REFERENCE, CONTROL, replace(GPU_CODE_ON_CPU, missing=_reason_unread(film, "cpu")), *on_gpu]
-    return [REFERENCE, EMBEDS_ON_GPU, replace(ALL_ON_GPU, missing=_reason_unread(film, "cuda"))]
-
-
-def _reason_unread(film: Path, device: str) -> str | None:
-    """Explain why torchcodec does not decode `film` on `device`; None if it does.
-
-    torchcodec decodes on the CPU in silence where NVDEC is missing or does not know the codec: its decoder's
-    `cpu_fallback` is true then (torchcodec 0.13, decoders/_video_decoder.py).
-    """
-    from kinodex.pipeline.decoding.open import probe
-    from kinodex.pipeline.decoding.others import open_decoder
-    from kinodex.pipeline.decoding.stream import PickError
-
-    try:
-        decoder = open_decoder(film, probe(film).stream_index, device)
-    except PickError as error:
-        return str(error)
-    return str(decoder.cpu_fallback) if device != "cpu" and decoder.cpu_fallback else None
-
-
-DEFAULT_MODEL = "ViT-B-32-SigLIP2-256"
-"""The default space's architecture; with random weights it is as fast as it is trained."""
-MOST_FILMS = 64
-MEASURED_WITH = ("kinodex", "av", "torch", "torchcodec", "open_clip_torch", "pylance", "nvidia-ml-py")
-
-P = ParamSpec("P")
-T = TypeVar("T")
+MIN_COSINE = 0.999
+"""Vectors of two ways are equal from this cosine on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage alone: `kind` is "decode" or "embed". Without a rate, `missing` says why.
+class Equality:
+    """Rows of two libraries compared, over all videos of the same bytes.
 
-    Of an embedding stage, `decoder` is "nvdec" where the frames lie in the memory of the device already.
+    `min_psnr_db` is the lowest of the stored pictures; None where all are equal.
     """
 
-    name: str
-    kind: str
-    decoder: str
-    device: str
-    rate: Rate | None = None
-    missing: str | None = None
+    frames: int
+    same_times: bool
+    min_cosine: float
+    mean_cosine: float
+    min_psnr_db: float | None
+
+    @property
+    def holds(self) -> bool:
+        """True if times are equal and no cosine is below MIN_COSINE."""
+        return self.same_times and self.min_cosine >= MIN_COSINE
 
 
-@dataclass(frozen=True, slots=True)
-class WholeWay:
-    """One way end to end. `part` is its rate over that of the slower of its two stages; `missing` as in `Stage`."""
-
-    way: Way
-    ingest: WholeIngest | None = None
-    part: float | None = None
-    equality: Equality | None = None
-    missing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GpuFigures:
-    """All that was measured, and with what. `seconds` is the time of the whole measurement."""
-
-    picture: str
-    space: str
-    fps: float
-    machine: str
-    versions: str
-    seconds: float
-    stages: tuple[Stage, ...]
-    ways: tuple[WholeWay, ...]
+def compare(one: Path, other: Path, most_videos: int = 2) -> Equality:
+    """Compare the rows of the first videos that two libraries share. Raises ValueError if they share none."""
+    left, right = Library.open(str(one)), Library.open(str(other))
+    shared = sorted(left.video_ids() & right.video_ids())[:most_videos]
+    if not shared:
+        raise ValueError(f"{one} and {other} hold no video in common; ingest the same files into both")
+    same_times, cosines, psnr_db = True, [np.zeros(0)], [np.inf]
+    for video_id in shared:
+        mine, theirs = left.vectors(video_id), right.vectors(video_id)
+        if mine.frame_no.tolist() != theirs.frame_no.tolist() or mine.time_s.tolist() != theirs.time_s.tolist():
+            same_times = False
+            continue
+        cosines.append(_cosines(mine.vectors, theirs.vectors))
+        numbers = mine.frame_no.tolist()
+        pairs = zip(left.frames(video_id, numbers), right.frames(video_id, numbers), strict=True)
+        psnr_db += [_psnr_db(_pixels(a.jpeg), _pixels(b.jpeg)) for a, b in pairs]
+    found = np.concatenate(cosines)
+    lowest, mean = (float(found.min()), float(found.mean())) if len(found) else (0.0, 0.0)
+    worst_db = float(min(psnr_db))
+    return Equality(len(found), same_times, lowest, mean, worst_db if np.isfinite(worst_db) else None)
 
 
-@dataclass
-class _Bench:
-    """A measurement under way: its films, its settings, and the moment at which it has to be over.
-
-    `preprocess` as in the space's fingerprint; `batch` frames are embedded at a time on a device of either kind.
-    """
-
-    films: Sequence[Path]
-    folder: Path
-    config: IngestConfig
-    work_s: float
-    ends_at: float
-    report: Callable[[str], None]
-    preprocess: str
-    cores: int
-
-    def measure(self, name: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T | None, str]:
-        """Run one part in a fresh process within the time that is left; returns its result, or why there is none."""
-        left_s = self.ends_at - time.monotonic()
-        if left_s <= 0:
-            return None, "no time was left"
-        self.report(f"{name} ...")
-        try:
-            return run_alone_within(left_s, work, *args, **kwargs), ""
-        except (Lost, KinodexError, PipelineError, RuntimeError) as error:  # torch and CUDA raise RuntimeError
-            return None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-    def batch(self, way: Way) -> int:
-        return self.sampling(way).batch
-
-    def sampling(self, way: Way) -> SamplingSettings:
-        config = self.config.model_copy(update={"decoder": way.decoder})
-        return config.sampling(self.preprocess, way.device == "cuda")
+def _cosines(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.float64]:
+    """Cosines of the rows of two `[n, dim]`; rounding to float16 leaves lengths that are not quite one."""
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines: NDArray[np.float64] = (left * right).sum(axis=1) / lengths
+    return cosines
 
 
-def bench_gpu(
-    videos: Sequence[Path],
-    config: IngestConfig,
-    work_s: float,
-    limit_s: float,
-    with_gpu: bool = True,
-    random_weights: bool = False,
-    report: Callable[[str], None] = lambda line: None,
-) -> GpuFigures:
-    """Measure on `videos`, or on a film that is drawn; each part for about `work_s` seconds, all within `limit_s`.
-
-    With `random_weights` the space is DEFAULT_MODEL with weights that mean nothing, made here. What cannot run on this
-    machine is left out and said. Raises a PipelineError if a video cannot be read, a SpaceError for a bad space.
-    """
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as name:
-        folder = Path(name)
-        films = list(videos) or [_drawn(folder, report)]
-        picture = _picture(films[0])
-        if random_weights:
-            space = run_alone_within(None, make_random_space, folder / "space", DEFAULT_MODEL)
-            config = config.model_copy(update={"space": space})
-        preprocess, ways = run_alone_within(None, _look, config.space, films[0], with_gpu)
-        cores = len(os.sched_getaffinity(0))
-        bench = _Bench(films, folder, config, work_s, began + limit_s, report, preprocess, cores)
-        stages = _measure_stages(bench, ways)
-        wholes = _compared(bench, [_measure_way(bench, way, stages) for way in ways])
-        return GpuFigures(
-            picture=picture,
-            space=f"{DEFAULT_MODEL}, random weights" if random_weights else config.space,
-            fps=config.fps,
-            machine=f"{platform.system()} {platform.machine()}, {cores} cores, {_gpu_name()}",
-            versions=", ".join(_versions()),
-            seconds=time.monotonic() - began,
-            stages=tuple(stages),
-            ways=tuple(wholes),
-        )
+def _pixels(jpeg: bytes) -> NDArray[np.float64]:
+    return np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"), np.float64)
 
 
-def _measure_stages(bench: _Bench, ways: Sequence[Way]) -> list[Stage]:
-    """Measure decoding and embedding on every device of the ways, each once."""
-    decoding: dict[tuple[str, str], Way] = {}
-    embedding: dict[str, Way] = {}
-    for way in ways:  # of the ways that share a stage the first counts
-        decoding.setdefault((way.decoder, decode_device(way)), way)
-        embedding.setdefault(way.device, way)
-    stages = [_decode_stage(bench, way) for way in decoding.values()]
-    for way in embedding.values():
-        stages += [
-            _embed_stage(bench, way, on_device) for on_device in ((False, True) if way.device != "cpu" else (False,))
-        ]
-    return stages
-
-
-def _decode_stage(bench: _Bench, way: Way) -> Stage:
-    device = decode_device(way)
-    on_device = way.decoder == "nvdec"
-    unit = {"cuda": "NVDEC", "cpu": "torchcodec on the CPU"}[device] if on_device else f"PyAV, {bench.cores} cores"
-    stage = Stage(f"decode, {unit}", "decode", way.decoder, device, missing=way.missing if on_device else None)
-    if stage.missing:
-        return stage
-    sampling = bench.sampling(way)
-    if on_device:
-        threads = bench.config.workers or min(bench.cores, MOST_LOCAL_WORKERS)
-        rate, why = bench.measure(stage.name, decode_on_device, bench.films, sampling, device, threads, bench.work_s)
-    else:
-        rate, why = bench.measure(stage.name, decode_on_cpus, bench.films, sampling, bench.cores, bench.work_s)
-    return replace(stage, rate=rate, missing=why or None)
-
-
-def _embed_stage(bench: _Bench, way: Way, on_device: bool) -> Stage:
-    unit = f"{bench.cores} cores" if way.device == "cpu" else f"GPU, from {'its own' if on_device else 'host'} memory"
-    missing = way.missing if way.device != "cpu" else None
-    stage = Stage(f"embed, {unit}", "embed", "nvdec" if on_device else "auto", way.device, missing=missing)
-    if stage.missing:
-        return stage
-    arguments = (way.device, bench.config.space, bench.batch(way), bench.cores, bench.work_s, on_device)
-    rate, why = bench.measure(stage.name, embed_on, *arguments)
-    return replace(stage, rate=rate, missing=why or None)
-
-
-def _measure_way(bench: _Bench, way: Way, stages: Sequence[Stage]) -> WholeWay:
-    """Ingest as many films by one way as its slower stage alone could do in `work_s`."""
-    if way.missing:
-        return WholeWay(way, missing=way.missing)
-    slower = slower_stage(way, stages)
-    if slower is None:
-        return WholeWay(way, missing="a stage of it has no rate")
-    video_s = sum(probe(film).claimed_duration_s or 0.0 for film in bench.films) / len(bench.films)
-    count = round(bench.work_s * slower / max(video_s * bench.config.fps, 1.0))
-    films = number_copies(bench.films, bench.folder, min(max(count, 1), MOST_FILMS))
-    config = bench.config.model_copy(update={"decoder": way.decoder, "device": way.device})
-    ingest, why = bench.measure(f"end to end, {way.name}", ingest_films, films, config, _library(bench, way))
-    part = ingest.frames / ingest.seconds / slower if ingest else None
-    return WholeWay(way, ingest, part, missing=why or None)
-
-
-def _compared(bench: _Bench, wholes: Sequence[WholeWay]) -> list[WholeWay]:
-    """Compare the rows of each way with those of the reference, where both have run."""
-    done = {whole.way.name for whole in wholes if whole.ingest}
-    compared = []
-    for whole in wholes:
-        if whole.way.name in done - {REFERENCE.name} and REFERENCE.name in done:
-            equality = compare(_library(bench, REFERENCE), _library(bench, whole.way))
-            whole = replace(whole, equality=equality)
-        compared.append(whole)
-    return compared
-
-
-def slower_stage(way: Way, stages: Sequence[Stage]) -> float | None:
-    """Return the rate of the slower of a way's two stages; None if one of them has none."""
-    rates = [_rate_of(stages, "decode", way.decoder, decode_device(way))]
-    # Frames that NVDEC decodes are in the memory of the GPU already.
-    rates.append(_rate_of(stages, "embed", way.decoder if way.device != "cpu" else "auto", way.device))
-    known = [rate for rate in rates if rate]
-    return min(known) if len(known) == len(rates) else None
-
-
-def decode_device(way: Way) -> str:
-    """Return the device that decodes: all decoders but "nvdec" do on the CPU."""
-    return way.device if way.decoder == "nvdec" else "cpu"
-
-
-def _rate_of(stages: Sequence[Stage], kind: str, decoder: str, device: str) -> float | None:
-    found = [each.rate for each in stages if (each.kind, each.decoder, each.device) == (kind, decoder, device)]
-    return found[0].frames_a_s if found and found[0] else None
-
-
-def _library(bench: _Bench, way: Way) -> Path:
-    return bench.folder / f"library {way.name}"
-
-
-def _drawn(folder: Path, report: Callable[[str], None]) -> Path:
-    report("drawing a film ...")
-    path = folder / "film.mp4"
-    draw_film(path)
-    return path
-
-
-def _picture(film: Path) -> str:
-    metadata = probe(film)
-    seconds = metadata.claimed_duration_s or 0.0
-    mbit_s = film.stat().st_size * 8 / 1e6 / max(seconds, 1.0)
-    return (
-        f"{film.name}: {metadata.width_px}x{metadata.height_px} {metadata.codec}, {metadata.fps:g} frames a second, "
-        f"{mbit_s:.1f} Mbit/s, {seconds:,.0f} s"
-    )
-
-
-def _look(space: str, film: Path, with_gpu: bool) -> tuple[str, list[Way]]:
-    """Return the preprocessing of a space and the ways of this machine; loads torch."""
-    from kinodex.index.spaces.space import load_space
-
-    return load_space(space, device="cpu", towers="image").fingerprint.preprocess, list_ways(film, with_gpu)
-
-
-def _gpu_name() -> str:
-    """Name the GPUs as nvidia-smi lists them."""
-    if shutil.which("nvidia-smi") is None:
-        return "no nvidia-smi"
-    command = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return "; ".join(done.stdout.splitlines()) or "nvidia-smi lists no GPU"
-
-
-def _versions() -> list[str]:
-    versions = []
-    for name in MEASURED_WITH:
-        with suppress(PackageNotFoundError):
-            versions.append(f"{name} {version(name)}")
-    return versions
+def _psnr_db(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Compute the peak signal-to-noise ratio of 8-bit pictures; 0 for pictures of different sizes."""
+    if one.shape != other.shape:
+        return 0.0
+    error = float(((one - other) ** 2).mean())
+    return 10 * np.log10(255**2 / error) if error else float("inf")
 
 
 # Films to measure decoding with: drawn here, of the size and with the grain of camera footage.
@@ -691,7 +636,7 @@ def write_files(figures: GpuFigures, folder: Path) -> None:
 def _stage_line(stage: Stage, fps: float) -> str:
     rate = stage.rate
     if rate is None:
-        return _line(stage.name, remark=_left_out(stage.missing))
+        return _line(stage.name, remark=f"left out: {stage.missing}")
     return _line(
         stage.name,
         f"{rate.frames_a_s:,.1f}",
@@ -705,7 +650,7 @@ def _stage_line(stage: Stage, fps: float) -> str:
 def _way_line(whole: WholeWay) -> str:
     name, done = f"**end to end, {whole.way.name}**", whole.ingest
     if done is None:
-        return _line(name, remark=_left_out(whole.missing))
+        return _line(name, remark=f"left out: {whole.missing}")
     fell_back = [f"PyAV read {count}: {reason}" for reason, count in done.fell_back.items()]
     return _line(
         name,
@@ -734,10 +679,6 @@ def _rows(whole: WholeWay) -> str:
 
 def _gpu(means: Mapping[str, float]) -> str:
     return ", ".join(GPU_NAMES[name].format(value) for name, value in means.items()) or ABSENT
-
-
-def _left_out(reason: str | None) -> str:
-    return f"left out: {reason}"
 
 
 def _line(

@@ -32,7 +32,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,12 +63,21 @@ SCRIPTS = {"script": "decord + open_clip, one frame at a time", "batched script"
 
 
 @dataclass(frozen=True, slots=True)
-class IngestRun:
-    """One ingest into a fresh library. Memory is resident, at its peak; `gpu` as in `kinodex.bench.ingest`."""
+class WholeIngest:
+    """One ingest, from the moment that the model is loaded until its rows are committed.
 
+    `frames` are those that the library holds at the end; `busy` is the part of their time that workers decoded,
+    embedded and wrote, 0 to 1; memory in MB is resident, at its peak, and
+    `gpu` has averages of GPU_FIGURES.
+    """
+
+    films: int
     frames: int
     video_s: float
     seconds: float
+    busy: Mapping[str, float]
+    arithmetic: str
+    fell_back: Mapping[str, int]
     parent_mb: float
     child_mb: float
     gpu: dict[str, float]
@@ -119,14 +128,14 @@ def bench_ingest(
     metadata = probe(paths[0])
     settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
     whole, parts = make_chunks(paths, settings)
-    material = load_material(whole, settings)
-    embed_rate(space, material.batches[:1] * 2, 1)  # the first batch settles the arithmetic
+    frames, batches = load_material(whole, settings)
+    embed_rate(space, batches[:1] * 2, 1)  # the first batch settles the arithmetic
     runs, rates, ratios = [], [], []
     with warm_processes(cores) as pool:
         for _ in range(rounds):
             rate = {
                 "decode": decode_rate(pool, whole, settings, at_once=False),
-                "embed": embed_rate(space, material.batches, 1),
+                "embed": embed_rate(space, batches, 1),
             }
             runs.append(run_alone(ingest_once, paths, config))
             rate["end to end"] = runs[-1].frames / runs[-1].seconds
@@ -134,9 +143,9 @@ def bench_ingest(
                 rate |= _script_rates(paths, config, space.device_type, settings.batch)
             rate |= {
                 "decode, all cores": decode_rate(pool, parts, settings, at_once=True),
-                "embed, all cores": embed_rate(space, material.batches, cores),
-                "jpeg": jpeg_rate(material.frames, settings),
-                "prepare": prepare_rate(material.frames, settings),
+                "embed, all cores": embed_rate(space, batches, cores),
+                "jpeg": jpeg_rate(frames, settings),
+                "prepare": prepare_rate(frames, settings),
             }
             rates.append(rate)
             ratios.append(_ratios(rate, cores, space.device_type))
@@ -162,20 +171,37 @@ def bench_ingest(
     )
 
 
-def ingest_once(paths: Sequence[Path], config: IngestConfig) -> IngestRun:
-    """Index the videos into a library that is deleted again. For a process of its own.
+def ingest_once(paths: Sequence[Path], config: IngestConfig) -> WholeIngest:
+    """Index the videos into a library that is deleted again. For a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder:
+        return ingest_films(paths, config, Path(folder) / "library")
 
-    Raises RuntimeError if one of them fails.
-    """
+
+def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> WholeIngest:
+    """Index the films into a new library. Raises RuntimeError if one of them fails."""
+    from kinodex.index.library import Library
     from kinodex.jobs.ingest.run import run_ingest
 
-    sources = [Source(str(path), path.name) for path in paths]
-    with tempfile.TemporaryDirectory(prefix="kinodex-bench-") as folder, measure_usage() as usage:
-        report = run_ingest(config.model_copy(update={"text_tower": False}), sources, f"{folder}/library")
+    sources = [Source(str(film), film.name) for film in films]
+    with measure_usage() as usage:
+        report = run_ingest(config.model_copy(update={"text_tower": False}), sources, str(library))
     if bad := [outcome.problem for outcome in report.outcomes if outcome.state == "failed"]:
         raise RuntimeError(f"the ingest that was to be measured failed: {bad[0]}")
-    parent_mb, child_mb = usage.parent_bytes / 1e6, usage.child_bytes / 1e6
-    return IngestRun(report.frames, report.video_s, report.seconds, parent_mb, child_mb, usage.gpu)
+    committed = sum(video.frames for video in Library.open(str(library)).videos())
+    if committed != report.frames:
+        raise RuntimeError(f"the ingest reports {report.frames} frames, and its library holds {committed}")
+    return WholeIngest(
+        films=len(films),
+        frames=committed,
+        video_s=report.video_s,
+        seconds=report.seconds,
+        busy=dict(report.utilisation),
+        arithmetic=report.arithmetic,
+        fell_back=dict(report.fell_back),
+        parent_mb=usage.parent_bytes / 1e6,
+        child_mb=usage.child_bytes / 1e6,
+        gpu=usage.gpu,
+    )
 
 
 def table(figures: IngestFigures) -> str:
@@ -253,14 +279,7 @@ MATERIAL_FRAMES = 256
 """Frames held in memory for all stages but decoding, however long the videos."""
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """RGB frames `[H, W, 3]`, and the model's inputs made of them, in batches `[n, 3, h, w]`."""
-
-    frames: tuple[NDArray[np.uint8], ...]
-    batches: tuple[NDArray[np.uint8], ...]
+Rgb = NDArray[np.uint8]
 
 
 def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
@@ -274,9 +293,12 @@ def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list
     return whole, parts
 
 
-def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> Material:
-    """Decode the first frames of the videos. Raises PipelineError if one that it opens cannot be read."""
-    frames: list[NDArray[np.uint8]] = []
+def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[list[Rgb], list[NDArray[np.uint8]]]:
+    """Decode the first frames `[H, W, 3]` of the videos, and make batches `[n, 3, h, w]` of inputs of them.
+
+    Raises PipelineError if one that it opens cannot be read.
+    """
+    frames: list[Rgb] = []
     for chunk in chunks:
         path = Path(chunk.video.path)
         with open_video(path, path.name, decoder=settings.decoder) as video:
@@ -286,7 +308,7 @@ def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> Materi
     size = min(settings.batch, len(frames))
     inputs = [settings.input(rgb) for rgb in frames]
     batches = [np.stack(inputs[first : first + size]) for first in range(0, len(inputs) - size + 1, size)]
-    return Material(tuple(frames), tuple(batches))
+    return frames, batches
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.bench.gpu import MIN_COSINE, Equality, compare, ingest_films
+from kinodex.bench.gpu import MIN_COSINE, Equality, compare
+from kinodex.bench.ingest import ingest_films
 from kinodex.jobs.ingest.config import IngestConfig
 from tests.kinodex.bench.conftest import FILM_S
 

@@ -14,11 +14,11 @@ from kinodex.bench.gpu import (
     GpuFigures,
     Rate,
     Stage,
-    WholeIngest,
     WholeWay,
     table,
     write_files,
 )
+from kinodex.bench.ingest import WholeIngest
 
 GPU = {"utilization.gpu": 81.0, "utilization.decoder": 64.4, "memory.used": 4321.0}
 INGEST = WholeIngest(4, 600, 600.0, 8.0, {"decode": 0.5}, "bfloat16", {"a reason | two": 1}, 1500.0, 0.0, GPU)

@@ -26,9 +26,9 @@ def test_videos_are_whole_and_split_as_an_ingest_splits_them(film: Path) -> None
 
 
 def test_material_is_the_first_frames_in_batches_of_one_size(film: Path) -> None:
-    material = ingest.load_material(ingest.make_chunks([film], SETTINGS)[0], SETTINGS)
-    assert len(material.frames) == FILM_S
-    assert [batch.shape for batch in material.batches] == [(8, 3, 96, 96)] * (FILM_S // 8)
+    frames, batches = ingest.load_material(ingest.make_chunks([film], SETTINGS)[0], SETTINGS)
+    assert len(frames) == FILM_S
+    assert [batch.shape for batch in batches] == [(8, 3, 96, 96)] * (FILM_S // 8)
 
 
 def test_rates_are_positive_and_leave_torch_as_it_was(film: Path) -> None:
@@ -36,12 +36,12 @@ def test_rates_are_positive_and_leave_torch_as_it_was(film: Path) -> None:
     chunks, _ = ingest.make_chunks([film], SETTINGS)
     space = load_space("builtin", towers="image")
     settings = replace(SETTINGS, input=ModelInput.from_json(space.fingerprint.preprocess))
-    material = ingest.load_material(chunks, settings)
+    frames, batches = ingest.load_material(chunks, settings)
     before = torch.get_num_threads()
-    assert ingest.embed_rate(space, material.batches[:1], 1) > 0
+    assert ingest.embed_rate(space, batches[:1], 1) > 0
     assert torch.get_num_threads() == before
-    assert ingest.jpeg_rate(material.frames[:4], settings) > 0
-    assert ingest.prepare_rate(material.frames[:4], settings) > 0
+    assert ingest.jpeg_rate(frames[:4], settings) > 0
+    assert ingest.prepare_rate(frames[:4], settings) > 0
     with ThreadPoolExecutor(1) as pool:
         assert ingest.decode_rate(pool, chunks, settings, at_once=False) > 0
         assert ingest.decode_rate(pool, chunks, settings, at_once=True) > 0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -221,15 +220,34 @@ LOG_FROM = 8.0
 
 
 def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
+    """A row a system, agents over controls; a line through the plot at each control and at chance."""
     if not report.standings:
         return
-    scale, rows = scale_of(report), len(report.standings) + (report.chance is not None)
+    scale, rows = scale_of(report), agents_of(report) + [each for each in report.standings if each.is_control]
+
+    def draw(figure: Figure) -> None:
+        axes, looks = figure.subplots(), series_styles(report)
+        only_grid(axes, "x")
+        for y, each in enumerate(rows):
+            if each.is_control:
+                axes.axvline(each.accuracy.mean * scale.factor, color=MUTED, linewidth=0.7, linestyle="--", zorder=1)
+            _interval(axes, scale, each.accuracy, y, looks[each.name], across=True)
+            _beside(axes, y, scale.text(each.accuracy.mean))
+        names = [wrapped(each.name) for each in rows]
+        if report.chance is not None:
+            axes.axvline(report.chance * scale.factor, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+            _beside(axes, len(rows), scale.text(report.chance))
+            names.append("chance")
+        _name_rows(axes, names)
+        axes.set_xlabel(scale.label)
+
     caption = f"{scale.name} over all questions with its 95 % confidence interval. Dashed lines: the controls."
-    draw = partial(draw_accuracy, report=report)
-    yield Plot("accuracy", f"{scale.name} of every agent and control", caption, draw, COLUMN_IN, 0.6 + 0.27 * rows)
+    height_in = 0.6 + 0.27 * (len(rows) + (report.chance is not None))
+    yield Plot("accuracy", f"{scale.name} of every agent and control", caption, draw, COLUMN_IN, height_in)
 
 
 def cost_plot(report: EvalReport) -> Iterator[Plot]:
+    """A panel a cost, with a point for every system that has it; a line at each without costs."""
     held = {
         name: label
         for name, label in COSTS.items()
@@ -238,182 +256,128 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
     if not held:
         return
     scale = scale_of(report)
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(held), sharey=True, squeeze=False)[0]
+        looks = series_styles(report)
+        flat = [each for each in report.standings if each.imported or (each.is_control and not any(each.frames))]
+        for axes, (cost, label) in zip(panels, held.items(), strict=True):
+            points = [each for each in report.standings if each not in flat and each.costs[cost].mean > 0]
+            for each in points:
+                _interval(axes, scale, each.accuracy, each.costs[cost].mean, looks[each.name], label=each.name)
+            _widen(axes, [each.costs[cost].mean for each in points])
+            for n, each in enumerate(flat):
+                y = each.accuracy.mean * scale.factor
+                axes.axhline(y, color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
+                place = {"xycoords": ("axes fraction", "data"), "xytext": (0, 1.5), "textcoords": "offset points"}
+                axes.annotate(each.name, (0.01 + n / len(flat), y), **place, fontsize=6, color=MUTED)
+            axes.set_xlabel(label)
+        panels[0].set_ylabel(scale.label)
+        _legend(figure, panels, across=3 if len(held) > 1 else 1)
+
     caption = (
         f"{scale.name} against what a question takes on average, with 95 % confidence intervals. Up and to the left is "
         "better. Dashed lines: controls that see no frames, and imported answers, whose costs are not known."
     )
-    draw = partial(draw_against_costs, report=report, costs=held)
-    width_in = PAGE_IN if len(held) > 1 else COLUMN_IN
     spent = [label.split()[0].lower() for label in held.values()]
     title = f"{scale.name} against {' and '.join(filter(None, [', '.join(spent[:-1]), spent[-1]]))}"
-    yield Plot("costs", title, caption, draw, width_in, 3.0)
+    yield Plot("costs", title, caption, draw, PAGE_IN if len(held) > 1 else COLUMN_IN, 3.0)
 
 
 def duration_plot(report: EvalReport) -> Iterator[Plot]:
+    """A group a range of lengths, and a line a system through them."""
     if "duration" not in breakdowns(report):
         return
     scale, shown, counts = scale_of(report), select_compared(report), categories(report, "duration")
+
+    def draw(figure: Figure) -> None:
+        axes, looks = figure.subplots(), series_styles(report)
+        only_grid(axes, "y")
+        for n, each in enumerate(shown):
+            shift = (n - (len(shown) - 1) / 2) * 0.7 / len(shown)
+            own, look = each.groups.get("duration", {}), looks[each.name]
+            held = [(x + shift, own[name]) for x, name in enumerate(counts) if name in own]
+            xs, ys = [x for x, _ in held], [estimate.mean * scale.factor for _, estimate in held]
+            axes.plot(xs, ys, color=look.colour, linestyle=look.line, linewidth=0.8, alpha=0.5)
+            for number, (x, estimate) in enumerate(held):
+                _interval(axes, scale, estimate, x, look, label="" if number else each.name)
+        axes.set_xticks(range(len(counts)), [f"{name}\nn = {count:,}" for name, count in counts.items()])
+        axes.tick_params(axis="x", length=0)
+        axes.set_ylabel(scale.label)
+        _legend(figure, [axes], across=4)
+
     caption = (
         f"{scale.name} by the length of the video, as Figure 8 of EEA has it, with 95 % confidence intervals; "
         f"n questions in each group.{left_out(report, len(shown))}"
     )
-    draw = partial(draw_durations, report=report, shown=shown, counts=counts)
     yield Plot("durations", f"{scale.name} by the length of the video", caption, draw, PAGE_IN, 2.9)
 
 
 def category_plots(report: EvalReport) -> Iterator[Plot]:
-    scale = scale_of(report)
+    """For each breakdown a row a category, with every system's interval in it."""
     for breakdown in breakdowns(report):
-        if breakdown == "duration":
-            continue
-        held = categories(report, breakdown)
-        often = sorted(held, key=lambda name: -held[name])[:MOST_CATEGORIES]
-        counts = {name: held[name] for name in held if name in often}
-        shown = select_compared(report, _room(len(counts)))
-        label = breakdown.replace("_", " ")
-        caption = f"{scale.name} by {label} with 95 % confidence intervals; n questions in each."
-        draw = partial(draw_categories, report=report, shown=shown, breakdown=breakdown, counts=counts)
-        height_in = HEAD_IN + len(counts) * (ROW_IN + LINE_IN * len(shown))
-        caption += left_out(report, len(shown)) + (
-            " Rare categories: see the table." if len(counts) < len(held) else ""
-        )
-        title = f"{scale.name} by {label}"
-        yield Plot(f"by_{slug(breakdown)}", title, caption, draw, COLUMN_IN * 1.4, height_in)
+        if breakdown != "duration":
+            yield _category_plot(report, breakdown)
 
 
-def _room(rows: int) -> int:
-    """Number of systems that so many rows of categories have room for."""
-    return max(2, min(MOST_COMPARED, int(((TALLEST_IN - HEAD_IN) / rows - ROW_IN) / LINE_IN)))
+def _category_plot(report: EvalReport, breakdown: str) -> Plot:
+    scale, label, held = scale_of(report), breakdown.replace("_", " "), categories(report, breakdown)
+    often = sorted(held, key=lambda name: -held[name])[:MOST_CATEGORIES]
+    counts = {name: held[name] for name in held if name in often}
+    room = int(((TALLEST_IN - HEAD_IN) / len(counts) - ROW_IN) / LINE_IN)
+    shown = select_compared(report, max(2, min(MOST_COMPARED, room)))
+
+    def draw(figure: Figure) -> None:
+        axes, looks = figure.subplots(), series_styles(report)
+        only_grid(axes, "x")
+        for n, each in enumerate(shown):
+            shift = (n - (len(shown) - 1) / 2) * 0.74 / len(shown)
+            own = each.groups.get(breakdown, {})
+            for number, (y, name) in enumerate((y, name) for y, name in enumerate(counts) if name in own):
+                _interval(axes, scale, own[name], y + shift, looks[each.name], True, "" if number else each.name)
+        names = [f"{wrapped(name)}\nn = {count:,}" for name, count in counts.items()]
+        _name_rows(axes, names, 0.5)
+        for y in range(1, len(names)):
+            axes.axhline(y - 0.5, color=MUTED, linewidth=0.3)
+        axes.set_xlabel(scale.label)
+        _legend(figure, [axes], across=2)
+
+    caption = f"{scale.name} by {label} with 95 % confidence intervals; n questions in each."
+    caption += left_out(report, len(shown)) + (" Rare categories: see the table." if len(counts) < len(held) else "")
+    height_in = HEAD_IN + len(counts) * (ROW_IN + LINE_IN * len(shown))
+    return Plot(f"by_{slug(breakdown)}", f"{scale.name} by {label}", caption, draw, COLUMN_IN * 1.4, height_in)
 
 
 def pair_plot(report: EvalReport) -> Iterator[Plot]:
-    pairs = report.pairs[:MOST_PAIRS]
+    """A forest plot: a row a pair with its difference, and the p-value at its right."""
+    pairs, scale = report.pairs[:MOST_PAIRS], scale_of(report)
     if not pairs:
         return
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        only_grid(axes, "x")
+        axes.axvline(0, color=INK, linewidth=0.8)
+        for y, pair in enumerate(pairs):
+            low, high = pair.difference.low, pair.difference.high
+            hue = INK if low is not None and high is not None and (low > 0 or high < 0) else MUTED
+            _interval(axes, scale, pair.difference, y, SeriesStyle(hue, "s"), across=True)
+            # Spaces as wide as a digit, so that the p-values stand under each other.
+            text = scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)
+            _beside(axes, y, f"{text}   {pair_p_label(pair)}", hue)
+        _name_rows(axes, [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs])
+        axes.tick_params(axis="y", labelsize=6.5)
+        of = scale.label.lower() if scale.unit != "%" else "accuracy (percentage points)"
+        axes.set_xlabel(f"Difference in {of}")
+
     caption = (
-        f"{scale_of(report).name} of the first less that of the second on the same questions, with 95 % confidence "
+        f"{scale.name} of the first less that of the second on the same questions, with 95 % confidence "
         "intervals (none with too few videos). A difference without one, or whose one touches 0, is grey: it may be "
         "chance."
     )
     if len(pairs) < len(report.pairs):
         caption += f" The first {len(pairs)} of {len(report.pairs)} pairs; the table has all."
-    draw = partial(draw_pairs, report=report, pairs=pairs)
     yield Plot("pairs", "Differences between agents", caption, draw, COLUMN_IN * 1.4, 0.6 + 0.31 * len(pairs))
-
-
-def draw_accuracy(figure: Figure, report: EvalReport) -> None:
-    """Draw a row a system, agents over controls; a line through the plot at each control and at chance."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
-    only_grid(axes, "x")
-    controls = [each for each in report.standings if each.is_control]
-    rows = agents_of(report) + controls
-    for y, each in enumerate(rows):
-        look = drawn[each.name]
-        if each.is_control:
-            axes.axvline(each.accuracy.mean * scale.factor, color=MUTED, linewidth=0.7, linestyle="--", zorder=1)
-        _interval(axes, scale, each.accuracy, y, look, across=True)
-        _beside(axes, y, scale.text(each.accuracy.mean))
-    names = [wrapped(each.name) for each in rows]
-    if report.chance is not None:
-        axes.axvline(report.chance * scale.factor, color=INK, linewidth=0.8, linestyle=":", zorder=1)
-        _beside(axes, len(rows), scale.text(report.chance))
-        names.append("chance")
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(scale.label)
-
-
-def draw_against_costs(figure: Figure, report: EvalReport, costs: Mapping[str, str]) -> None:
-    """Draw a panel a cost, with a point for every system that has it; a line at each without costs."""
-    panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
-    scale, drawn = scale_of(report), series_styles(report)
-    flat = [each for each in report.standings if each.imported or (each.is_control and not any(each.frames))]
-    for axes, (cost, label) in zip(panels, costs.items(), strict=True):
-        points = [each for each in report.standings if each not in flat and each.costs[cost].mean > 0]
-        for each in points:
-            _interval(axes, scale, each.accuracy, each.costs[cost].mean, drawn[each.name], label=each.name)
-        _widen(axes, [each.costs[cost].mean for each in points])
-        for n, each in enumerate(flat):
-            axes.axhline(each.accuracy.mean * scale.factor, color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
-            axes.annotate(
-                each.name,
-                (0.01 + n / len(flat), each.accuracy.mean * scale.factor),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 1.5),
-                textcoords="offset points",
-                fontsize=6,
-                color=MUTED,
-            )
-        axes.set_xlabel(label)
-    panels[0].set_ylabel(scale.label)
-    _legend(figure, panels, across=3 if len(costs) > 1 else 1)
-
-
-def draw_durations(figure: Figure, report: EvalReport, shown: Sequence[Standing], counts: Mapping[str, int]) -> None:
-    """Draw a group a range of lengths, and a line a system through them."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
-    only_grid(axes, "y")
-    step = 0.7 / len(shown)
-    for n, each in enumerate(shown):
-        shift = (n - (len(shown) - 1) / 2) * step
-        own = each.groups.get("duration", {})
-        held = [(x + shift, own[name]) for x, name in enumerate(counts) if name in own]
-        look = drawn[each.name]
-        axes.plot(
-            [x for x, _ in held],
-            [estimate.mean * scale.factor for _, estimate in held],
-            color=look.colour,
-            linestyle=look.line,
-            linewidth=0.8,
-            alpha=0.5,
-        )
-        for number, (x, estimate) in enumerate(held):
-            _interval(axes, scale, estimate, x, look, label="" if number else each.name)
-    axes.set_xticks(range(len(counts)), [f"{name}\nn = {count:,}" for name, count in counts.items()])
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel(scale.label)
-    _legend(figure, [axes], across=4)
-
-
-def draw_categories(
-    figure: Figure, report: EvalReport, shown: Sequence[Standing], breakdown: str, counts: Mapping[str, int]
-) -> None:
-    """Draw a row a category, with every system's interval in it."""
-    axes, scale, drawn = figure.subplots(), scale_of(report), series_styles(report)
-    only_grid(axes, "x")
-    step = 0.74 / len(shown)
-    for n, each in enumerate(shown):
-        shift = (n - (len(shown) - 1) / 2) * step
-        own = each.groups.get(breakdown, {})
-        for number, (y, name) in enumerate((y, name) for y, name in enumerate(counts) if name in own):
-            _interval(axes, scale, own[name], y + shift, drawn[each.name], True, "" if number else each.name)
-    names = [f"{wrapped(name)}\nn = {count:,}" for name, count in counts.items()]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    for y in range(1, len(names)):
-        axes.axhline(y - 0.5, color=MUTED, linewidth=0.3)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(scale.label)
-    _legend(figure, [axes], across=2)
-
-
-def draw_pairs(figure: Figure, report: EvalReport, pairs: Sequence[Pair]) -> None:
-    """Draw a forest plot: a row a pair with its difference, and the p-value at its right."""
-    axes, scale = figure.subplots(), scale_of(report)
-    only_grid(axes, "x")
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for y, pair in enumerate(pairs):
-        low, high = pair.difference.low, pair.difference.high
-        sure = low is not None and high is not None and (low > 0 or high < 0)
-        _interval(axes, scale, pair.difference, y, SeriesStyle(INK if sure else MUTED, "s"), across=True)
-        # Spaces as wide as a digit, so that the p-values stand under each other.
-        text = f"{scale.text(pair.difference.mean, sign=True).rjust(5, FIGURE_SPACE)}   {pair_p_label(pair)}"
-        _beside(axes, y, text, INK if sure else MUTED)
-    axes.set_yticks(range(len(pairs)), [wrapped(f"{pair.a} − {pair.b}", 36) for pair in pairs], fontsize=6.5)
-    axes.set_ylim(len(pairs) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("Difference in " + (scale.label.lower() if scale.unit != "%" else "accuracy (percentage points)"))
 
 
 def pair_p_label(pair: Pair) -> str:
@@ -455,6 +419,13 @@ def _interval(
     )
 
 
+def _name_rows(axes: Axes, names: Sequence[str], below: float = 0.4) -> None:
+    """Name the rows of a plot, the first at the top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - below, -0.6 if below == 0.4 else -below)
+    axes.tick_params(axis="y", length=0)
+
+
 def _beside(axes: Axes, y: float, text: str, hue: str = INK) -> None:
     """Write a row's figures at the right of the plot."""
     axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center_baseline", fontsize=6.5, color=hue)
@@ -493,151 +464,140 @@ NEAR_S = 10
 
 
 def frames_plot(report: EvalReport) -> Iterator[Plot]:
+    """A box of the frames of all questions, a row a system."""
     shown = [each for each in report.standings if any(each.frames)]
-    if shown:
-        caption = (
-            "Different frames that a model saw a question. Box: the middle half, with the median; whiskers: 5 to 95 %; "
-            "white diamond: the mean."
-        )
-        draw = partial(draw_frames, report=report, shown=shown)
-        yield Plot("frames", "Frames that a question takes", caption, draw, COLUMN_IN, 0.6 + 0.27 * len(shown))
+    if not shown:
+        return
+
+    def draw(figure: Figure) -> None:
+        axes, looks = figure.subplots(), series_styles(report)
+        only_grid(axes, "x")
+        for y, each in enumerate(shown):
+            hue = looks[each.name].colour
+            axes.boxplot(
+                [list(each.frames)],
+                positions=[y],
+                orientation="horizontal",
+                widths=0.55,
+                whis=(5, 95),
+                showfliers=False,
+                showmeans=True,
+                patch_artist=True,
+                boxprops={"facecolor": hue, "edgecolor": hue, "alpha": 0.45, "linewidth": 0.8},
+                medianprops={"color": INK, "linewidth": 1.2},
+                whiskerprops={"color": hue},
+                capprops={"color": hue},
+                meanprops={"marker": "D", "markerfacecolor": PAPER, "markeredgecolor": INK, "markersize": 3.5},
+            )
+        _name_rows(axes, [wrapped(each.name) for each in shown])
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Frames shown a question")
+
+    caption = (
+        "Different frames that a model saw a question. Box: the middle half, with the median; whiskers: 5 to 95 %; "
+        "white diamond: the mean."
+    )
+    yield Plot("frames", "Frames that a question takes", caption, draw, COLUMN_IN, 0.6 + 0.27 * len(shown))
 
 
 def rounds_plot(report: EvalReport) -> Iterator[Plot]:
+    """Bars of shares by round, the right part solid, with the accuracy over each."""
+    scale, shown = scale_of(report), [each for each in agents_of(report) if len(each.depths) > 1][:MOST_COMPARED]
+
+    def draw(figure: Figure) -> None:
+        looks = series_styles(report)
+        last = min(DEEPEST + 1, max(depth.rounds for each in shown for depth in each.depths))
+        for axes, each in _panels(figure, shown):
+            only_grid(axes, "y")
+            hue = looks[each.name].colour
+            for x, share, accuracy in _by_round(each):
+                axes.bar(x, share * 100, color=hue, alpha=0.3, width=0.8)
+                axes.bar(x, share * accuracy * 100, color=hue, width=0.8)
+                text = f"{accuracy * scale.factor:.{scale.decimals - 1}f}"
+                place = {"xytext": (0, 1.5), "textcoords": "offset points", "ha": "center"}
+                axes.annotate(text, (x, share * 100), **place, fontsize=6)
+            names = [*map(str, range(1, DEEPEST + 1)), f"{DEEPEST + 1}+"][:last]
+            axes.set_xticks(range(1, last + 1), names, fontsize=6)
+            axes.set_xlim(0.4, last + 0.6)
+            axes.set_xlabel("Rounds")
+            axes.margins(y=0.12)
+        figure.axes[0].set_ylabel("Questions (%)")
+
     caption = (
         "The share of questions that ended after so many rounds (bar), the part of them answered rightly (solid), and "
-        f"the {scale_of(report).name.lower()} among them (number), as Figure 7 of EEA has it."
+        f"the {scale.name.lower()} among them (number), as Figure 7 of EEA has it."
     )
-    shown = [each for each in agents_of(report) if len(each.depths) > 1]
-    yield from _panelled("rounds", "Rounds after which questions end", caption, draw_rounds, report, shown)
+    yield from _panelled("rounds", "Rounds after which questions end", caption, draw, shown)
 
 
 def entropy_plot(report: EvalReport) -> Iterator[Plot]:
+    """Shares of rounds by entropy, upright: before fusion to the left, after it to the right."""
+    shown = [each for each in agents_of(report) if any(each.entropy.values())][:MOST_COMPARED]
+
+    def draw(figure: Figure) -> None:
+        edges = np.linspace(0, 1, ENTROPY_BINS + 1)
+        most = max(_shares(values, edges).max() for each in shown for values in each.entropy.values() if values)
+        for axes, each in _panels(figure, shown):
+            only_grid(axes, "x")
+            for sign, name, hue in ((-1, "intrinsic", COLOURS[1]), (1, "fused", COLOURS[0])):
+                values = each.entropy.get(name, ())
+                if values:
+                    shares = sign * _shares(values, edges)
+                    axes.barh(edges[:-1], shares, 1 / ENTROPY_BINS, align="edge", color=hue, alpha=0.75, linewidth=0)
+                    reach = (0.5, 1.0) if sign > 0 else (0.0, 0.5)
+                    axes.axhline(float(np.mean(values)), *reach, color=hue, linewidth=1.0, linestyle="--")
+            axes.axvline(0, color=MUTED, linewidth=0.6)
+            axes.set_xlim(-most * 1.1, most * 1.1)
+            axes.set_ylim(0, 1)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+            axes.set_xlabel("intrinsic | fused\nRounds (%)")
+        figure.axes[0].set_ylabel("Entropy")
+
     caption = (
         "Normalised entropy of the candidates' rewards in every round, before fusion with the queries' scores (left) "
         "and after (right), as Figure 4 of EEA has it. At 1 all segments look alike; at 0 one stands out. Lines: means."
     )
-    title, shown = (
-        "How well rewards distinguish segments",
-        [each for each in agents_of(report) if any(each.entropy.values())],
-    )
-    yield from _panelled("entropy", title, caption, draw_entropy, report, shown)
+    yield from _panelled("entropy", "How well rewards distinguish segments", caption, draw, shown)
 
 
 def distance_plot(report: EvalReport) -> Iterator[Plot]:
+    """The share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
+    shown = [each for each in agents_of(report) if any(each.distance.values())][:MOST_COMPARED]
+
+    def draw(figure: Figure) -> None:
+        from matplotlib.lines import Line2D
+
+        furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
+        for axes, each in _panels(figure, shown):
+            for name, hue, line in (("chosen", COLOURS[0], "-"), ("best", COLOURS[1], "--")):
+                values = np.sort(np.asarray(each.distance.get(name, ())))
+                if len(values):
+                    shares = np.arange(1, len(values) + 1) / len(values) * 100
+                    at_once = shares[values == 0].max(initial=0)
+                    axes.step([0, *values], [at_once, *shares], hue, linestyle=line, where="post")
+            axes.set_xscale("symlog", linthresh=NEAR_S, linscale=0.6)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+            axes.set_xlim(0, furthest)
+            axes.set_ylim(0, 102)
+            axes.set_xlabel("Distance (s)")
+        figure.axes[0].set_ylabel("Rounds within it (%)")
+        lines = [Line2D([], [], color=COLOURS[0]), Line2D([], [], color=COLOURS[1], linestyle="--")]
+        figure.legend(lines, ["explored next", "highest score"], loc="outside lower center", ncols=2)
+
     caption = (
         "How far the segment that is explored next, and the one of the highest score, lie from the nearest true range: "
         "the share of rounds within a distance; at 0 they overlap. After Figure 5 of VCA."
     )
-    shown = [each for each in agents_of(report) if any(each.distance.values())]
-    yield from _panelled("distance", "How near the search comes", caption, draw_distance, report, shown)
+    yield from _panelled("distance", "How near the search comes", caption, draw, shown)
 
 
 def _panelled(
-    name: str, title: str, caption: str, draw: Callable[..., None], report: EvalReport, able: list[Standing]
+    name: str, title: str, caption: str, draw: Callable[[Figure], None], shown: Sequence[Standing]
 ) -> Iterator[Plot]:
-    """Make a plot with a panel for each system that has its figures, if any has."""
-    shown = able[:MOST_COMPARED]
+    """A plot with a panel for each system that has its figures, if any has."""
     if shown:
         width_in = COLUMN_IN if len(shown) <= 2 else PAGE_IN
-        height_in = 0.6 + 1.75 * -(-len(shown) // PANELS_ACROSS)
-        yield Plot(name, title, caption, partial(draw, report=report, shown=shown), width_in, height_in)
-
-
-def draw_frames(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
-    """Draw a box of the frames of all questions, a row a system."""
-    axes, drawn = figure.subplots(), series_styles(report)
-    only_grid(axes, "x")
-    for y, each in enumerate(shown):
-        hue = drawn[each.name].colour
-        axes.boxplot(
-            [list(each.frames)],
-            positions=[y],
-            orientation="horizontal",
-            widths=0.55,
-            whis=(5, 95),
-            showfliers=False,
-            showmeans=True,
-            patch_artist=True,
-            boxprops={"facecolor": hue, "edgecolor": hue, "alpha": 0.45, "linewidth": 0.8},
-            medianprops={"color": INK, "linewidth": 1.2},
-            whiskerprops={"color": hue},
-            capprops={"color": hue},
-            meanprops={"marker": "D", "markerfacecolor": PAPER, "markeredgecolor": INK, "markersize": 3.5},
-        )
-    axes.set_yticks(range(len(shown)), [wrapped(each.name) for each in shown])
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlim(left=0)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("Frames shown a question")
-
-
-def draw_rounds(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
-    """Draw bars of shares by round, the right part solid, with the accuracy over each."""
-    scale, drawn = scale_of(report), series_styles(report)
-    last = min(DEEPEST + 1, max(depth.rounds for each in shown for depth in each.depths))
-    for axes, each in _panels(figure, shown):
-        only_grid(axes, "y")
-        hue = drawn[each.name].colour
-        for x, share, accuracy in _by_round(each):
-            axes.bar(x, share * 100, color=hue, alpha=0.3, width=0.8)
-            axes.bar(x, share * accuracy * 100, color=hue, width=0.8)
-            axes.annotate(
-                f"{accuracy * scale.factor:.{scale.decimals - 1}f}",
-                (x, share * 100),
-                xytext=(0, 1.5),
-                textcoords="offset points",
-                ha="center",
-                fontsize=6,
-            )
-        axes.set_xticks(range(1, last + 1), [*map(str, range(1, DEEPEST + 1)), f"{DEEPEST + 1}+"][:last], fontsize=6)
-        axes.set_xlim(0.4, last + 0.6)
-        axes.set_xlabel("Rounds")
-        axes.margins(y=0.12)
-    figure.axes[0].set_ylabel("Questions (%)")
-
-
-def draw_entropy(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
-    """Draw shares of rounds by entropy, upright: before fusion to the left, after it to the right."""
-    edges = np.linspace(0, 1, ENTROPY_BINS + 1)
-    most = max(_shares(values, edges).max() for each in shown for values in each.entropy.values() if values)
-    for axes, each in _panels(figure, shown):
-        only_grid(axes, "x")
-        for sign, name, hue in ((-1, "intrinsic", COLOURS[1]), (1, "fused", COLOURS[0])):
-            values = each.entropy.get(name, ())
-            if values:
-                shares = sign * _shares(values, edges)
-                axes.barh(edges[:-1], shares, 1 / ENTROPY_BINS, align="edge", color=hue, alpha=0.75, linewidth=0)
-                reach = (0.5, 1.0) if sign > 0 else (0.0, 0.5)
-                axes.axhline(float(np.mean(values)), *reach, color=hue, linewidth=1.0, linestyle="--")
-        axes.axvline(0, color=MUTED, linewidth=0.6)
-        axes.set_xlim(-most * 1.1, most * 1.1)
-        axes.set_ylim(0, 1)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-        axes.set_xlabel("intrinsic | fused\nRounds (%)")
-    figure.axes[0].set_ylabel("Entropy")
-
-
-def draw_distance(figure: Figure, report: EvalReport, shown: Sequence[Standing]) -> None:
-    """Draw the share of rounds whose segment lies within a distance of the evidence: explored next, and best."""
-    from matplotlib.lines import Line2D
-
-    furthest = max(NEAR_S, *(value for each in shown for values in each.distance.values() for value in values))
-    for axes, each in _panels(figure, shown):
-        for name, hue, line in (("chosen", COLOURS[0], "-"), ("best", COLOURS[1], "--")):
-            values = np.sort(np.asarray(each.distance.get(name, ())))
-            if len(values):
-                shares = np.arange(1, len(values) + 1) / len(values) * 100
-                at_once = shares[values == 0].max(initial=0)
-                axes.step([0, *values], [at_once, *shares], hue, linestyle=line, where="post")
-        axes.set_xscale("symlog", linthresh=NEAR_S, linscale=0.6)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlim(0, furthest)
-        axes.set_ylim(0, 102)
-        axes.set_xlabel("Distance (s)")
-    figure.axes[0].set_ylabel("Rounds within it (%)")
-    lines = [Line2D([], [], color=COLOURS[0]), Line2D([], [], color=COLOURS[1], linestyle="--")]
-    figure.legend(lines, ["explored next", "highest score"], loc="outside lower center", ncols=2)
+        yield Plot(name, title, caption, draw, width_in, 0.6 + 1.75 * -(-len(shown) // PANELS_ACROSS))
 
 
 def _shares(values: Sequence[float], edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -475,18 +475,13 @@ def judge_answers(run: Path, choice: ModelChoice, on_progress: Callable[[int, in
             f"got {choice.model} as the judge, which has no language; give --model and --base-url, or --models"
         )
     with open_for_append(run / JUDGED) as append:
-        judge = judge_name(choice)
-        cases = open_cases(run, judge)
-        return run_now(_judge_all(cases, choice, append, on_progress))
-
-
-def judge_name(choice: ModelChoice) -> str:
-    """Name the judge in its judgements: the model, its endpoint, and its settings."""
-    named = describe_models(choice)
-    name = named.get(JUDGE) or named.get("default")
-    if name is None:
-        raise UsageError(f"got {choice.roles_file} with no table [judge] and no [default]; name the model that judges")
-    return name
+        named = describe_models(choice)  # with the endpoint and settings
+        judge = named.get(JUDGE) or named.get("default")
+        if judge is None:
+            raise UsageError(
+                f"got {choice.roles_file} with no table [judge] and no [default]; name the model that judges"
+            )
+        return run_now(_judge_all(open_cases(run, judge), choice, append, on_progress))
 
 
 def open_cases(run: Path, judge: str) -> list[Case]:
@@ -529,10 +524,14 @@ async def _judge_all(
 
         async def work() -> None:
             while tally.end is None and (case := next(left, None)) is not None:
-                judgement = await _judged(model, case, tally)
+                try:
+                    judgement = await _judged(model, case, tally)
+                except Exception as error:
+                    tally.end = tally.end or error
+                    judgement = None
                 if judgement is not None:
                     append(judgement)
-                    tally.unscored += judgement.score is None
+                tally.unscored += judgement is None or judgement.score is None
                 tally.done += 1
                 on_progress(tally.done, len(cases))
 
@@ -554,25 +553,23 @@ class _Tally:
 
 
 async def _judged(model: Model, case: Case, tally: _Tally) -> Judgement | None:
-    """Judge one answer; None if it got no reply at all: unlike a reply without a score, that says nothing of it."""
+    """Judge one answer; None if it got no reply at all: unlike a reply without a score, that says nothing of it.
+
+    Raises what ends the judging.
+    """
     unscored, request = case
     try:
         score, reason = await judge_one(model, request)
-    except ModelUnreachable as error:
-        tally.unscored += 1
+    except ModelUnreachable:
         tally.lost += 1
         if tally.lost >= GONE_AFTER:
-            tally.end = tally.end or error
+            raise
         return None
     except ModelRejected as error:  # of what this one answer says, unless it goes on like that
         tally.refused += 1
         if isinstance(error, AllRejected) or tally.refused >= MOST_REFUSED:
-            tally.end = tally.end or error
-            return None
+            raise
         score, reason = None, " ".join(str(error).split())
-    except Exception as error:
-        tally.end = tally.end or error
-        return None
     tally.lost = 0
     return replace(unscored, score=score, reason=reason)
 

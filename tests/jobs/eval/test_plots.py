@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +16,8 @@ from kinodex.jobs.eval.plots import (
     DEEPEST,
     PANELS_ACROSS,
     THEMED,
+    Plot,
     distance_plot,
-    draw_distance,
-    draw_entropy,
-    draw_frames,
-    draw_rounds,
     entropy_plot,
     for_page,
     frames_plot,
@@ -39,9 +36,11 @@ def report() -> EvalReport:
     return sample_report((*AGENTS[:2], CONTROLS[2]), questions=40)
 
 
-def drawn(draw: Callable[..., None], report: EvalReport, shown: Sequence[Standing]) -> Figure:
+def drawn(make: Callable[[EvalReport], Iterator[Plot]], report: EvalReport, *shown: Standing) -> Figure:
+    """The plot of a report of these systems alone."""
     figure = Figure(layout="constrained")
-    draw(figure, report=report, shown=shown)
+    (plot,) = make(replace(report, standings=shown))
+    plot.draw(figure)
     return figure
 
 
@@ -62,7 +61,7 @@ def test_a_plot_is_there_only_for_systems_with_its_figures(report: EvalReport) -
 
 
 def test_every_system_has_a_row_of_frames(report: EvalReport) -> None:
-    axes = drawn(draw_frames, report, report.standings[:2]).axes[0]
+    axes = drawn(frames_plot, report, *report.standings[:2]).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["eea", "vca"]
     assert axes.yaxis_inverted()
     assert axes.get_xlim()[0] == 0
@@ -70,7 +69,7 @@ def test_every_system_has_a_row_of_frames(report: EvalReport) -> None:
 
 def test_bars_are_shares_of_questions_and_their_right_part(report: EvalReport) -> None:
     depths = (Depth(1, 5, 0.5, 0.8), Depth(DEEPEST + 1, 2, 0.2, 1.0), Depth(DEEPEST + 4, 3, 0.3, 0.5))
-    figure = drawn(draw_rounds, report, [replace(report.standings[0], depths=depths)])
+    figure = drawn(rounds_plot, report, replace(report.standings[0], depths=depths))
     bars = [(round(bar.get_x() + bar.get_width() / 2), bar.get_height()) for bar in rectangles(figure)]
     deepest = DEEPEST + 1
     assert bars == [(1, 50.0), (1, pytest.approx(40.0)), (deepest, 50.0), (deepest, pytest.approx(35.0))]
@@ -81,7 +80,7 @@ def test_bars_are_shares_of_questions_and_their_right_part(report: EvalReport) -
 
 def test_entropy_before_fusion_is_on_the_left_and_after_it_on_the_right(report: EvalReport) -> None:
     entropy = {"intrinsic": (0.02, 0.02, 0.98, 0.98), "fused": (0.52,)}
-    figure = drawn(draw_entropy, report, [replace(report.standings[0], entropy=entropy)])
+    figure = drawn(entropy_plot, report, replace(report.standings[0], entropy=entropy))
     bars = sorted((bar.get_width(), round(bar.get_y(), 2)) for bar in rectangles(figure))
     assert bars == [(-50.0, 0.0), (-50.0, 0.95), (100.0, 0.5)]
     means = [heights(line)[0] for line in figure.axes[0].lines if line.get_linestyle() == "--"]
@@ -90,7 +89,7 @@ def test_entropy_before_fusion_is_on_the_left_and_after_it_on_the_right(report: 
 
 def test_distances_rise_from_the_share_that_overlaps_to_all_rounds(report: EvalReport) -> None:
     distance = {"chosen": (0.0, 100.0, 0.0, 5.0), "best": ()}
-    figure = drawn(draw_distance, report, [replace(report.standings[0], distance=distance)])
+    figure = drawn(distance_plot, report, replace(report.standings[0], distance=distance))
     (line,) = figure.axes[0].lines
     assert np.asarray(line.get_xdata()).tolist() == [0, 0, 0, 5, 100]
     assert heights(line) == [50, 25, 50, 75, 100]
@@ -102,7 +101,7 @@ def test_panels_stand_in_even_rows_under_their_names(report: EvalReport) -> None
     count = PANELS_ACROSS + 1
     shown = [replace(report.standings[0], name=f"system {number}") for number in range(count)]
     many = replace(report, standings=tuple(shown))
-    figure = drawn(draw_distance, many, shown)
+    figure = drawn(distance_plot, many, *shown)
     assert [axes.get_title() for axes in figure.axes] == [each.name for each in shown]
     places = [axes.get_subplotspec() for axes in figure.axes]
     assert {place.get_geometry()[:2] for place in places if place is not None} == {(2, 3)}

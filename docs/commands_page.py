@@ -18,6 +18,8 @@ TITLE = """# Commands
 Made from the commands themselves by `make docs`; `kinodex COMMAND --help` says the same. Exit codes and environment
 variables: [operations](operations.md).
 """
+OLDER = ("frames",)
+"""Commands of version 2 that still work."""
 DEFAULT = re.compile(r"\s*\[((?:default: |required|[^\[\]]*<=?).*)\]$")
 
 
@@ -37,6 +39,8 @@ def _leaves(command: object, name: str) -> Iterator[Named]:
     if isinstance(command, TyperGroup):
         context = Context(command, info_name=name)
         for part in command.list_commands(context):
+            if part in OLDER:
+                continue
             yield from _leaves(command.get_command(context, part), f"{name} {part}")
     elif isinstance(command, TyperCommand):
         yield name, command
@@ -54,7 +58,9 @@ def _section(name: str, command: TyperCommand) -> str:
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     text = [f"## {name}", "", _prose(command.help or ""), "", "```text", usage, "```", ""]
     records = [(each.param_type_name, each.get_help_record(context)) for each in command.get_params(context)]
-    shown = [(kind, record) for kind, record in records if record is not None and record[0] != "--help"]
+    shown = [
+        (kind, record) for kind, record in records if record is not None and not record[0].startswith(("-h,", "--help"))
+    ]
     for kind, rows in groupby(shown, key=lambda each: each[0]):
         text += [f"| {kind} | | default, range |", "|---|---|---|", *(_row(*record) for _, record in rows), ""]
     return "\n".join(text)

@@ -18,162 +18,86 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from kinodex.agent.answer import Answer, Evidence
-    from kinodex.agent.ask import Task, ask, ask_many
-    from kinodex.agent.environment import Environment
-    from kinodex.agent.errors import AgentError, ModelError, QuestionsFailed
-    from kinodex.agent.limits import Budget, Ledger, StopSignal
-    from kinodex.agent.models.openai_model import OpenAIModel
-    from kinodex.agent.models.roles import Price, ResponseCache, Role
-    from kinodex.agent.models.rules import RuleBasedModel
-    from kinodex.agent.protocol import AnswerRules, Question
-    from kinodex.agent.trace import ReplayModel
-    from kinodex.agent.variants.base import Variant
-    from kinodex.frames import Frame, ingest
-    from kinodex.index.errors import KinodexError, LibraryError, SpaceError
-    from kinodex.index.rows import (
-        CaptionRow,
-        DetectionRow,
-        FrameVectors,
-        Hit,
-        LibraryFacts,
-        ScreenTextRow,
-        SegmentRow,
-        TranscriptRow,
-        VideoRow,
-    )
-    from kinodex.jobs.duplicates import Duplicate
-    from kinodex.jobs.errors import UsageError
-    from kinodex.jobs.eval.report import EvalReport
-    from kinodex.jobs.eval.run import evaluate as eval
-    from kinodex.jobs.export.moments import Moment
-    from kinodex.jobs.ground import Grounding
-    from kinodex.jobs.ingest.commit import IngestReport
-    from kinodex.library import Library, open
-    from kinodex.pipeline.errors import PipelineError
+if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Python
+    from kinodex.agent.answer import Answer as Answer
+    from kinodex.agent.answer import Evidence as Evidence
+    from kinodex.agent.ask import Task as Task
+    from kinodex.agent.ask import ask as ask
+    from kinodex.agent.ask import ask_many as ask_many
+    from kinodex.agent.environment import Environment as Environment
+    from kinodex.agent.errors import AgentError as AgentError
+    from kinodex.agent.errors import ModelError as ModelError
+    from kinodex.agent.errors import QuestionsFailed as QuestionsFailed
+    from kinodex.agent.limits import Budget as Budget
+    from kinodex.agent.limits import Ledger as Ledger
+    from kinodex.agent.limits import StopSignal as StopSignal
+    from kinodex.agent.models.openai_model import OpenAIModel as OpenAIModel
+    from kinodex.agent.models.roles import Price as Price
+    from kinodex.agent.models.roles import ResponseCache as ResponseCache
+    from kinodex.agent.models.roles import Role as Role
+    from kinodex.agent.models.rules import RuleBasedModel as RuleBasedModel
+    from kinodex.agent.protocol import AnswerRules as AnswerRules
+    from kinodex.agent.protocol import Question as Question
+    from kinodex.agent.trace import ReplayModel as ReplayModel
+    from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.frames import Frame as Frame
+    from kinodex.frames import ingest as ingest
+    from kinodex.index.errors import KinodexError as KinodexError
+    from kinodex.index.errors import LibraryError as LibraryError
+    from kinodex.index.errors import SpaceError as SpaceError
+    from kinodex.index.rows import CaptionRow as CaptionRow
+    from kinodex.index.rows import DetectionRow as DetectionRow
+    from kinodex.index.rows import FrameVectors as FrameVectors
+    from kinodex.index.rows import Hit as Hit
+    from kinodex.index.rows import LibraryFacts as LibraryFacts
+    from kinodex.index.rows import ScreenTextRow as ScreenTextRow
+    from kinodex.index.rows import SegmentRow as SegmentRow
+    from kinodex.index.rows import TranscriptRow as TranscriptRow
+    from kinodex.index.rows import VideoRow as VideoRow
+    from kinodex.jobs.duplicates import Duplicate as Duplicate
+    from kinodex.jobs.errors import UsageError as UsageError
+    from kinodex.jobs.eval.report import EvalReport as EvalReport
+    from kinodex.jobs.eval.run import evaluate as _evaluate
+    from kinodex.jobs.export.moments import Moment as Moment
+    from kinodex.jobs.ground import Grounding as Grounding
+    from kinodex.jobs.ingest.commit import IngestReport as IngestReport
+    from kinodex.library import Library as Library
+    from kinodex.library import open as open
+    from kinodex.pipeline.errors import PipelineError as PipelineError
 
-__all__ = [
-    "AgentError",
-    "Answer",
-    "AnswerRules",
-    "Budget",
-    "CaptionRow",
-    "DetectionRow",
-    "Duplicate",
-    "Environment",
-    "EvalReport",
-    "Evidence",
-    "Frame",
-    "FrameVectors",
-    "Grounding",
-    "Hit",
-    "IngestReport",
-    "KinodexError",
-    "Ledger",
-    "Library",
-    "LibraryError",
-    "LibraryFacts",
-    "ModelError",
-    "Moment",
-    "OpenAIModel",
-    "PipelineError",
-    "Price",
-    "Question",
-    "QuestionsFailed",
-    "ReplayModel",
-    "ResponseCache",
-    "Role",
-    "RuleBasedModel",
-    "ScreenTextRow",
-    "SegmentRow",
-    "SpaceError",
-    "StopSignal",
-    "Task",
-    "TranscriptRow",
-    "UsageError",
-    "Variant",
-    "VideoRow",
-    "ask",
-    "ask_many",
-    "eval",
-    "ingest",
-    "open",
-]
+    eval = _evaluate
 
 _HOMES = {
-    "kinodex.agent.answer": (
-        "Answer",
-        "Evidence",
-    ),
-    "kinodex.agent.ask": (
-        "Task",
-        "ask",
-        "ask_many",
-    ),
-    "kinodex.agent.environment": ("Environment",),
-    "kinodex.agent.errors": (
-        "AgentError",
-        "ModelError",
-        "QuestionsFailed",
-    ),
-    "kinodex.agent.limits": (
-        "Budget",
-        "Ledger",
-        "StopSignal",
-    ),
-    "kinodex.agent.models.openai_model": ("OpenAIModel",),
-    "kinodex.agent.models.roles": (
-        "Price",
-        "ResponseCache",
-        "Role",
-    ),
-    "kinodex.agent.models.rules": ("RuleBasedModel",),
-    "kinodex.agent.protocol": (
-        "AnswerRules",
-        "Question",
-    ),
-    "kinodex.agent.trace": ("ReplayModel",),
-    "kinodex.agent.variants.base": ("Variant",),
-    "kinodex.frames": (
-        "Frame",
-        "ingest",
-    ),
-    "kinodex.index.errors": (
-        "KinodexError",
-        "LibraryError",
-        "SpaceError",
-    ),
-    "kinodex.index.rows": (
-        "CaptionRow",
-        "DetectionRow",
-        "FrameVectors",
-        "Hit",
-        "LibraryFacts",
-        "ScreenTextRow",
-        "SegmentRow",
-        "TranscriptRow",
-        "VideoRow",
-    ),
-    "kinodex.jobs.duplicates": ("Duplicate",),
-    "kinodex.jobs.errors": ("UsageError",),
-    "kinodex.jobs.eval.report": ("EvalReport",),
-    "kinodex.jobs.eval.run": ("eval",),
-    "kinodex.jobs.export.moments": ("Moment",),
-    "kinodex.jobs.ground": ("Grounding",),
-    "kinodex.jobs.ingest.commit": ("IngestReport",),
-    "kinodex.library": (
-        "Library",
-        "open",
-    ),
-    "kinodex.pipeline.errors": ("PipelineError",),
+    "kinodex.agent.answer": "Answer Evidence",
+    "kinodex.agent.ask": "Task ask ask_many",
+    "kinodex.agent.environment": "Environment",
+    "kinodex.agent.errors": "AgentError ModelError QuestionsFailed",
+    "kinodex.agent.limits": "Budget Ledger StopSignal",
+    "kinodex.agent.models.openai_model": "OpenAIModel",
+    "kinodex.agent.models.roles": "Price ResponseCache Role",
+    "kinodex.agent.models.rules": "RuleBasedModel",
+    "kinodex.agent.protocol": "AnswerRules Question",
+    "kinodex.agent.trace": "ReplayModel",
+    "kinodex.agent.variants.base": "Variant",
+    "kinodex.frames": "Frame ingest",
+    "kinodex.index.errors": "KinodexError LibraryError SpaceError",
+    "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
+    "TranscriptRow VideoRow",
+    "kinodex.jobs.duplicates": "Duplicate",
+    "kinodex.jobs.errors": "UsageError",
+    "kinodex.jobs.eval.report": "EvalReport",
+    "kinodex.jobs.eval.run": "eval",
+    "kinodex.jobs.export.moments": "Moment",
+    "kinodex.jobs.ground": "Grounding",
+    "kinodex.jobs.ingest.commit": "IngestReport",
+    "kinodex.library": "Library open",
+    "kinodex.pipeline.errors": "PipelineError",
 }
-"""The public names of each module."""
-
+"""The public names of each module, which are loaded at their first use."""
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _NAMES_THERE = {"eval": "evaluate"}
 """Public names that are called otherwise in their module."""
-
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
@@ -190,4 +114,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -25,7 +25,7 @@ class AskRequest:
     """All of a question beside its words and its videos.
 
     `models` are opened objects, or a choice to open. `settings` change the agent's parameters, from text or values.
-    `after` is the trace of an earlier question that this one follows; `otlp` a collector that gets the run as spans.
+    `follow_up` is the trace of an earlier question; `otlp` a collector that gets the run as spans.
     """
 
     models: Models | ModelChoice
@@ -34,7 +34,7 @@ class AskRequest:
     budget: Budget = UNLIMITED
     rules: AnswerRules = USUAL
     trace: Path | None = None
-    after: Path | None = None
+    follow_up: Path | None = None
     otlp: str | None = None
     on_event: Callable[[Event], None] | None = None
     stop: StopSignal | None = None
@@ -47,16 +47,17 @@ def answer_now(environment: Environment, question: Question, request: AskRequest
 
 async def answer(environment: Environment, question: Question, request: AskRequest) -> Answer:
     """Answer one question, and write its trace meanwhile; raises UsageError, or as `kinodex.ask` does."""
-    if request.trace is not None and request.after is not None and request.trace.resolve() == request.after.resolve():
-        raise UsageError(f"got {request.trace} for both trace and after, which would overwrite it; give a new file")
-    seen = None if request.after is None else read_prior_evidence(request.after, environment)
+    trace, earlier = request.trace, request.follow_up
+    if trace is not None and earlier is not None and trace.resolve() == earlier.resolve():
+        raise UsageError(f"got {trace} for both trace and follow_up, which would overwrite it; give a new file")
+    seen = None if earlier is None else read_prior_evidence(earlier, environment)
     with ExitStack() as opened:
         watchers = [] if request.on_event is None else [request.on_event]
-        if request.trace is not None:
+        if trace is not None:
             try:
-                watchers.append(opened.enter_context(trace_to(request.trace)))
+                watchers.append(opened.enter_context(trace_to(trace)))
             except OSError as error:
-                raise unwritable(request.trace, error.strerror) from error
+                raise unwritable(trace, error.strerror) from error
         if request.otlp is not None:
             from kinodex.jobs.telemetry import spans_to
 
@@ -83,14 +84,14 @@ async def answer(environment: Environment, question: Question, request: AskReque
 
 
 def answer_many(
-    environment: Environment, questions: Sequence[Question], request: AskRequest, together: int
+    environment: Environment, questions: Sequence[Question], request: AskRequest, at_once: int
 ) -> list[Answer]:
-    """Answer questions about the same videos, at most `together` at once; the answers in their order."""
+    """Answer questions about the same videos, at most `at_once` together; the answers in their order."""
 
     async def run() -> list[Answer]:
         async with _opened(environment, request) as models:
             common = (environment, models, request.agent, request.settings, request.budget, request.rules)
-            return await ask_many([Task(each, *common) for each in questions], together)
+            return await ask_many([Task(each, *common) for each in questions], at_once)
 
     return run_now(run())
 

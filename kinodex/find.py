@@ -57,7 +57,7 @@ ADDED_BY = {
     "chapters": "summaries",
     "detections": "detections",
 }
-"""Stage (of `kinodex add`) that fills what is searched there."""
+"""Stage that fills what is searched there, by its stored name; `kinodex add` calls it as `Where` does."""
 
 Floats = NDArray[np.floating[Any]]
 Picture: TypeAlias = "bytes | Path | Image | NDArray[Any]"
@@ -157,7 +157,7 @@ class Finder:
         return vector
 
     def missing(self, where: str) -> str | None:
-        """The stage of `kinodex add` that never ran, where nothing can be found for that reason; else None."""
+        """The stage that never ran, where nothing can be found for that reason; else None."""
         stage = ADDED_BY.get(OLDER_WHERE.get(where, where))
         if stage is None or stage == "speech" or any(added.stage == stage for added in self.library.info().added):
             return None

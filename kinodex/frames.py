@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -80,9 +81,9 @@ def trace_path(path: str | Path | None) -> Path | None:
 
 def earlier_path(path: str | Path | None) -> Path | None:
     """The path of an earlier trace; raises UsageError where there is no file."""
-    given = None if path is None else _path(path, "after")
+    given = None if path is None else _path(path, "follow_up")
     if given is not None and not given.is_file():
-        raise usage_error(f"got after={str(path)!r}, which is no file; give the trace of an earlier question")
+        raise usage_error(f"got follow_up={str(path)!r}, which is no file; give the trace of an earlier question")
     return given
 
 
@@ -110,6 +111,23 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def renamed(**now: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Take arguments by the names of version 2 too, each `older="newer"`, with a DeprecationWarning."""
+
+    def with_older(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for older in now.keys() & kwargs.keys():
+                message = f"{function.__name__}({older}=...) is called {now[older]}= now"
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                kwargs[now[older]] = kwargs.pop(older)
+            return function(*args, **kwargs)
+
+        return call
+
+    return with_older
 
 
 def _whole(least: int, most: float = math.inf) -> Callable[[object], bool]:
@@ -144,16 +162,13 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "min_gap_s": LENGTH,
     "min_s": LENGTH,
     "every_s": (lambda value: LENGTH[0](value) and value != 0, "seconds above 0"),
-    "most": COUNT,
-    "together": COUNT,
+    "at_once": COUNT,
     "limit": COUNT,
     "workers": COUNT,
     "least": (_number(), "a finite number"),
     "seed": (_whole(0), "a whole number, 0 or more"),
     "times_s": (_times, "a list of finite seconds, such as [12.0]"),
     "where": TEXT,
-    "table": TEXT,
-    "evidence_from": TEXT,
     "options": (_texts, "a list of 2 to 26 texts"),
     "label": TEXT,
     "space": TEXT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from kinodex.frames import (
     name_of,
     names_of,
     question_of,
+    renamed,
     trace_path,
     usage_error,
 )
@@ -105,6 +105,7 @@ class Library:
 
     # Searching
 
+    @renamed(table="where")
     @checked
     def search(
         self,
@@ -118,7 +119,6 @@ class Library:
         picture: Picture | None = None,
         min_gap_s: float = 2.0,
         min_score: float = 0.0,
-        table: str | None = None,
     ) -> list[Hit]:
         """Find the `k` moments that match words, a picture or a vector best, the best first.
 
@@ -127,15 +127,12 @@ class Library:
         and text on screen by words, fused by rank; where the library has sentences (`kinodex add sentences`), in these
         by meaning too. `where` names one of them: "pictures", "speech", "screen-text", "captions", "words" for all
         three kinds of text, and "chapters" or "detections" (by label, of `min_score` or more), which "all" leaves out.
-        Pictures and vectors are looked for in pictures. Hits of one video are at least `min_gap_s` apart. `table` is
-        the `where` of version 2.
+        Pictures and vectors are looked for in pictures. Hits of one video are at least `min_gap_s` apart.
         """
         from kinodex.find import Query
 
-        if table is not None:
-            warnings.warn("search(table=...) is called where= now", DeprecationWarning, stacklevel=3)
         words, seen = (query, picture) if isinstance(query, str) else ("", query)
-        asked = Query(words, seen, table or where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
+        asked = Query(words, seen, where, names_of(videos), start_s, end_s, k, min_gap_s, min_score)
         return self._finder.find(asked)
 
     def embed(self, query: str | Image | NDArray[Any]) -> NDArray[np.floating[Any]]:
@@ -148,34 +145,32 @@ class Library:
 
         return Finder(self._reader, self.space)
 
+    @renamed(evidence_from="where", most="k")
     @checked
     def ground(
         self,
         text: str,
         *,
         videos: VideoName | Sequence[VideoName] = (),
-        most: int = 5,
+        k: int = 5,
         where: str = "all",
         least: float | None = None,
         agent: str | Variant | None = None,
-        evidence_from: str | None = None,
         **asking: Any,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
 
         By search alone, in "pictures", "words" or "all": `least` is the evidence that it takes to be there, by default
         what half of some everyday texts reach. With an `agent` the ranges are the evidence of its answer; `asking` are
-        arguments of `ask`, as `model`. `evidence_from` is the `where` of version 2.
+        arguments of `ask`, as `model`.
         """
         from kinodex.find import ground_where
         from kinodex.jobs.ground import ground, grounding_of, grounding_question
 
-        if evidence_from is not None:
-            warnings.warn("ground(evidence_from=...) is called where= now", DeprecationWarning, stacklevel=3)
-        among = ground_where(evidence_from or where)
+        among = ground_where(where)
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
-            return grounding_of(self._reader, text, answer, str(agent), most)
+            return grounding_of(self._reader, text, answer, str(agent), k)
         if asking:
             raise usage_error(f"got {', '.join(asking)} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
@@ -183,7 +178,7 @@ class Library:
         embed = self._reader.load_space(self.space, "text").embed_text
         environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
-        return ground(self._reader, environment, text, rows, most=most, evidence_from=among, least=least)
+        return ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
 
     @checked
     def duplicates(
@@ -313,6 +308,7 @@ class Library:
 
         return Environment.open(self._reader, *names_of(videos), space=self.space)
 
+    @renamed(parameters="settings", after="follow_up")
     @checked
     def ask(
         self,
@@ -322,14 +318,14 @@ class Library:
         model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
         agent: str | Variant = "eea",
-        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         rules: AnswerRules | None = None,
         anyway: bool = False,
         cache: bool = True,
         trace: str | Path | None = None,
-        after: str | Path | None = None,
+        follow_up: str | Path | None = None,
         on_event: Callable[[Event], None] | None = None,
         stop: StopSignal | None = None,
     ) -> Answer:
@@ -337,10 +333,10 @@ class Library:
 
         `model` names a model of the endpoint at `base_url` (OpenAI's if None), is "builtin" (rules over the index, for
         the drawn films), "replay:TRACE", "local:FOLDER", or model objects. `agent` is a name of `kinodex agents`,
-        FILE.py or a `Variant`; `parameters` change its defaults. Replies are kept on disk unless `cache` is False.
+        FILE.py or a `Variant`; `settings` change its parameters. Replies are kept on disk unless `cache` is False.
         `rules` say if an answer has to be chosen, and if it has to be verified. The built-in model is asked about a
-        library in another space than "builtin" only `anyway`. `trace` is a file to write; `after` the trace of an
-        earlier question that this one follows. `stop` ends it from another thread, with the best answer so far.
+        library in another space than "builtin" only `anyway`. `trace` is a file to write; `follow_up` the trace of
+        an earlier question that this one follows. `stop` ends it from another thread, with the best answer so far.
 
         Bad replies and spent budgets do not raise: they are the answer's `status`. Raises `ModelError` if a model
         cannot be reached, `UsageError` or `AgentError` for arguments that make no sense.
@@ -348,10 +344,13 @@ class Library:
         from kinodex.answers import answer_now
 
         asked = question_of(question, options)
-        request = _ask_request(model, base_url, agent, parameters, budget, rules, anyway=anyway, cache=cache)
-        request = replace(request, trace=trace_path(trace), after=earlier_path(after), on_event=on_event, stop=stop)
+        request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
+        request = replace(
+            request, trace=trace_path(trace), follow_up=earlier_path(follow_up), on_event=on_event, stop=stop
+        )
         return answer_now(self.environment(*names_of(videos)), asked, request)
 
+    @renamed(parameters="settings", together="at_once")
     @checked
     def ask_many(
         self,
@@ -360,15 +359,15 @@ class Library:
         model: str | Models | ModelChoice = "builtin",
         base_url: str | None = None,
         agent: str | Variant = "eea",
-        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         videos: VideoName | Sequence[VideoName] = (),
         budget: Budget | None = None,
         rules: AnswerRules | None = None,
         anyway: bool = False,
         cache: bool = True,
-        together: int = 8,
+        at_once: int = 8,
     ) -> list[Answer]:
-        """Answer many questions about the same videos, `together` at once, in order; `budget` holds for each of them.
+        """Answer many questions about the same videos, `at_once` together, in order; `budget` holds for each of them.
 
         Raises as `ask` does; if some questions get no answer, `QuestionsFailed` holds the answers of the others.
         """
@@ -377,15 +376,15 @@ class Library:
         if isinstance(questions, str):
             raise usage_error("got one text for questions; give a list of them, or use `ask`")
         asked = [question_of(question, ()) for question in questions]
-        request = _ask_request(model, base_url, agent, parameters, budget, rules, anyway=anyway, cache=cache)
-        return answer_many(self.environment(*names_of(videos)), asked, request, together)
+        request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
+        return answer_many(self.environment(*names_of(videos)), asked, request, at_once)
 
 
 def _ask_request(
     model: str | Models | ModelChoice,
     base_url: str | None,
     agent: str | Variant,
-    parameters: Mapping[str, Any] | None,
+    settings: Mapping[str, Any] | None,
     budget: Budget | None,
     rules: AnswerRules | None,
     *,
@@ -401,4 +400,4 @@ def _ask_request(
         model = ModelChoice(model, base_url, cache=cache, anyway=anyway)
     elif base_url is not None:
         raise usage_error("got base_url beside a model object, which knows its own; give the model's name instead")
-    return AskRequest(model, agent, parameters, budget or Budget(), rules or AnswerRules())
+    return AskRequest(model, agent, settings, budget or Budget(), rules or AnswerRules())

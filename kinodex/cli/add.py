@@ -225,7 +225,7 @@ def speech(
 ) -> None:
     """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
 
-    Speakers are named with `kinodex name LIBRARY speaker-1 NAME`.
+    Speakers are named with `kinodex speakers LIBRARY speaker-1 NAME`.
     """
     from kinodex.jobs.add.speech import Speech
 
@@ -239,7 +239,7 @@ def speech(
     )
 
 
-# `kinodex add summaries`: scenes and chapters, with titles and summaries.
+# `kinodex add chapters`: scenes and chapters, with titles and summaries.
 
 SummaryModelOption = Annotated[
     str,
@@ -334,7 +334,7 @@ def _show_summaries_forecast(
     print(table([forecast_summaries(library, videos, stage.role, stage.frames_a_scene)], "scenes and chapters"))
 
 
-# `kinodex add text`: what pictures show in letters.
+# `kinodex add screen-text`: what pictures show in letters.
 
 
 def text(
@@ -448,16 +448,16 @@ app.command("captions")(captions)
 app.command("detections")(detections)
 app.command("sentences")(sentences)
 app.command("speech")(speech)
-app.command("text")(text)
-app.command("summaries")(summaries)
+app.command("screen-text")(text)
+app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
 
 
-# `kinodex name`: the voices of a library and the names of their people.
+# `kinodex speakers`: the voices of a library and the names of their people.
 
 
-def name(
+def speakers(
     library: LibraryArgument,
     speaker: Annotated[
         str | None, typer.Argument(help="Such as speaker-3, or the name it has. Without it all are listed.")
@@ -468,7 +468,7 @@ def name(
     remove: Annotated[bool, typer.Option("--remove", help="Take the name away; the voice stays.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Name the people whose voices `kinodex add speech --speakers` told apart.
+    """List and name the people whose voices `kinodex add speech --speakers` told apart.
 
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
@@ -477,7 +477,7 @@ def name(
 
     opened = Library.open(library)
     if speaker is None and remove:
-        raise UsageError("got --remove and no speaker; say whose name: kinodex name LIBRARY speaker-3 --remove")
+        raise UsageError("got --remove and no speaker; say whose name: kinodex speakers LIBRARY speaker-3 --remove")
     if speaker is not None:
         if (name is None) != remove:
             said = "a name and --remove" if remove else "no name"

@@ -167,7 +167,7 @@ def _show_forecast(
     if choice.is_replay:
         ReplayModel(Path(choice.model.removeprefix(REPLAY)))
     _check_writable(request.trace)
-    prior = None if request.after is None else read_prior_evidence(request.after, environment)
+    prior = None if request.follow_up is None else read_prior_evidence(request.follow_up, environment)
     settings = request.settings or {}
     forecast = forecast_question(question, environment, choice, agent, settings, request.budget, request.rules, prior)
     if as_json:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,19 +17,27 @@ import typer
 
 from kinodex.cli.options import (
     FolderArgument,
+    FromOption,
     JsonOption,
     LibraryArgument,
     MomentOptions,
     OutArgument,
     OverwriteOption,
+    ToOption,
     VideoOption,
+    tell_newer,
     with_moments,
 )
 
 if TYPE_CHECKING:
+    from kinodex.index.library import Library
+    from kinodex.index.rows import StoredFrame, VideoRow
     from kinodex.jobs.export.datasets import HfReport
     from kinodex.jobs.export.media import ClipRow, JoinedClip
     from kinodex.jobs.export.moments import Moment
+
+FRAMES_AT_ONCE = 200
+"""Frames in memory at a time."""
 
 # `kinodex export label-studio`, `coco` and `fiftyone`: moments and detections as annotations.
 
@@ -64,7 +73,7 @@ def coco(
     folder: FolderArgument,
     moments: MomentOptions,
     min_score: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least score of a detection.")] = 0.0,
-    text: Annotated[bool, typer.Option("--text", help="Text on screen instead of detections.")] = False,
+    screen_text: Annotated[bool, typer.Option("--screen-text", help="Text on screen instead of detections.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
@@ -74,8 +83,8 @@ def coco(
 
     opened = Library.open(library)
     chosen = replace(moments, label="").choose(opened, "videos")
-    report = export_coco(opened, chosen, folder, moments.label or None, min_score, text)
-    found = f"{report.annotations:,} boxes of text" if text else counted(report.annotations, "detection")
+    report = export_coco(opened, chosen, folder, moments.label or None, min_score, screen_text)
+    found = f"{report.annotations:,} boxes of text" if screen_text else counted(report.annotations, "detection")
     line = f"{found} in {counted(report.images, 'frame')}, {report.categories} labels"
     _show(asdict(report), line, str(folder), as_json=json)
 
@@ -230,25 +239,121 @@ def _finish(errors: Sequence[str], folder: str, quiet: bool) -> None:
         raise typer.Exit(SOME_FAILED)
 
 
+AtOption = Annotated[list[float] | None, typer.Option(help="The frame at this time in seconds; may be repeated.")]
+EachOption = Annotated[
+    float | None, typer.Option("--every", help="From --from to --to, one frame every so many seconds.")
+]
+ModeOption = Annotated[
+    str, typer.Option(help="With --at: nearest, exact, or shown (the frame on screen at that time).")
+]
+
+
 @with_moments
 def frames(
     library: LibraryArgument,
     folder: FolderArgument,
     moments: MomentOptions,
     most: Annotated[int | None, typer.Option(min=1, help="At most so many frames of a moment, evenly spread.")] = None,
+    at: AtOption = None,
+    every: EachOption = None,
+    mode: ModeOption = "nearest",
     json: JsonOption = False,
 ) -> None:
-    """Write the stored frames of moments as JPEGs, and frames.csv."""
+    """Write stored frames as JPEGs: those of moments, with frames.csv, or those of one video at given times."""
     from kinodex.index.library import Library
+    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.export.media import export_frames
     from kinodex.jobs.output import counted, print_json, visible
 
+    if at or every is not None:
+        if len(moments.video) != 1:
+            raise UsageError("got --at or --every without one video; name it with --video")
+        _write_stills(library, moments.video[0], at, moments.from_s, moments.to_s, every, mode, folder, as_json=json)
+        return
     opened = Library.open(library)
     rows = export_frames(opened, moments.choose(opened, None), folder, most)
     if json:
         print_json(rows)
     else:
         print(f"{counted(len({row['file'] for row in rows}), 'frame')} in {visible(str(folder))}")
+
+
+def older_frames(
+    library: LibraryArgument,
+    video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
+    at: AtOption = None,
+    from_s: FromOption = None,
+    to_s: ToOption = None,
+    every: EachOption = None,
+    out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
+    mode: ModeOption = "nearest",
+    json: JsonOption = False,
+) -> None:
+    """`kinodex frames` of version 2: stored frames at given times, or those of a part of the video."""
+    tell_newer("kinodex frames LIBRARY --out FOLDER", "kinodex export frames LIBRARY FOLDER")
+    _write_stills(library, video, at, from_s, to_s, every, mode, out, as_json=json)
+
+
+def _write_stills(
+    library: str,
+    video: str,
+    at: list[float] | None,
+    from_s: float | None,
+    to_s: float | None,
+    every: float | None,
+    mode: str,
+    out: Path,
+    as_json: bool,
+) -> None:
+    from kinodex.cli.show import show_frames
+    from kinodex.index.library import Library
+    from kinodex.jobs.errors import UsageError
+
+    if mode not in ("nearest", "exact", "shown"):
+        raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
+    in_part = from_s is not None or to_s is not None or every is not None
+    if bool(at) == in_part:
+        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
+    opened = Library.open(library)
+    row = opened.video(video)
+    times_s = at or _times(opened, row, from_s, to_s, every)
+    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=as_json)
+
+
+def _times(
+    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
+) -> list[float]:
+    """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
+    from kinodex.jobs.errors import UsageError
+
+    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
+        raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
+    start_s = row.start_s if from_s is None else max(row.start_s, from_s)
+    end_s = row.end_s if to_s is None else min(row.end_s, to_s)
+    if not start_s < end_s:
+        raise UsageError(
+            f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
+            f"{row.end_s:g} s; the end must be after the start and within the video"
+        )
+    if every_s is not None and not every_s > 0:
+        raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
+    import numpy as np
+
+    stored_s = library.vectors(row.video_id).time_s
+    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
+        return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
+    # arange may include the end, which is outside
+    return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
+
+
+def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str) -> Iterator[StoredFrame]:
+    """Frames at some times, each once, `FRAMES_AT_ONCE` in memory at a time."""
+    written: set[int] = set()
+    for first in range(0, len(times_s), FRAMES_AT_ONCE):
+        for frame in library.frames_at(row.video_id, times_s[first : first + FRAMES_AT_ONCE], mode=mode):
+            if frame.frame_no not in written:
+                written.add(frame.frame_no)
+                yield frame
 
 
 # `kinodex export vtt`, `srt`, `edl`, `otio`, `csv` and `jsonl`: moments as one text.
@@ -267,7 +372,7 @@ TitleOption = Annotated[str, typer.Option(help="Title of the edit.")]
 def vtt(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
-    """Write WebVTT: subtitles, or chapters (--of chapters). Default: the transcript. Several videos: a folder."""
+    """Write WebVTT: subtitles, or chapters (--of chapters). Default: what is said. Several videos: a folder."""
     from kinodex.jobs.export.texts import vtt_text
 
     _write_by_video(library, moments, out, vtt_text, ".vtt", overwrite=overwrite)
@@ -277,7 +382,7 @@ def vtt(
 def srt(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
-    """Write SubRip subtitles. Default: the transcript. Several videos: a folder of files."""
+    """Write SubRip subtitles. Default: what is said. Several videos: a folder of files."""
     from kinodex.jobs.export.texts import srt_text
 
     _write_by_video(library, moments, out, srt_text, ".srt", overwrite=overwrite)

@@ -1,16 +1,16 @@
-"""`kinodex info`, `report` and `frames`: read a library."""
+"""`kinodex info`, `remove`, `maintain` and `import`: look at a library, and change what it holds."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from math import inf, isnan
+from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,102 +19,30 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.maintain import Health, Upkeep
     from kinodex.index.repair import Repair
-    from kinodex.index.rows import AddedFacts, StoredFrame, VideoRow
+    from kinodex.index.rows import AddedFacts
     from kinodex.index.sweep import Audit
     from kinodex.jobs.add.import_text import ImportResult, Kind
     from kinodex.jobs.add.text_files import ReadResult
-
-BATCH = 200
-"""Frames in memory at a time."""
 
 
 def info(
     library: LibraryArgument,
     limit: Annotated[int, typer.Option(min=0, help="At most so many videos and so many failures; 0: all.")] = 100,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Show the runs that wrote it: results, durations, the time of each stage.")
+    ] = False,
+    run: Annotated[str | None, typer.Option(help="Show this run: its id, or its first digits.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a library: videos, counts, spaces, settings, failures."""
-    from kinodex.cli.show import show_library
+    """Show a library: videos, counts, spaces, settings, failures; or the runs that wrote it."""
+    from kinodex.cli.show import show_library, show_runs
     from kinodex.index.library import Library
 
-    show_library(Library.open(library), limit or None, as_json=json)
-
-
-def report(
-    library: LibraryArgument,
-    run: Annotated[str | None, typer.Option(help="Only this run: its id, or its first digits.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Show the runs that wrote a library: results, durations, and the time of each stage."""
-    from kinodex.cli.show import show_runs
-    from kinodex.index.library import Library
-
-    show_runs(Library.open(library), run, as_json=json)
-
-
-def frames(
-    library: LibraryArgument,
-    video: Annotated[str, typer.Option(help="The video: its id (or the first digits), title or file.")],
-    at: Annotated[list[float] | None, typer.Option(help="A time in seconds; may be repeated.")] = None,
-    from_s: FromOption = None,
-    to_s: ToOption = None,
-    every: Annotated[
-        float | None, typer.Option(help="Between --from and --to, one frame every so many seconds. Default: all.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the JPEGs.")] = Path("frames"),
-    mode: Annotated[str, typer.Option(help="nearest, exact, or shown (the frame on screen at that time).")] = "nearest",
-    json: JsonOption = False,
-) -> None:
-    """Write stored frames as JPEG files: at given times, or those of a part of the video."""
-    from kinodex.cli.show import show_frames
-    from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
-
-    if mode not in ("nearest", "exact", "shown"):
-        raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
-    in_part = from_s is not None or to_s is not None or every is not None
-    if bool(at) == in_part:
-        raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
     opened = Library.open(library)
-    row = opened.video(video)
-    times_s = at or _times(opened, row, from_s, to_s, every)
-    show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=json)
-
-
-def _times(
-    library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
-) -> list[float]:
-    """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
-    from kinodex.jobs.errors import UsageError
-
-    if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
-        raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
-    start_s = row.start_s if from_s is None else max(row.start_s, from_s)
-    end_s = row.end_s if to_s is None else min(row.end_s, to_s)
-    if not start_s < end_s:
-        raise UsageError(
-            f"got times from {start_s:g} to {end_s:g} s of {row.title}, which has frames from {row.start_s:g} to "
-            f"{row.end_s:g} s; the end must be after the start and within the video"
-        )
-    if every_s is not None and not every_s > 0:
-        raise UsageError(f"got --every {every_s:g}; give more than 0 seconds")
-    import numpy as np
-
-    stored_s = library.vectors(row.video_id).time_s
-    if every_s is None or every_s <= np.diff(stored_s).min(initial=np.inf):  # an interval this short meets every frame
-        return [start_s, *(time_s for time_s in stored_s.tolist() if start_s < time_s < end_s)]
-    # arange may include the end, which is outside
-    return [time_s for time_s in np.arange(start_s, end_s, every_s).tolist() if time_s < end_s]
-
-
-def _stored(library: Library, row: VideoRow, times_s: Sequence[float], mode: str) -> Iterator[StoredFrame]:
-    """Frames at some times, each once, `BATCH` in memory at a time."""
-    written: set[int] = set()
-    for first in range(0, len(times_s), BATCH):
-        for frame in library.frames_at(row.video_id, times_s[first : first + BATCH], mode=mode):
-            if frame.frame_no not in written:
-                written.add(frame.frame_no)
-                yield frame
+    if runs or run is not None:
+        show_runs(opened, run, as_json=json)
+    else:
+        show_library(opened, limit or None, as_json=json)
 
 
 # `kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library.
@@ -157,7 +85,7 @@ def videos(
 def added(
     library: LibraryArgument,
     stage: Annotated[
-        str, typer.Argument(help="captions, detections, speech, text, summaries, vectors, sentences, or clips.")
+        str, typer.Argument(help="captions, detections, speech, screen-text, chapters, vectors, sentences, or clips.")
     ],
     model: Annotated[str, typer.Argument(help="Its name in `kinodex info`; for vectors and sentences a digest.")],
     video: VideoOption = None,
@@ -168,6 +96,7 @@ def added(
     from kinodex.index.maintain import remove_added
 
     opened = Library.open(library)
+    stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
     of = f" of {_count(len(ids), 'video')}" if video else ""
@@ -419,7 +348,7 @@ def _advice(uri: str, found: Audit, deep: bool) -> str:
     return f"`kinodex maintain {uri}` removes them"
 
 
-# `kinodex import captions|transcript`: text made elsewhere, for videos of a library or instead of them.
+# `kinodex import captions|speech`: text made elsewhere, for videos of a library or instead of them.
 
 import_app = typer.Typer(
     help="Bring captions or transcripts that were made elsewhere into a library. A video that it lacks is made of its "
@@ -470,8 +399,8 @@ def captions(
     _run("captions", model, source, read, settings, _Into(library, space, duration, replace), json)
 
 
-@import_app.command()
-def transcript(
+@import_app.command("speech")
+def import_speech(
     source: SourceArgument,
     library: ToLibraryArgument,
     model: Annotated[str, typer.Option("--model", help="Who wrote it.")] = "imported",

@@ -5,65 +5,103 @@ from __future__ import annotations
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from kinodex.cli.options import spelt_as_now, spread_ray
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter, Parameter
 
+
+class Place(NamedTuple):
+    """Where a command or group of commands is: module and name there; its line in `--help`, which hides it if empty."""
+
+    where: str
+    line: str = ""
+    panel: str = ""
+
+
+START, MORE, TRY = "Index, find, ask", "Fill a library, use it elsewhere, keep it in order", "Compare, connect, try"
 COMMANDS = {
-    "sample": "kinodex.cli.sketch:sample",
-    "ingest": "kinodex.cli.ingest:ingest",
-    "info": "kinodex.cli.library:info",
-    "report": "kinodex.cli.library:report",
-    "view": "kinodex.cli.serve:view",
-    "serve": "kinodex.cli.serve:serve",
-    "search": "kinodex.cli.search:search",
-    "ground": "kinodex.cli.search:ground",
-    "duplicates": "kinodex.cli.search:duplicates",
-    "frames": "kinodex.cli.library:frames",
-    "maintain": "kinodex.cli.library:maintain",
-    "doctor": "kinodex.cli.doctor:doctor",
-    "ask": "kinodex.cli.ask:ask",
-    "agents": "kinodex.cli.ask:agents",
-    "mcp": "kinodex.cli.serve:mcp",
-    "demo": "kinodex.cli.sketch:demo",
-    "rollouts": "kinodex.cli.train:rollouts",
-    "eval": "kinodex.cli.eval:app",
-    "add": "kinodex.cli.add:app",
-    "name": "kinodex.cli.add:name",
-    "import": "kinodex.cli.library:import_app",
-    "remove": "kinodex.cli.library:remove_app",
-    "export": "kinodex.cli.export:app",
-    "bench": "kinodex.cli.bench:app",
-    "train": "kinodex.cli.train:app",
+    "ingest": Place("kinodex.cli.ingest:ingest", "Index videos; run again, it does only what is new.", START),
+    "search": Place("kinodex.cli.search:search", "Find moments by words, a picture or both.", START),
+    "ask": Place("kinodex.cli.ask:ask", "Answer a question, with the evidence.", START),
+    "serve": Place("kinodex.cli.serve:serve", "Look, ask and play in a browser, and answer programs.", START),
+    "ground": Place("kinodex.cli.search:ground", "Find the times at which something happens.", START),
+    "info": Place("kinodex.cli.library:info", "Show a library: videos, failures, runs.", START),
+    "add": Place("kinodex.cli.add:app", "Add captions, speech, text on screen, chapters, ...", MORE),
+    "import": Place("kinodex.cli.library:import_app", "Bring in captions or transcripts made elsewhere.", MORE),
+    "speakers": Place("kinodex.cli.add:speakers", "List and name the people who speak.", MORE),
+    "duplicates": Place("kinodex.cli.search:duplicates", "Find videos that show the same.", MORE),
+    "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
+    "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
+    "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
+    "agents": Place("kinodex.cli.ask:agents", "List the agents and their parameters.", TRY),
+    "eval": Place("kinodex.cli.eval:app", "Compare agents on a benchmark.", TRY),
+    "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
+    "doctor": Place("kinodex.cli.doctor:doctor", "Try each part of this machine.", TRY),
+    "demo": Place("kinodex.cli.sketch:demo", "The whole job on drawn films, offline, in minutes.", TRY),
+    "sample": Place("kinodex.cli.sketch:sample"),
+    "view": Place("kinodex.cli.serve:view"),
+    "frames": Place("kinodex.cli.export:older_frames"),
+    "lab": Place("kinodex.cli.main:lab"),
 }
-"""Where each command or group of commands is, in the order of `--help`: the module, and its name there."""
+"""All commands, in the order of `--help`."""
+LAB = {
+    "bench": Place("kinodex.cli.bench:app", "Measure speed and search on this machine."),
+    "rollouts": Place("kinodex.cli.train:rollouts", "Write runs as conversations to train on."),
+    "train": Place("kinodex.cli.train:app", "Train models of the agents."),
+}
+"""The commands of `kinodex lab`, which measure and train."""
 
 
 class Commands(TyperGroup):
-    """All commands; the module of one is imported when it is first used, so that no command pays for the others."""
+    """A group whose commands are imported when they are first used, so that no command pays for the others."""
+
+    table: ClassVar[dict[str, Place]] = COMMANDS
 
     def list_commands(self, ctx: Context) -> list[str]:
         """The names of all commands, in the order of `--help`."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command or group of a name; None if there is none: then all are imported, for the names that are near."""
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+        for name in [cmd_name] if cmd_name in self.table else self.table:
             if name not in self.commands:
-                self.add_command(_load(name), name)
+                self.add_command(_load(name, self.table[name].where), name)
         return super().get_command(ctx, cmd_name)
 
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the page of the table's lines; no command is imported for it."""
+        known = dict(self.commands)
+        for name, place in self.table.items():
+            line = TyperCommand(name, help=place.line, rich_help_panel=place.panel or None, hidden=not place.line)
+            self.commands[name] = line
+        super().format_help(ctx, formatter)
+        self.commands = known
 
-def _load(name: str) -> Command:
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """The options; those for completion of a shell work without standing in `--help`."""
+        found = super().get_params(ctx)
+        for each in found:
+            if isinstance(each, TyperOption) and "completion" in (each.name or ""):
+                each.hidden = True
+        return found
+
+
+class Lab(Commands):
+    """The commands that measure and train."""
+
+    table = LAB
+
+
+def _load(name: str, where: str) -> Command:
     """Import the command or group of a name."""
-    module, _, attribute = COMMANDS[name].partition(":")
+    module, _, attribute = where.partition(":")
     found = getattr(import_module(module), attribute)
     holder = typer.Typer(add_completion=False)
     holder.callback()(lambda: None)
@@ -87,7 +125,9 @@ def _show_version(requested: bool) -> None:
 UNWRITABLE = (ENOSPC, EDQUOT, EROFS)
 """Errors of a write that are no fault of the program: a full disk, or one that is read-only."""
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+lab = typer.Typer(cls=Lab, no_args_is_help=True, help="Measure this machine and train models: rarely needed.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_NAMES)
 
 
 @app.callback()

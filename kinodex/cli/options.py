@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_origin
 
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
 
 # Spellings of version 2, which this version still takes.
 
-OLDER_COMMANDS: dict[str, str] = {}
+OLDER_COMMANDS = {
+    "name": "speakers",
+    "report": "info --runs",
+    "bench": "lab bench",
+    "rollouts": "lab rollouts",
+    "train": "lab train",
+}
 """By an older command the present one; a flag in it stands in front of the older command's own arguments."""
 OLDER_OPTIONS: dict[str, dict[str, str]] = {
     "search": {"--only": "--in"},
-    "ground": {"--from": "--in"},
+    "ground": {"--from": "--in", "--most": "-k"},
     "ask": {"--continue": "--follow-up"},
+    "eval": {"--sample": "--repetition"},
+    "export coco": {"--text": "--screen-text"},
 }
 """By command and its older option the present one."""
 
@@ -40,7 +48,7 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
     for older, newer in OLDER_COMMANDS.items():
         count = len(older.split())
         if words[:count] == older.split():
-            _tell_newer(f"kinodex {older}", f"kinodex {newer}")
+            tell_newer(f"kinodex {older}", f"kinodex {newer}")
             words[:count] = newer.split()
     for command, spellings in OLDER_OPTIONS.items():
         if words[: len(command.split())] != command.split():
@@ -50,37 +58,37 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
                 break
             name, equals, value = word.partition("=")
             if name in spellings:
-                _tell_newer(name, spellings[name])
+                tell_newer(name, spellings[name])
                 words[at] = f"{spellings[name]}{equals}{value}"
     return words
 
 
-def _tell_newer(older: str, newer: str) -> None:
+def tell_newer(older: str, newer: str) -> None:
+    """Name the present spelling of one of version 2, on standard error."""
     print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
 
+
+MORE = "More"
+"""Panel of `--help` with the options that few need."""
+rare = partial(typer.Option, rich_help_panel=MORE)
 
 # Options about the ending of runs, shared by the commands that ask.
 
 ForceChoiceOption = Annotated[
     bool,
-    typer.Option(
-        "--force-choice", help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence."
-    ),
+    rare("--force-choice", help="An answer has to be chosen, as in the papers' evaluations; no insufficient_evidence."),
 ]
 EarlyInsufficientOption = Annotated[
     bool,
-    typer.Option(
-        "--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."
-    ),
+    rare("--early-insufficient", help="Let a model find the evidence insufficient while there is more to look at."),
 ]
 VerifyOption = Annotated[
     bool,
-    typer.Option(
-        "--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."
-    ),
+    rare("--verify", help="A second look at an answer's evidence alone must come to the same answer; else search on."),
 ]
 AnywayOption = Annotated[
-    bool, typer.Option("--anyway", help="Ask the built-in model though it does not know what this library shows.")
+    bool,
+    rare("--anyway", help="Ask the built-in model though it does not know what this library shows."),
 ]
 
 
@@ -103,7 +111,7 @@ SourcesArgument = Annotated[
 LibraryOption = Annotated[str | None, typer.Option("--library", help="The library to make or to add to.")]
 ManifestOption = Annotated[
     list[str] | None,
-    typer.Option(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
+    rare(help="A list of videos: CSV, Parquet or JSON lines with uri, and id, title, sidecars if wanted."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -117,7 +125,7 @@ PrintConfigOption = Annotated[
 WatchOption = Annotated[
     bool, typer.Option("--watch", help="Stay, and take what is new or changed in SOURCES; Ctrl-C ends it.")
 ]
-EveryOption = Annotated[float, typer.Option(min=0.05, help="With --watch: seconds between two looks.")]
+EveryOption = Annotated[float, rare(min=0.05, help="With --watch: seconds between two looks.")]
 
 
 def spread_ray(arguments: list[str]) -> list[str]:
@@ -148,6 +156,9 @@ def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+COMMON_SETTINGS = {"space", "fps", "device", "ray", "workers", "retry_failed"}
+
+
 def _setting_options() -> list[inspect.Parameter]:
     """Parameters that Typer makes options of; None stands for an option that is not given."""
     from kinodex.jobs.ingest.config import IngestConfig, command_options
@@ -157,7 +168,8 @@ def _setting_options() -> list[inspect.Parameter]:
         kind: Any = IngestConfig.model_fields[name].annotation
         kind = str if get_origin(kind) is Literal else kind  # the model's own message names the nearest choice
         spelling = flag.name or f"--{name.replace('_', '-')}"
-        annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help)]
+        panel = None if name in COMMON_SETTINGS else MORE
+        annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help, rich_help_panel=panel)]
         options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     return options
 
@@ -190,27 +202,32 @@ BaseUrlOption = Annotated[
     typer.Option(help="The endpoint, http://HOST:PORT/v1.", show_default="OPENAI_BASE_URL, else OpenAI's"),
 ]
 ModelsOption = Annotated[
-    Path | None, typer.Option(help="TOML file with a model for each role instead; other options fill in what it lacks.")
+    Path | None,
+    rare(help="TOML file with a model for each role instead; other options fill in what it lacks."),
 ]
-CacheOption = Annotated[bool, typer.Option(help="Keep replies on disk and use them again.")]
-SampleOption = Annotated[int, typer.Option(help="Number of the repetition: another number asks the models again.")]
+CacheOption = Annotated[bool, rare(help="Keep replies on disk and use them again.")]
+SampleOption = Annotated[
+    int, rare("--repetition", help="Number of the repetition: another number asks the models again.")
+]
 AtOnceOption = Annotated[int, typer.Option(min=1, help="Requests to a model under way together.")]
 DetectorOption = Annotated[
     str | None,
-    typer.Option(help="Model for things that the library's detections do not name: a hub id or folder."),
+    rare(help="Model for things that the library's detections do not name: a hub id or folder."),
 ]
 SpaceOption = Annotated[
-    str | None, typer.Option(help="Look for frames in this space of the library, by its name or digest.")
+    str | None,
+    rare(help="Look for frames in this space of the library, by its name or digest."),
 ]
-InputPriceOption = Annotated[float, typer.Option(help="Money for a million input tokens.")]
-OutputPriceOption = Annotated[float, typer.Option(help="Money for a million output tokens.")]
+InputPriceOption = Annotated[float, rare(help="Money for a million input tokens.")]
+OutputPriceOption = Annotated[float, rare(help="Money for a million output tokens.")]
 MaxFramesOption = Annotated[int | None, typer.Option(help="Budget of a question: different frames shown.")]
-MaxRoundsOption = Annotated[int | None, typer.Option(help="Budget: rounds, if the agent allows that many.")]
-MaxTokensOption = Annotated[int | None, typer.Option(help="Budget: tokens in and out.")]
+MaxRoundsOption = Annotated[int | None, rare(help="Budget: rounds, if the agent allows that many.")]
+MaxTokensOption = Annotated[int | None, rare(help="Budget: tokens in and out.")]
 MaxSecondsOption = Annotated[
-    float | None, typer.Option(help="Budget: seconds of its own work; waiting for other questions is none.")
+    float | None,
+    rare(help="Budget: seconds of its own work; waiting for other questions is none."),
 ]
-MaxCostOption = Annotated[float | None, typer.Option(help="Budget: money, at the prices of the models.")]
+MaxCostOption = Annotated[float | None, rare(help="Budget: money, at the prices of the models.")]
 
 
 def announce(choice: ModelChoice) -> None:
@@ -227,9 +244,7 @@ DryRunOption = Annotated[
 
 StopAtCostOption = Annotated[
     float | None,
-    typer.Option(
-        help="What this run may cost, with what is in progress; run again to continue. Cached replies count in full."
-    ),
+    rare(help="What this run may cost, with what is in progress; run again to continue. Cached replies count in full."),
 ]
 
 
@@ -277,12 +292,13 @@ class MomentOptions:
         """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
+        of = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
         choice = MomentChoice(
             self.ranges,
             self.search,
             self.hits,
             self.trace,
-            self.of,
+            of,
             self.video,
             self.from_s,
             self.to_s,
@@ -305,7 +321,7 @@ def _options(
     of: Annotated[
         str | None,
         typer.Option(
-            help="What the library holds: shots, scenes, chapters, captions, transcript, text, detections, videos."
+            help="What the library holds: shots, scenes, chapters, captions, speech, screen-text, detections, videos."
         ),
     ] = None,
     video: VideoOption = None,
@@ -344,7 +360,7 @@ def with_moments(command: Callable[..., None]) -> Callable[..., None]:
 
 OtlpOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Send the run as OpenTelemetry spans to this collector: http://127.0.0.1:4318."),
+    rare(metavar="URL", help="Send the run as OpenTelemetry spans to this collector: http://127.0.0.1:4318."),
 ]
 
 
@@ -357,7 +373,8 @@ WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Ray actors, each with the model. Default: one a GPU, else one a core.")
 ]
 AddressOption = Annotated[
-    str | None, typer.Option("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here.")
+    str | None,
+    rare("--ray-address", help="The Ray cluster. Default: RAY_ADDRESS, else one started here."),
 ]
 
 

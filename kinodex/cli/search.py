@@ -56,8 +56,9 @@ def search(
     opened = Library.open(library)
     where = _where(where, query, image, label, space)
     finder = Finder(opened, space)
-    if stage := finder.missing(where):
-        raise UsageError(f"{opened.uri} has no {where}; `kinodex add {stage}` makes it from what the library holds")
+    if finder.missing(where):
+        what = "text on screen" if where == "screen-text" else where
+        raise UsageError(f"{opened.uri} has no {what}; `kinodex add {where}` makes it from what the library holds")
     asked = Query(label or query, image, where, video or (), from_s, to_s, k, min_gap, min_score)
     hits = finder.find(asked)
     if opened.sentences.missing:
@@ -131,7 +132,7 @@ def ground(
     library: LibraryArgument,
     text: Annotated[str, typer.Argument(help='What happens, in words: "the goal is scored".')],
     video: VideoOption = None,
-    most: Annotated[int, typer.Option(min=1, max=1000, help="Number of ranges.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of ranges.")] = 5,
     where: Annotated[
         str, typer.Option("--in", help="Where to look: pictures, words (said, on screen and captions), or all.")
     ] = "all",
@@ -173,7 +174,7 @@ def ground(
         choice = ModelChoice(model, base_url, models, cache=cache)
         options.announce(choice)
         asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
-    found = opened.ground(text, videos=video or (), most=most, where=where, least=least, **asking)
+    found = opened.ground(text, videos=video or (), k=k, where=where, least=least, **asking)
     clips = _export(Library.open(library), found, csv, clip)
     _show(found, clips, as_json=json)
 

@@ -87,7 +87,7 @@ def _show_facts(
         out.print(f"said and subtitled in {shown}", soft_wrap=True)
     if speakers := library.speakers.rows():
         named = sum(row.name is not None for row in speakers)
-        out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex name`)")
+        out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex speakers`)")
 
 
 def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(scope="session")
-def described(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library of drawn films with captions, detections and a second space; tests only read it."""
-    from tests.support.libraries.described_library import make_described
-
-    return make_described(library, tmp_path_factory.mktemp("described"))
+from tests.jobs.conftest import ctrl_c as ctrl_c
+from tests.jobs.conftest import described as described
+from tests.jobs.conftest import mcp_library as mcp_library
+from tests.jobs.conftest import shown as shown
+from tests.jobs.conftest import small_films as small_films
+from tests.jobs.conftest import small_library as small_library

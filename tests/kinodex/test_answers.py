@@ -32,7 +32,7 @@ def test_it_works_where_an_event_loop_runs_already(opened: kinodex.Library) -> N
 
 def test_many_are_answered_in_their_order(opened: kinodex.Library) -> None:
     questions: list[str | kinodex.Question] = [BIRD, kinodex.Question(BIRD, ("black", "red")), BIRD]
-    answers = opened.ask_many(questions, together=2, budget=kinodex.Budget(frames=20))
+    answers = opened.ask_many(questions, at_once=2, budget=kinodex.Budget(frames=20))
     assert [answer.text for answer in answers] == ["black"] * 3
     assert [answer.letter for answer in answers] == [None, "A", None]
 
@@ -41,16 +41,16 @@ def test_a_trace_is_written_replayed_and_followed_up(opened: kinodex.Library, tm
     trace, events = tmp_path / "run.jsonl", list[object]()
     answer = opened.ask(BIRD, trace=trace, on_event=events.append)
     again = opened.ask(BIRD, model=f"replay:{trace}")
-    then = opened.ask("What colour is the bird at sea, again?", after=trace)
+    then = opened.ask("What colour is the bird at sea, again?", follow_up=trace)
     assert again.text == then.text == answer.text
     assert len(trace.read_text().splitlines()) == len(events)
     with pytest.raises(kinodex.UsageError, match="would overwrite it"):
-        opened.ask(BIRD, trace=trace, after=trace)
+        opened.ask(BIRD, trace=trace, follow_up=trace)
 
 
 def test_model_objects_parameters_and_variants_are_taken(opened: kinodex.Library) -> None:
     model = kinodex.RuleBasedModel(opened.environment())
-    few = opened.ask(BIRD, model=model, agent="uniform", parameters={"frames": 3})
+    few = opened.ask(BIRD, model=model, agent="uniform", settings={"frames": 3})
     assert few.ledger.frames == 3
     with pytest.raises(kinodex.UsageError, match="beside a model object"):
         opened.ask(BIRD, model=model, base_url="http://127.0.0.1:1/v1")

@@ -55,7 +55,7 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "got times_s='12'; give a list": lambda: opened.frames("film-01", "12"),  # type: ignore[arg-type]
         "got times_s=[nan]": lambda: opened.frames("film-01", [nan]),
         "it is one of all, pictures, words": lambda: opened.ground("a boat", where="x"),
-        "got most=0": lambda: opened.ground("a boat", most=0),
+        "got k=0": lambda: opened.ground("a boat", k=0),
         "got least=nan": lambda: opened.ground("a boat", least=nan),
         "got every_s=0": lambda: opened.duplicates(every_s=0.0),
         "got None for an agent": lambda: opened.ask("Why?", agent=None),  # type: ignore[arg-type]
@@ -64,10 +64,10 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "got options='ab'": lambda: opened.ask("Why?", "ab"),
         "which is a folder": lambda: opened.ask("Why?", trace=folder),
         "or lies in none": lambda: opened.ask("Why?", trace=folder / "none" / "t.jsonl"),
-        "which is no file": lambda: opened.ask("Why?", after=folder / "t.jsonl"),
-        "got together=0": lambda: opened.ask_many(["Why?"], together=0),
-        "int are not parameters of the agent": lambda: opened.ask("Why?", parameters=5),  # type: ignore[arg-type]
-        "got query_temperature=inf": lambda: opened.ask("Why?", parameters={"query_temperature": inf}),
+        "which is no file": lambda: opened.ask("Why?", follow_up=folder / "t.jsonl"),
+        "got at_once=0": lambda: opened.ask_many(["Why?"], at_once=0),
+        "int are not parameters of the agent": lambda: opened.ask("Why?", settings=5),  # type: ignore[arg-type]
+        "got query_temperature=inf": lambda: opened.ask("Why?", settings={"query_temperature": inf}),
         "got a budget of '5' cost; give a number above 0": lambda: kinodex.Budget(cost="5"),  # type: ignore[arg-type]
         "got a budget of inf seconds": lambda: kinodex.Budget(seconds=inf),
         "got a budget of 2.5 frames; give a whole number": lambda: kinodex.Budget(frames=2.5),  # type: ignore[arg-type]

@@ -56,12 +56,14 @@ def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
     assert opened.search("a bird", videos=film.title, k=1)[0].video_id == film.video_id
 
 
-def test_the_names_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:
-    with pytest.warns(DeprecationWarning, match="where="):
-        older = opened.search("a black bird at sea", table="frames", k=1)
-    assert older == opened.search("a black bird at sea", where="pictures", k=1)
-    with pytest.warns(DeprecationWarning, match="where="):
-        assert opened.ground("a black bird", evidence_from="both").text == "a black bird"
+def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:
+    older: Any = {"table": "frames"}
+    with pytest.warns(DeprecationWarning, match="search\\(table=...\\) is called where= now"):
+        found = opened.search("a black bird at sea", k=1, **older)
+    assert found == opened.search("a black bird at sea", where="pictures", k=1)
+    older = {"evidence_from": "both", "most": 2}
+    with pytest.warns(DeprecationWarning, match=r"ground\(\w+=...\) is called (where|k)= now"):
+        assert opened.ground("a black bird", **older).text == "a black bird"
 
 
 def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:
@@ -125,7 +127,7 @@ def test_drawn_films_are_no_duplicates_of_each_other(opened: kinodex.Library) ->
 
 
 def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) -> None:
-    found = opened.ground("a bird", videos="film-01", least=0.0, most=2)
+    found = opened.ground("a bird", videos="film-01", least=0.0, k=2)
     assert isinstance(found, kinodex.Grounding)
     assert found.present and 1 <= len(found.ranges) <= 2
     assert all(isinstance(each, kinodex.Moment) and each.video.title == "film-01" for each in found.ranges)

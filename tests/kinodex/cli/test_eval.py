@@ -1,4 +1,4 @@
-"""`kinodex eval check`."""
+"""`kinodex eval check`, and `eval BENCHMARK` for `eval run BENCHMARK`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.protocol import Question
+from kinodex.cli.eval import with_run
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.eval.samples import Sample, Target, match_videos
 from tests.support.command import Kinodex, bad
@@ -87,3 +88,16 @@ def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
     told = json.loads(kinodex(*command, "--json").out)
     assert (told["part"], told["groups"]) == ("kind = kite", {"kind": {"kite": 8}})
     assert "part:" not in kinodex(*command[:-2]).out
+
+
+def test_a_benchmark_after_eval_is_run_and_other_command_lines_stay_as_they_are() -> None:
+    assert with_run(["eval", "lvbench", "library", "--limit", "3"]) == [
+        "eval",
+        "run",
+        "lvbench",
+        "library",
+        "--limit",
+        "3",
+    ]
+    for line in ("eval", "eval run lvbench", "eval check lvbench", "eval --help", "ingest films library"):
+        assert with_run(line.split()) == line.split()

@@ -1,19 +1,31 @@
-"""`kinodex ask`: the search as a tree, the answer, its trace, follow-ups; and what it refuses."""
+"""`kinodex ask` and `agents`: the search as a tree, the answer with its ledger, traces, follow-ups, refusals."""
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask
+from kinodex.agent.environment import Environment
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import Question
+from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, at_least
 from kinodex.jobs.open import open_environment
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.trace_view import curves
 from tests.support.command import Kinodex, bad
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.servers.chat_server import ChatServer
 
 
@@ -81,7 +93,7 @@ def test_force_choice_leaves_no_way_out(kinodex: Kinodex, library: Path) -> None
 def test_a_follow_up_goes_on_from_a_trace(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     ask = ("ask", library, "--video", "film-01", "--json", "--set", "frames=3")
     first = json.loads(kinodex(*ask, "When is there a title card?", "--trace", tmp_path / "first.jsonl").out)
-    again = kinodex(*ask, "When is there a title card?", "--continue", tmp_path / "first.jsonl")
+    again = kinodex(*ask, "When is there a title card?", "--follow-up", tmp_path / "first.jsonl")
     assert json.loads(again.out)["ledger"]["calls"] == 1 < first["ledger"]["calls"]
 
 
@@ -94,8 +106,8 @@ def test_bad_questions(kinodex: Kinodex, library: Path) -> None:
     bad(kinodex, "ask", library, "what?", "--set", "frames", code=2, says="NAME=VALUE")
     bad(kinodex, "ask", library, "what?", "--set", "frame=3", code=2, says="did you mean 'frames'")
     bad(kinodex, "ask", library, "what?", "--set", "frames=x", code=2, says="got frames='x'")
-    bad(kinodex, "ask", library, "what?", "--continue", library / "none.jsonl", code=2, says="none.jsonl")
-    bad(kinodex, "ask", library, "what?", "--continue", "a", "--trace", "a", code=2, says="overwrite")
+    bad(kinodex, "ask", library, "what?", "--follow-up", library / "none.jsonl", code=2, says="none.jsonl")
+    bad(kinodex, "ask", library, "what?", "--follow-up", "a", "--trace", "a", code=2, says="overwrite")
     bad(kinodex, "ask", library, "what?", "--max-rounds", 0, code=2, says="0 rounds")
     bad(kinodex, "ask", library, "what?", "--max-cost", 1, code=2, says="--max-cost")
 
@@ -154,3 +166,77 @@ def test_a_damaged_picture_is_an_error_wherever_it_would_be_shown(
     )
     bad(kinodex, *(given.get(str(each), each) for each in command), code=4, says=says)
     assert not list(out.rglob("*.jpg"))
+
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    films = {"[b]film[/b]\n": film(1, 900, {700: ("red kite desert", 12)})}
+    return environment_of(make_library(tmp_path_factory.mktemp("tree") / "library", films))
+
+
+@pytest.fixture(scope="module")
+def printed(environment: Environment) -> tuple[str, Answer]:
+    out = io.StringIO()
+    view = TreeView(Console(file=out, width=200))
+    answer = asyncio.run(ask(QUESTION, environment, ScriptedModel(explorer), budget=Budget(rounds=3), on_event=view))
+    return out.getvalue(), answer
+
+
+def test_rounds_with_their_segments_and_frames(printed: tuple[str, Answer]) -> None:
+    text, answer = printed
+    lines = text.splitlines()
+    assert lines[0].startswith("eea with scripted on [b]film[/b]\\n, 900 frames in the index")
+    assert [line.split()[1] for line in lines if line.startswith("round ")] == ["1", "2", "3"]
+    assert "opens 0: 0:00.0 to 15:00.0, sees " in text
+    assert any(line.startswith("   ") and " reward " in line for line in lines)
+    assert answer.rounds == 3
+
+
+def test_an_answer_with_its_evidence_and_ledger(environment: Environment, printed: tuple[str, Answer]) -> None:
+    out = io.StringIO()
+    show_answer(printed[1], environment.videos, Console(file=out, width=200))
+    lines = out.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["answer", "status"]
+    assert all("[b]film[/b]\\n" in line for line in lines if line.startswith("evidence"))
+    ledger = printed[1].ledger
+    assert lines[-1].startswith(f"ledger    {ledger.frames} frames of 900, {ledger.frame_shows} shows, 3 rounds")
+
+
+def test_an_answer_says_if_it_was_verified_and_its_ledger_if_chapters_were_read(
+    environment: Environment, printed: tuple[str, Answer]
+) -> None:
+    def shown(**changes: Any) -> str:
+        out = io.StringIO()
+        bill = replace(printed[1].ledger, **changes.pop("bill", {}))
+        show_answer(replace(printed[1], ledger=bill, **changes), environment.videos, Console(file=out, width=200))
+        return out.getvalue()
+
+    assert "a second look at the evidence alone comes to this answer" in shown(supported=True)
+    assert "a second look at the evidence alone does not come to this answer" in shown(supported=False)
+    refused = shown(unverified="the second look was refused: a [filter]")
+    assert "verified  no: the second look was refused: a [filter]\n" in refused
+    for bill, said in (
+        ({"chapters": 4}, "4 scenes or chapters listed"),
+        ({"videos_without_chapters": 1}, "1 video without scenes and chapters"),
+        ({"chapters": 4, "videos_without_chapters": 2}, "listed, 2 videos without scenes and chapters"),
+    ):
+        assert shown(bill=bill).splitlines()[-1].endswith(said)
+
+
+def test_agents_are_listed_with_what_can_be_set(kinodex: Kinodex) -> None:
+    listed = json.loads(kinodex("agents", "--json").out)
+    assert [each["name"] for each in listed][:1] == ["eea"]
+    assert all(each["line"] and each["parameters"]["rounds"] >= 1 for each in listed)
+    for each in listed:
+        shown = kinodex("agents", each["name"])
+        assert shown.code == 0
+        assert all(f"--set {name}=" in shown.out for name in each["parameters"])
+        assert each["meanings"].keys() == each["parameters"].keys(), "every parameter is explained"
+        for settings in each["ablations"].values():
+            assert set(settings) <= set(each["parameters"])
+    table = kinodex("agents").out
+    assert all(each["name"] in table for each in listed)
+    bad(kinodex, "agents", "eeaa", code=2, says="did you mean 'eea'")

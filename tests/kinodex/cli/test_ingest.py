@@ -1,7 +1,8 @@
-"""`kinodex ingest` as a user has it: settings from everywhere, manifests, failures retried or ending a run."""
+"""`kinodex ingest`: settings from everywhere, manifests, failures, watching, progress, and the report."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -10,13 +11,29 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from kinodex.cli.ingest import interruptible, stop_on_interrupt
+from kinodex.cli.show import (
+    MOST_LINES,
+    OutcomeLines,
+    fraction_done,
+    outcome_line,
+    progress_bar,
+    progress_line,
+    show_report,
+    show_runs,
+)
 from kinodex.index.library import Library
-from kinodex.jobs.ingest.commit import Progress
+from kinodex.index.rows import RunRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary
 from tests.support.command import Kinodex, bad
 
 
@@ -113,9 +130,6 @@ def test_bad_settings(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "library").exists()
 
 
-HALF = Progress(1, 2, 0, 30, 30.0, 5_000, 10_000, {"decode": 0.9}, "decode", "a film")
-
-
 def test_an_interrupt_that_was_dropped_is_raised_with_the_next_progress() -> None:
     shown: list[Progress] = []
     before = signal.getsignal(signal.SIGINT)
@@ -189,3 +203,192 @@ def test_a_limit_of_addresses_that_is_too_low_is_named_before_anything_is_made(f
     assert run.returncode == 2, run.stderr
     assert "got a limit of 1536 MB of addresses (ulimit -v), and an ingest needs 2500 MB or more" in run.stderr
     assert not library.exists()
+
+
+HALF = Progress(
+    done=1200,
+    total=4000,
+    failed=3,
+    frames=90_000,
+    video_s=90_000.0,
+    bytes_done=5_000,
+    bytes_total=10_000,
+    busy={"decode": 0.93, "embed": 0.4},
+    bottleneck="decode",
+    current="a [bold] :b: film",
+)
+
+
+def test_a_run_in_one_line() -> None:
+    assert progress_line(HALF, 900.0) == (
+        "1,200 of 4,000 videos, 25.0 hours, 100 frames/s, 100x real time, 15 min left, 3 failed, "
+        "decode is the slowest (93% busy)"
+    )
+    start = replace(HALF, done=0, failed=0, frames=0, video_s=0.0, bytes_done=0, bottleneck=None)
+    assert progress_line(start, 0.0) == "0 of 4,000 videos, 0.0 hours, 0 frames/s, 0x real time"
+
+
+def test_time_left_goes_by_bytes_and_else_by_count() -> None:
+    assert fraction_done(HALF) == 0.5
+    assert fraction_done(replace(HALF, bytes_total=None)) == 0.3
+    assert fraction_done(replace(HALF, bytes_total=None, total=0)) == 0.0
+
+
+def test_where_there_is_no_terminal_a_line_now_and_then() -> None:
+    out = io.StringIO()
+    with progress_bar(Console(file=out, width=40), every_s=0.0) as watch:
+        watch(HALF)
+        watch(HALF)
+    assert [line.partition(",")[0] for line in out.getvalue().splitlines()] == ["1", "1"]
+    quiet = io.StringIO()
+    with progress_bar(Console(file=quiet), every_s=30.0) as watch:
+        watch(HALF)
+    assert quiet.getvalue() == ""
+
+
+def test_on_a_terminal_a_bar_that_goes_away() -> None:
+    out = io.StringIO()
+    with progress_bar(Console(file=out, force_terminal=True, width=200, color_system=None)) as watch:
+        watch(HALF)
+    assert "1,200 of 4,000 videos" in out.getvalue()
+    assert "a [bold] :b: film" in out.getvalue()
+    assert out.getvalue().endswith("\x1b[2K")
+
+
+FILM = SourceOutcome("/a.mp4", "a [b] film", "indexed", "aaaa", 10, 10.0)
+BROKEN = SourceOutcome("/b.mp4", "b", "failed", problem="no video", error_class="NotAVideo")
+KNOWN = SourceOutcome("/c.mp4", "c", "already there", "aaaa")
+
+
+def progress(*outcomes: SourceOutcome) -> Progress:
+    return replace(HALF, outcomes=outcomes)
+
+
+def report(*outcomes: SourceOutcome) -> IngestReport:
+    return IngestReport("run", datetime(2026, 1, 1, tzinfo=UTC), 1.0, outcomes)
+
+
+def test_each_line_is_printed_as_it_comes_and_once() -> None:
+    out = io.StringIO()
+    lines = OutcomeLines(Console(file=out, width=80))
+    lines(progress())
+    lines(progress(FILM))
+    assert out.getvalue().splitlines() == ["indexed        a [b] film: 10 frames of 0:10.0"]
+    lines(progress(FILM, KNOWN, BROKEN))
+    lines.finish(report(FILM, KNOWN, BROKEN, replace(FILM, title="late")))
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["indexed", "failed", "indexed"]
+
+
+def test_no_more_than_people_read_and_failures_apart_from_videos() -> None:
+    out = io.StringIO()
+    lines = OutcomeLines(Console(file=out, width=80))
+    many = (*[FILM] * (MOST_LINES + 7), BROKEN)
+    lines(progress(*many))
+    lines.finish(report(*many))
+    assert out.getvalue().splitlines()[-2:] == [
+        "failed         b: no video",
+        "and 7 more; `kinodex info` lists all videos, and what failed",
+    ]
+
+
+def test_what_went_wrong_stands_beside_what_was_indexed() -> None:
+    damaged = replace(FILM, decode_errors=2, problem="subtitles: not UTF-8")
+    text = outcome_line(damaged)
+    assert "10 frames of 0:10.0, 2 damaged packets skipped" in text
+    assert "(subtitles: not UTF-8)" in text
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Library:
+    return Library.create(str(tmp_path / "library"), {"fps": 1.0}, Fingerprint("tiny", "0" * 12, "0" * 64, "{}", 4))
+
+
+def long_report(indexed: int, failed: int) -> IngestReport:
+    good = [SourceOutcome(f"/{n}.mp4", f"film {n}", "indexed", str(n), 10, 10.0) for n in range(indexed)]
+    bad = [
+        SourceOutcome(
+            f"/bad {n}.mp4", f"bad {n}", "failed", problem=f"/bad {n}.mp4: no [video]", error_class="NotAVideo"
+        )
+        for n in range(failed)
+    ]
+    return IngestReport(
+        run_id="0123456789abcdef",
+        started_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        seconds=50.0,
+        outcomes=(*good, *bad, SourceOutcome("/again.mp4", "again", "already there", "0")),
+        left_out=7,
+        stopped="2 sources failed, and 1 were allowed",
+        seconds_by_stage={"decode": 75.0, "embed": 25.0, "total": 100.0},
+        utilisation={"decode": 0.75, "embed": 0.5},
+        settings={"fps": 1.0, "workers": None},
+        versions={"av": "18"},
+        arithmetic="float32, torch 2",
+        workers=2,
+        retried=4,
+        fell_back={"decord: no such codec": 5},
+    )
+
+
+def test_a_long_report_is_short_and_shows_failures_too(empty: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(long_report(1000, 2), empty, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if line.startswith("failed ")).endswith("bad 0: /bad 0.mp4: no [video]")
+    assert sum("indexed  " in line for line in lines) == MOST_LINES
+    text = "\n".join(lines)
+    for each in (
+        "and 950 more",
+        "1,000 indexed, 1 already there, 2 failed, 7 left out as known; 10,000 frames",
+        "stopped early: 2 sources failed",
+        "failures by class: NotAVideo 2",
+        "decord: no such codec 5",
+        "4 pieces of work were done again",
+        "2 workers, 1 embedders",
+        "decode 75%, embed 50%",
+    ):
+        assert each in text
+    assert [line.split() for line in lines if line.startswith("decode ")] == [["decode", "75.0", "75%"]]
+    assert "total" not in text
+
+
+def test_a_report_of_more_outcomes_than_it_holds_counts_them_all(
+    empty: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    totals = Totals({"indexed": 900_000, "failed": 70}, {"NotAVideo": 70}, 9_000_000, 9e6)
+    show_report(replace(long_report(100, 2), totals=totals), empty, as_json=False)
+    text = capsys.readouterr().out
+    assert f"and {900_070 - MOST_LINES - 2:,} more" in text
+    assert "900,000 indexed, 0 already there, 70 failed" in text and "NotAVideo 70" in text
+
+
+def test_a_report_as_json_has_every_outcome(empty: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(long_report(60, 1), empty, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["sources"]) == 62
+    assert told["counts"] == {"indexed": 60, "already there": 1, "failed": 1}
+    assert told["failures_by_class"] == {"NotAVideo": 1}
+    assert (told["frames"], told["video_s"], told["library"]) == (600, 600.0, empty.uri)
+
+
+def test_runs_are_read_back_from_the_library(empty: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    show_runs(empty, None, as_json=False)
+    assert "no run" in capsys.readouterr().out
+    told = json.loads(json.dumps(summary(long_report(3, 1)), default=str))
+    began = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    empty.ingest_log.add_run(RunRow("aaaa1111", "ingest", "stopped", began, began + timedelta(seconds=50), told))
+    later = began + timedelta(hours=1)
+    empty.ingest_log.add_run(RunRow("aaaa2222", "add captions", "done", later, later, {"added": 12}))
+
+    show_runs(empty, None, as_json=False)
+    both = capsys.readouterr().out
+    assert both.index("aaaa2222") < both.index("aaaa1111")
+    assert "added 12" in both
+    show_runs(empty, "aaaa1", as_json=False)
+    one = capsys.readouterr().out
+    assert "3 indexed, 1 already there, 1 failed" in one
+    assert "settings: fps 1.0" in one
+    assert "workers None" not in one
+    show_runs(empty, "aaaa1", as_json=True)
+    assert json.loads(capsys.readouterr().out)["report"] == told
+    for wrong in ("aaaa", "bbbb"):
+        with pytest.raises(UsageError, match=f"--run {wrong}"):
+            show_runs(empty, wrong, as_json=False)

@@ -1,0 +1,197 @@
+"""`kinodex search`, `ground` and `duplicates`: hits, ranges and pairs as tables, JSON and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.cli.show import CSV_COLUMNS, show_duplicates
+from kinodex.index.library import Library
+from kinodex.jobs.duplicates import Duplicate, DuplicateRange
+from tests.support.command import Kinodex, bad, json_of
+from tests.support.duplicates.walks import DIM, shot, walk
+from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write
+
+
+def test_search_finds_frames_and_words(kinodex: Kinodex, library: Path) -> None:
+    hits = json.loads(kinodex("search", library, "a blue boat", "-k", 4, "--min-gap", 3, "--json").out)
+    assert len(hits) == 4
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    spoken = json.loads(kinodex("search", library, "code word", "--in", "speech", "--json").out)
+    assert spoken
+    assert "code word" in spoken[0]["text"]
+    ranged = json.loads(
+        kinodex("search", library, "a boat", "--video", "film-02", "--from", 5, "--to", 9, "--json").out
+    )
+    assert ranged
+    assert all(5 <= hit["time_s"] < 9 for hit in ranged)
+
+
+def test_search_by_picture_finds_that_picture(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    written = json.loads(kinodex("frames", library, "--video", "film-03", "--at", 7, "--out", tmp_path, "--json").out)
+    hits = json.loads(kinodex("search", library, "--image", written[0]["path"], "-k", 1, "--json").out)
+    assert hits[0]["video_id"] == written[0]["video_id"]
+    assert hits[0]["score"] > 0.98
+
+
+def test_a_search_of_what_was_never_added_is_told_how_to_add_it(kinodex: Kinodex, library: Path) -> None:
+    bad(kinodex, "search", library, "a walrus", "--in", "captions", code=2, says="kinodex add captions")
+    bad(kinodex, "search", library, "--label", "walrus", code=2, says="kinodex add detections")
+
+
+def test_search_looks_into_captions_detections_and_other_spaces(kinodex: Kinodex, described: Path) -> None:
+    def hits(*arguments: object) -> Any:
+        ran = kinodex("search", described, *arguments, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    assert hits("a walrus", "--in", "captions", "-k", 1)[0]["text"] == "a walrus plays chess"
+    assert any(hit["text"] == "a walrus plays chess" for hit in hits("a walrus plays chess"))
+    assert [hit["score"] for hit in hits("--label", "walrus")] == pytest.approx([0.9, 0.3])
+    assert len(hits("walrus", "--in", "detections", "--min-score", 0.5)) == 1
+    own = Library.open(str(described)).fingerprint
+    assert hits("a boat", "--space", own.digest) == hits("a boat")
+    (other,) = (space for space in Library.open(str(described)).spaces() if space.digest != own.digest)
+    assert any(hit["text"] == "a walrus plays chess" for hit in hits("a walrus plays chess", "--space", other.name))
+    found = hits("a cat", "--space", other.name, "--in", "pictures", "--min-gap", 0, "-k", 1000)
+    film = Library.open(str(described)).video("film-02")
+    assert (len(found), {hit["video_id"] for hit in found}) == (film.frames, {film.video_id})
+    assert "detection" in kinodex("search", described, "--label", "walrus").out
+    assert other.digest in kinodex("info", described).out
+
+    at = ("search", described)
+    bad(kinodex, *at, "a boat", "--space", "ViT-B-32/openai", code=2, says="builtin")
+    bad(kinodex, *at, "a boat", "--in", "sounds", code=2, says="captions")
+    bad(kinodex, *at, "a boat", "--in", "captions", "--label", "walrus", code=2, says="--label")
+    bad(kinodex, *at, "a boat", "--in", "speech", "--space", "builtin", code=2, says="--in speech")
+
+
+def test_queries_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    bad(kinodex, "search", library, "  ", code=2, says="query")
+    bad(kinodex, "search", library, "--image", tmp_path / "none.png", code=2, says="none.png")
+
+
+def test_ranges_are_printed_and_written_as_a_table(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "ranges.csv"
+    made = json_of(kinodex, "ground", library, "a boat", "--least", 0, "-k", 3, "--csv", table)
+    assert made["present"]
+    assert len(made["ranges"]) == 3
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 3
+    assert all(row["label"] == "a boat" for row in rows)
+    shown = kinodex("ground", library, "a boat", "--least", 0, "--video", "film-02")
+    assert shown.code == 0
+    assert shown.out.startswith(("1 range", "2 ranges", "3 ranges", "4 ranges", "5 ranges"))
+    assert "film-02" in shown.out and "film-01" not in shown.out
+
+
+def test_an_event_that_is_nowhere_is_said_to_be_nowhere(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    ran = kinodex("ground", library, "a boat", "--least", 99, "--clip", tmp_path / "none.mp4")
+    assert (ran.code, list(tmp_path.glob("*.mp4"))) == (0, [])
+    assert ran.out.startswith("not found: evidence ")
+    assert "too weak" in ran.out
+
+
+def test_an_agent_gives_the_evidence_of_its_answer(kinodex: Kinodex, library: Path) -> None:
+    made = json_of(kinodex, "ground", library, "a boat", "--agent", "uniform", "--video", "film-01", "--max-frames", 4)
+    assert made["by"] == "uniform"
+    assert made["evidence"] is None
+
+
+def test_the_ranges_are_cut_out_of_the_file(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    arguments = "ground", library, "a boat", "--least", 0, "--video", "film-02", "-k", 1
+    made = json.loads(kinodex(*arguments, "--clip", tmp_path / "boat.mp4", "--json").out)
+    assert [each["error"] for each in made["clips"]] == [""]
+    assert (tmp_path / "boat.mp4").stat().st_size > 1000
+
+
+def test_options_that_do_not_fit_are_refused_before_the_search(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+    bad(kinodex, "ground", library, "a boat", "--model", "gpt-4o", code=2, says="without --agent")
+    for option, value in {"--base-url": "http://127.0.0.1:9/v1", "--max-frames": 3}.items():
+        bad(kinodex, "ground", library, "a boat", option, value, code=2, says="without --agent")
+    for option, value in {"--in": "words", "--least": 2}.items():
+        bad(kinodex, "ground", library, "a boat", "--agent", "uniform", option, value, code=2, says="with --agent")
+    bad(kinodex, "ground", library, " ", code=2, says="empty text")
+    (tmp_path / "there.csv").write_text("mine")
+    bad(kinodex, "ground", library, "a boat", "--csv", tmp_path / "there.csv", code=2, says="there.csv")
+    bad(kinodex, "ground", library, "a boat", "--clip", tmp_path / "film.mov", code=2, says=".mp4")
+
+
+FILM, OTHER = walk(90, 1), walk(90, 2)
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of a film, a part of it from 0:25 on, and another film."""
+    folder = tmp_path_factory.mktemp("duplicates") / "library"
+    library = Library.create(str(folder), SETTINGS, fingerprint(dim=DIM))
+    parts = {"whole": shot(FILM, 0, 90), "cut": shot(FILM, 25, 65, noise=0.05), "other": shot(OTHER, 0, 60)}
+    for name, units in parts.items():
+        write(library, MadeVideo(name, units.astype("float16")), name)
+    return folder
+
+
+def test_a_table_has_the_pair_with_its_offset(kinodex: Kinodex, cut: Path) -> None:
+    said = kinodex("duplicates", cut).out
+    (row,) = [line for line in said.splitlines() if "whole" in line]
+    assert row.split()[:2] == ["cut", "whole"]
+    assert "+0:2" in row
+    assert "other" not in said
+
+
+def test_json_and_csv_have_the_same(kinodex: Kinodex, cut: Path) -> None:
+    (pair,) = json.loads(kinodex("duplicates", cut, "--json", "--video", "whole").out)
+    assert (pair["a"]["title"], pair["b"]["title"], pair["speed"]) == ("cut", "whole", 1.0)
+    (row,) = csv.DictReader(io.StringIO(kinodex("duplicates", cut, "--csv").out))
+    assert float(row["offset_s"]) == pytest.approx(pair["offset_s"], abs=0.001)
+    assert float(row["start_b_s"]) == pytest.approx(pair["ranges"][0]["start_b_s"], abs=0.001)
+
+
+def test_none_and_wrong_options_are_said(kinodex: Kinodex, cut: Path) -> None:
+    assert "no two videos show the same" in kinodex("duplicates", cut, "--video", "other").out
+    assert json.loads(kinodex("duplicates", cut, "--min-seconds", 60, "--json").out) == []
+    bad(kinodex, "duplicates", cut, "--json", "--csv", code=2, says="give one of them")
+    bad(kinodex, "duplicates", cut, "--every", 0, code=2, says="give more than 0")
+    bad(kinodex, "duplicates", cut, "--space", "nowhere", code=4, says="got space nowhere")
+
+
+A, B = (made(name, 60, 1).video_row(name) for name in ("a [b]film[/b]", "b\x1b[31m"))
+RANGES = (
+    DuplicateRange(0.0, 20.0, 75.5, 95.5, 75.5, 25 / 24),
+    DuplicateRange(30.0, 40.0, 105.5, 115.5, 75.5, 25 / 24),
+    DuplicateRange(40.0, 50.0, 20.0, 30.0, -20.0, 1.0),
+)
+PAIR = Duplicate(A, B, 75.5, 25 / 24, RANGES, 30.0, 0.5, 0.25, 0.91, 0.8)
+
+
+def test_each_range_has_a_line_and_the_pair_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    show_duplicates([PAIR], as_json=False, as_csv=False)
+    head, first, second, third = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["video", "shows"]
+    assert "a [b]film[/b]" in first and "\x1b" not in first
+    for cell in ("+1:15.5", "1.042", "0:00.0 to 0:20.0", "1:15.5 to 1:35.5", "50% / 25%", "0.91"):
+        assert cell in first
+    assert second.split() == ["0:30.0", "to", "0:40.0", "1:45.5", "to", "1:55.5"]
+    assert third.split()[:2] == ["-0:20.0", "1"], "a range of another offset says so"
+
+
+def test_csv_has_a_row_a_range(capsys: pytest.CaptureFixture[str]) -> None:
+    show_duplicates([PAIR], as_json=False, as_csv=True)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == list(CSV_COLUMNS)
+    assert [(row["start_a_s"], row["end_b_s"]) for row in rows] == [
+        ("0.0", "95.5"),
+        ("30.0", "115.5"),
+        ("40.0", "30.0"),
+    ]
+    assert [row["offset_s"] for row in rows] == ["75.5", "75.5", "-20.0"]
+
+
+def test_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    show_duplicates([], as_json=False, as_csv=False)
+    assert capsys.readouterr().out == "no two videos show the same\n"

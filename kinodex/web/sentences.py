@@ -87,10 +87,13 @@ def end_sentence(records: Sequence[Record]) -> str:
 def _sentence(number: int, events: Sequence[Record], known: _Known) -> str:
     """Put the events of a round into words, in their order, and add what they found out to `known`."""
     new = _new_frames(events, known)
-    looks = [f"looked at {_count(new, 'frame')}"] if new and not any(map(_counts_frames, events)) else []
+    acted = [event for event in events if event["event"] == "Acted" and event["action"] in IN_WORDS]
+    is_counted = any("frames" in event["arguments"] for event in acted)  # the step's words hold the number
+    looks = [f"looked at {_count(new, 'frame')}"] if new and not is_counted else []
     children = {child["number"] for event in events for child in event.get("children", ())}
     answers = any(event["event"] == "Decided" and event["action"] == "answer" for event in events)
-    clauses: list[str] = _recalls(events)
+    recalled = any(event.get("request") == "Recall" for event in events)
+    clauses = ["looked again at the evidence of the questions before"] if recalled else []
     for event in events:
         match event["event"]:
             case "QueriesAdded" if event["queries"]:
@@ -126,30 +129,17 @@ def _new_frames(events: Sequence[Record], known: _Known) -> int:
     return new
 
 
-def _counts_frames(event: Record) -> bool:
-    """True for a step whose words hold the number of frames."""
-    return event["event"] == "Acted" and event["action"] in IN_WORDS and "frames" in event["arguments"]
-
-
-def _recalls(events: Sequence[Record]) -> list[str]:
-    recalled = any(event.get("request") == "Recall" for event in events)
-    return ["looked again at the evidence of the questions before"] if recalled else []
-
-
 def _opening(segment: Record, known: _Known) -> str:
     """Say which part was opened, and why, if the decision before named it."""
     title = known.titles.get(segment["video_id"])
     is_whole = known.whole.get(segment["video_id"]) == (segment["start_s"], segment["end_s"])
-    name = ("all" if title and is_whole else "the whole video" if is_whole else span(segment)) + _of(title)
+    name = "all" if title and is_whole else "the whole video" if is_whole else span(segment)
+    name += f" of “{title}”" if title else ""
     number = segment["number"]
     if known.decided is None or known.decided["segment"] != number:
         return f"opened {name}"
     best = known.scores.get(number, 0.0) >= max(known.scores.values(), default=1.0)
     return f"opened {name} because {'it looked most promising' if best else 'its model chose it'}"
-
-
-def _of(title: str | None) -> str:
-    return f" of “{title}”" if title else ""
 
 
 def _scores(scored: Record, children: set[int], answers: bool) -> list[str]:
@@ -212,8 +202,9 @@ def action_words(acted: Record, titles: Mapping[str, str]) -> str:
         return f"looked again at the evidence alone, which {led} to the answer"
     if name == "chapters":
         return "read the list of scenes and chapters" if arguments["listed"] else "found no scenes or chapters to read"
-    words = _WORDS.get(name, _unknown(name))(acted)
-    title = titles.get(arguments.get("video") or "") or _titled(arguments.get("video"), titles)
+    words = _WORDS[name](acted) if name in _WORDS else f"took the step “{name.replace('_', ' ')}”"
+    video = arguments.get("video")  # as a model named it: by the first digits of its id, or by its title
+    title = next((title for id_, title in titles.items() if video and (id_.startswith(video) or title == video)), "")
     return words + (f" of “{title}”" if title else "") + (", which did not work" if acted["problem"] else "")
 
 
@@ -228,22 +219,10 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _titled(name: str | None, titles: Mapping[str, str]) -> str:
-    """Title of a video that a model named by the first digits of its id, or by its title."""
-    if not name:
-        return ""
-    return next((title for video_id, title in titles.items() if video_id.startswith(name) or title == name), "")
-
-
-def _unknown(name: str) -> Callable[[Record], str]:
-    return lambda acted: f"took the step “{name.replace('_', ' ')}”"
-
-
 def _caption(acted: Record) -> str:
-    arguments = acted["arguments"]
-    if "frames" in arguments:
+    if "frames" in acted["arguments"]:
         return f"put {_frames(acted)} into words"
-    return f"had {span(arguments)} put into words"
+    return f"had {span(acted['arguments'])} put into words"
 
 
 def _frames(acted: Record, more: str = "") -> str:

@@ -144,7 +144,11 @@ Count = Callable[[str, int, float], None]
 """Takes a method, a status and seconds."""
 
 
-def logged_app(app: ASGIApp, count: Count, write: Callable[[str], None] | None = None) -> ASGIApp:
+def log_line(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = log_line) -> ASGIApp:
     """Log what comes to an application: method, path, status, milliseconds until the last byte, and bytes sent."""
 
     async def logged(scope: Scope, receive: Receive, send: Send) -> None:
@@ -165,7 +169,7 @@ def logged_app(app: ASGIApp, count: Count, write: Callable[[str], None] | None =
             seconds = time.perf_counter() - began
             count(scope["method"], status, seconds)
             line = f"{scope['method']} {_address(scope)} {status} {1000 * seconds:.0f} ms {size} B"
-            (write or _print)(line)
+            write(line)
 
     return logged
 
@@ -175,10 +179,6 @@ def _address(scope: Scope) -> str:
     query = scope["query_string"].decode("latin-1")
     whole = redact_uri(f"http://host{scope['path']}" + (f"?{query}" if query else ""))
     return visible(whole.removeprefix("http://host"))
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 # MCP over HTTP in the server's own process: `/mcp/NAME` for each library, and `/mcp` where there is one alone.

@@ -70,11 +70,13 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     held = {"data": data, "pictures": {name: _data_url("image/jpeg", jpeg) for name, jpeg in pictures.items()}}
+    # Escaped so that no HTML parser takes one of its strings for the end of the element.
+    text = as_json(held).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _document(
         f"<style>{style()}</style>",
         where,
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        f'<script type="application/json" id="held">{_in_script(as_json(held).decode())}</script>',
+        f'<script type="application/json" id="held">{text}</script>',
     )
 
 
@@ -112,11 +114,6 @@ def _import_map(places: Mapping[str, str]) -> str:
 
 def _data_url(kind: str, content: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def _in_script(text: str) -> str:
-    """Escape JSON so that no HTML parser takes one of its strings for the end of the element."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _hash(script: str) -> str:
@@ -202,7 +199,8 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
     keys: PictureKeys = {}
     for row in rows:
         view = api.video(number, row.video_id)
-        frames = _middle_frames(library, row.video_id) if row.frames else []
+        spans = [(each.start_s, each.end_s) for each in library.segments(row.video_id)] or [(row.start_s, row.end_s)]
+        frames = [each for some in frames_between(library, row, spans, 1) for each in some] if row.frames else []
         poster = first_telling(frames)
         listed.append(asdict(row) | {"poster": poster and poster.frame_no})
         times_s = {frame.frame_no: frame.time_s for frame in frames}
@@ -214,12 +212,6 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
             data[f"{place}/detections/{frame_no}"] = api.detections(number, row.video_id, frame_no)
         keys |= {(number, row.video_id, frame_no): None for frame_no in times_s}
     return keys
-
-
-def _middle_frames(library: Library, video_id: str) -> list[StoredFrame]:
-    row = library.video(video_id)
-    spans = [(each.start_s, each.end_s) for each in library.segments(video_id)] or [(row.start_s, row.end_s)]
-    return [frame for frames in frames_between(library, row, spans, 1) for frame in frames]
 
 
 def _pictures(api: ViewerApi, keys: Iterable[tuple[int, str, int]], left: int) -> Iterator[tuple[str, bytes]]:
@@ -287,8 +279,10 @@ class Posters:
         return self._kept[tag]
 
     def tag(self, number: int, video_id: str) -> str:
-        """Tag of a video's poster; raises NotGiven or UnknownVideo."""
-        return tag_of(number, self._library(number).video(video_id))
+        """Tag of a video's poster, which changes when it is ingested again; raises NotGiven or UnknownVideo."""
+        row = self._library(number).video(video_id)
+        parts = (number, row.video_id, row.frames, row.ingested_at.isoformat())
+        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
 
     def _library(self, number: int) -> Library:
         uri = numbered(self._uris, number, "library")
@@ -302,12 +296,6 @@ class Posters:
         while self._room < 0 and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self._room += len(oldest.jpeg)
-
-
-def tag_of(number: int, row: VideoRow) -> str:
-    """Make a tag that changes whenever a video is ingested again."""
-    parts = (number, row.video_id, row.frames, row.ingested_at.isoformat())
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:32]
 
 
 def telling_frame(library: Library, row: VideoRow) -> StoredFrame:
@@ -344,7 +332,9 @@ def groups(vectors: NDArray[np.float32]) -> list[NDArray[np.int64]]:
     middles = vectors[((np.arange(count) + 0.5) * len(vectors) / count).astype(int)]
     for _ in range(STEPS):
         nearest = (vectors @ middles.T).argmax(axis=1)
-        middles = np.stack([_mean(vectors[nearest == group], middles[group]) for group in range(count)])
+        sums = np.stack([vectors[nearest == group].sum(axis=0) for group in range(count)])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        middles = np.where(lengths > 0, sums / np.maximum(lengths, 1e-12), middles)
     similarities = vectors @ middles.T
     nearest = similarities.argmax(axis=1)
     found = [np.flatnonzero(nearest == group) for group in range(count)]
@@ -375,9 +365,3 @@ def _grey(frame: StoredFrame) -> NDArray[np.uint8] | None:
         return grey_values(frame)
     except PictureError:
         return None
-
-
-def _mean(vectors: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
-    total: NDArray[np.float32] = vectors.sum(axis=0)
-    length = float(np.linalg.norm(total))
-    return total / length if length else before

@@ -14,7 +14,7 @@ import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, aclosing, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.util import find_spec
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from kinodex.pipeline.fetch import Stamp
     from kinodex.pipeline.media.source import MediaFacts
 
 
@@ -64,19 +63,18 @@ def play_routes(libraries: Sequence[Library], children: Children | None = None) 
     def route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
         return numbered_route(path, answering(lambda request: unless_left(request, answer(request))))
 
+    async def playback(request: Request) -> Response:
+        query = request.query_params
+        wish = Wish(_time(request), query.get("hevc") == "1", frozenset(query.get("failed", "").split(",")))
+        return json_response(await videos.playback(*_video(request), wish))
+
     where = "/media/{library:number}/{video}"
     return [
-        route("/data/libraries/{library:number}/videos/{video}/playback", lambda request: _playback(videos, request)),
+        route("/data/libraries/{library:number}/videos/{video}/playback", playback),
         route(where, lambda request: _file(videos, request)),
         route(f"{where}/stream", lambda request: _stream(videos, children, request)),
         route(f"{where}/captions.vtt", lambda request: _captions(videos, request)),
     ]
-
-
-async def _playback(videos: PlayedVideos, request: Request) -> Response:
-    query = request.query_params
-    wish = Wish(_time(request), query.get("hevc") == "1", frozenset(query.get("failed", "").split(",")))
-    return json_response(await videos.playback(*_video(request), wish))
 
 
 async def _file(videos: PlayedVideos, request: Request) -> Response:
@@ -249,7 +247,8 @@ class PlayedVideos:
         from kinodex.pipeline.media.play import playable
 
         if "transcoded" in wish.failed:
-            return _slides(whole, "this browser did not play the file, and not what was made of it either")
+            why = "this browser did not play the file, and not what was made of it either"
+            return replace(whole, way="slideshow", why=why, url=None, mime=None)
         unsent = frozenset({"file"}) if file.mime is None else frozenset()
         choice = playable(await self.facts(file), wish.can_hevc, wish.failed | unsent)
         whole = replace(whole, why=choice.why, mime=choice.mime)
@@ -280,10 +279,6 @@ def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Pl
         return replace(whole, why="by its name and codec, browsers play it")
     tried = "this browser did not play the file" if "file" in wish.failed else "browsers do not play such a file"
     return replace(slides, why=f"{tried}, and PyAV is not installed here ({INSTALL})", warning=whole.warning)
-
-
-def _slides(whole: Playback, why: str) -> Playback:
-    return replace(whole, way="slideshow", why=why, url=None, mime=None)
 
 
 # The file that a video of a library was read from, as it is now.
@@ -341,32 +336,18 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     if now is None:
         raise SourceUnreachable(f"{uri}: its server does not say how large it is, or what state it has; copy it here")
     is_changed = known is not None and known != (now.size_bytes, now.mark)
-    return PlayFile(uri, now.size_bytes, _etag(now), mime_of(head), is_changed)
+    # Strong: made of the file's size and mark, and without what these may give away.
+    etag = f'"{hashlib.sha256(f"{now.size_bytes} {now.mark}".encode()).hexdigest()[:24]}"'
+    mime = "video/mp4" if head[4:8] in MP4_BOXES else "video/webm" if head.startswith(EBML) else None
+    return PlayFile(uri, now.size_bytes, etag, mime, is_changed)
 
 
 def first_bytes(uri: str) -> bytes:
     """Read the first `HEAD_BYTES` of a source; raises as `find_file`."""
-    from kinodex.pipeline.fetch import attempt, is_remote
+    from kinodex.pipeline.fetch import attempt
 
-    if is_remote(uri):
-        from kinodex.pipeline.fetch import open_parts
-
-        with open_parts(uri) as remote:
-            return attempt(uri, lambda: remote.read(HEAD_BYTES))
-    with open_local(uri) as file:
+    with open_source(uri) as file:
         return attempt(uri, lambda: file.read(HEAD_BYTES))
-
-
-def mime_of(head: bytes) -> str | None:
-    """Return the type of a file that browsers may play as it is, by its first bytes; None for any other."""
-    if head[4:8] in MP4_BOXES:
-        return "video/mp4"
-    return "video/webm" if head.startswith(EBML) else None
-
-
-def _etag(now: Stamp) -> str:
-    """Strong validator of a file's state: made of its size and mark, and without what these may give away."""
-    return f'"{hashlib.sha256(f"{now.size_bytes} {now.mark}".encode()).hexdigest()[:24]}"'
 
 
 # Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in
@@ -426,7 +407,7 @@ def _position(digits: str) -> int:
 async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
     """Yield the bytes of a part; ends early where the file has become shorter. The file is closed when this ends."""
     with ExitStack() as opened:
-        file = await asyncio.to_thread(_open, uri, opened)
+        file = await asyncio.to_thread(lambda: opened.enter_context(open_source(uri)))
         await asyncio.to_thread(file.seek, part.first)
         left = part.length
         while left > 0:
@@ -437,10 +418,11 @@ async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
             yield piece
 
 
-def _open(uri: str, opened: ExitStack) -> IO[bytes]:
+def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
+    """Open a source, a remote one in parts."""
     from kinodex.pipeline.fetch import is_remote, open_parts
 
-    return opened.enter_context(open_parts(uri) if is_remote(uri) else open_local(uri))
+    return open_parts(uri) if is_remote(uri) else open_local(uri)
 
 
 def open_local(uri: str) -> IO[bytes]:
@@ -562,10 +544,8 @@ async def _child(task: dict[str, Any]) -> AsyncIterator[Process]:
 
 def _kill(child: Process) -> None:
     if child.returncode is None:
-        try:
+        with suppress(ProcessLookupError):  # it has just ended
             child.kill()
-        except ProcessLookupError:
-            return  # it has just ended
 
 
 async def _read_all(child: Process) -> tuple[bytes, bytes]:

@@ -96,7 +96,8 @@ def _sentence(number: int, events: Sequence[Record], known: _Known) -> str:
     )
     children = {child["number"] for event in events for child in event.get("children", ())}
     answers = any(event["event"] == "Decided" and event["action"] == "answer" for event in events)
-    clauses: list[str] = _recalls(events)
+    recalled = any(event.get("request") == "Recall" for event in events)
+    clauses = ["looked again at the evidence of the questions before"] if recalled else []
     for event in events:
         match event["event"]:
             case "QueriesAdded" if event["queries"]:
@@ -141,25 +142,17 @@ def _counts_frames(event: Record, known: _Known) -> bool:
     )
 
 
-def _recalls(events: Sequence[Record]) -> list[str]:
-    recalled = any(event.get("request") == "Recall" for event in events)
-    return ["looked again at the evidence of the questions before"] if recalled else []
-
-
 def _opening(segment: Record, known: _Known) -> str:
     """Say which part was opened, and why, if the decision before named it."""
     title = known.titles.get(segment["video_id"])
     is_whole = known.whole.get(segment["video_id"]) == (segment["start_s"], segment["end_s"])
-    name = ("all" if title and is_whole else "the whole video" if is_whole else span(segment)) + _of(title)
+    name = "all" if title and is_whole else "the whole video" if is_whole else span(segment)
+    name += f" of “{title}”" if title else ""
     number = segment["number"]
     if known.decided is None or known.decided["segment"] != number:
         return f"opened {name}"
     best = known.scores.get(number, 0.0) >= max(known.scores.values(), default=1.0)
     return f"opened {name} because {'it looked most promising' if best else 'its model chose it'}"
-
-
-def _of(title: str | None) -> str:
-    return f" of “{title}”" if title else ""
 
 
 def _scores(scored: Record, children: set[int], answers: bool) -> list[str]:

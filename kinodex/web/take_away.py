@@ -64,8 +64,7 @@ Text = Callable[[Sequence[Moment]], str]
 
 
 def _edl(moments: Sequence[Moment]) -> str:
-    rate = frame_rate([moments[0].video], None, None, standard=True)
-    return edl_text(moments, rate, moments[0].video.title)
+    return edl_text(moments, frame_rate([moments[0].video], None, None, standard=True), moments[0].video.title)
 
 
 def _otio(moments: Sequence[Moment]) -> str:
@@ -89,26 +88,22 @@ class CutFailed(Refused):
 
 def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
     """Routes that export ranges of a video of these libraries as a file to download."""
-    turn = asyncio.Semaphore(1)
-
-    async def answer(request: Request) -> Response:
-        return await _export(libraries, turn, request)
-
-    return [numbered_route("/data/libraries/{library:number}/export/{kind}", answering(answer))]
-
-
-async def _export(libraries: Sequence[Library], turn: asyncio.Semaphore, request: Request) -> Response:
     from starlette.responses import Response
 
-    library, kind = numbered(libraries, request.path_params["library"], "library"), request.path_params["kind"]
-    if kind != "clip" and kind not in TEXTS:
-        raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
-    moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
-    name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].start_s)}"
-    if kind == "clip":
-        return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
-    media_type, text = TEXTS[kind]
-    return Response(text(moments), headers=_headers(f"{name}.{kind}"), media_type=media_type)
+    turn = asyncio.Semaphore(1)
+
+    async def export(request: Request) -> Response:
+        library, kind = numbered(libraries, request.path_params["library"], "library"), request.path_params["kind"]
+        if kind != "clip" and kind not in TEXTS:
+            raise NotGiven(f"got kind {kind!r}; it is one of clip, {', '.join(TEXTS)}")
+        moments = _moments(library, kind, request)  # here: the caches of a library belong to this thread
+        name = f"{file_stem(moments[0].video.title)}_{time_stem(moments[0].start_s)}"
+        if kind == "clip":
+            return await unless_left(request, _clip(library, moments, f"{name}.mp4", turn))
+        media_type, text = TEXTS[kind]
+        return Response(text(moments), headers=_headers(f"{name}.{kind}"), media_type=media_type)
+
+    return [numbered_route("/data/libraries/{library:number}/export/{kind}", answering(export))]
 
 
 def _moments(library: Library, kind: str, request: Request) -> list[Moment]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -56,12 +56,7 @@ def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
     )
 
 
-def unexplained(ledger: Mapping[str, Any], spent: CallCost) -> CallCost:
-    """Costs of a ledger that its calls do not explain; rounding errors are left out."""
-    left = {each.name: ledger.get(each.name, 0) - getattr(spent, each.name) for each in fields(CallCost)}
-    return CallCost(**{name: value for name, value in left.items() if abs(value) > 1e-9})
-
-
+HEADER_FIELDS = ("agent", "question", "models", "parameters", "budget", "space", "index_frames", "videos")
 CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", "usage", "cached", "seconds")
 
 
@@ -145,20 +140,14 @@ def trace_view(records: Sequence[Record]) -> TraceView:
     header, last = records[0], records[-1]
     answer = last["answer"] if last["event"] == "Finished" else None
     steps = _steps(records)
-    spent = steps[-1].so_far if steps else CallCost()
+    spent, ledger = steps[-1].so_far if steps else CallCost(), answer["ledger"] if answer else {}
+    left = {each.name: ledger.get(each.name, 0) - getattr(spent, each.name) for each in fields(CallCost) if ledger}
     return TraceView(
-        agent=header["agent"],
-        question=header["question"],
-        models=header["models"],
-        parameters=header["parameters"],
-        budget=header["budget"],
-        space=header["space"],
-        index_frames=header["index_frames"],
-        videos=header["videos"],
+        **{name: header[name] for name in HEADER_FIELDS},
         nodes=_nodes(records),
         steps=steps,
         answer=answer,
-        elsewhere=unexplained(answer["ledger"], spent) if answer else CallCost(),
+        elsewhere=CallCost(**{name: value for name, value in left.items() if abs(value) > 1e-9}),  # less is rounding
         ending=end_sentence(records),
     )
 
@@ -220,11 +209,17 @@ def _take(step: Step, event: Record) -> None:
                 for each, score in zip(event["segments"], scores, strict=True)
             ]
         case "Expanded":
-            step.opened.append(_expansion(event))
+            opened = {"parent": event["parent"]["number"], "children": [each["number"] for each in event["children"]]}
+            shown = {"frames": _frames(event["frames"]), "anchor_frame_nos": event["anchor_frame_nos"]}
+            step.opened.append(opened | shown)
         case "Scored":
             step.scored = {"entropy": event["entropy"], "candidates": event["candidates"]}
         case "Remembered":
-            _remember(step, _frames(event["added"]), _frames(event["evicted"]))
+            added, evicted = _frames(event["added"]), _frames(event["evicted"])
+            step.added += added
+            step.evicted += evicted
+            kept = [frame for frame in dict.fromkeys((*step.memory, *added)) if frame not in evicted]
+            step.memory = sorted(kept, key=lambda frame: (frame.video_id, frame.time_s))
         case "Acted":
             step.acted.append(_fields(event))
         case "Assessed":
@@ -238,22 +233,6 @@ def _call(event: Record) -> Record:
     turns = [{"speaker": turn["speaker"], "text": turn["text"]} for turn in inputs.get("turns", ())]
     call = {name: event[name] for name in CALL_FIELDS}
     return call | {"attempt": inputs.get("attempt", 0), "frames": _frames(inputs.get("frames", ())), "turns": turns}
-
-
-def _expansion(event: Record) -> Record:
-    return {
-        "parent": event["parent"]["number"],
-        "children": [each["number"] for each in event["children"]],
-        "frames": _frames(event["frames"]),
-        "anchor_frame_nos": event["anchor_frame_nos"],
-    }
-
-
-def _remember(step: Step, added: list[Frame], evicted: list[Frame]) -> None:
-    step.added += added
-    step.evicted += evicted
-    kept = [frame for frame in dict.fromkeys((*step.memory, *added)) if frame not in evicted]
-    step.memory = sorted(kept, key=lambda frame: (frame.video_id, frame.time_s))
 
 
 def _frames(records: Iterable[Record]) -> list[Frame]:

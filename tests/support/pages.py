@@ -11,10 +11,10 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.support.libraries.viewer_library import chromium
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Locator, Page
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page
 
 OpenPage = Callable[..., "Page"]
-WAIT_MS = 15_000
+WAIT_MS = 30_000
 
 
 @contextmanager
@@ -28,17 +28,25 @@ def browser_context(*permissions: str) -> Iterator[BrowserContext]:
 
 @contextmanager
 def pages(context: BrowserContext) -> Iterator[OpenPage]:
-    """Open addresses at a width and scheme; nothing hostile may have run in any, and nothing may have gone wrong."""
+    """Open addresses at a width and scheme; nothing hostile may have run in any, and nothing have gone wrong but what
+    is `expected`.
+    """
     opened: list[Page] = []
     wrong: list[str] = []
 
-    def open_page(address: str, width: int = 1280, scheme: Literal["light", "dark"] = "light") -> Page:
+    def open_page(
+        address: str, width: int = 1280, scheme: Literal["light", "dark"] = "light", expected: str = "nothing"
+    ) -> Page:
+        def note(message: ConsoleMessage) -> None:
+            if message.type == "error" and expected not in message.text:
+                wrong.append(message.text)
+
         page = context.new_page()
         opened.append(page)
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=scheme)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("console", note)
         page.on("request", lambda request: wrong.append(request.url) if _is_foreign(request.url, address) else None)
         page.goto(address)
         page.wait_for_selector("main h1")

@@ -1,0 +1,730 @@
+"""The official client of OpenAI against `kinodex serve`: answers, streams, videos, pictures, follow-ups, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+import io
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import pytest
+from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
+from PIL import Image
+
+from kinodex.agent.answer import Answer, Evidence, Status
+from kinodex.agent.ask import variant_named
+from kinodex.agent.errors import BadQuestion, ModelUnreachable
+from kinodex.agent.limits import Ledger
+from kinodex.agent.protocol import Earlier, Question
+from kinodex.guards import NotGiven
+from kinodex.index.errors import StorageError, UnknownVideo
+from kinodex.index.library import Library
+from kinodex.jobs.models import ModelChoice
+from kinodex.web.openai_chat import (
+    CHARACTERS,
+    EARLIER,
+    MOMENTS,
+    MOST_PICTURES,
+    PICTURES,
+    VIDEOS,
+    Asked,
+    ChatRequest,
+    Conversation,
+    Moment,
+    PictureSearch,
+    RequestRefused,
+    chat_models,
+    check_supported,
+    completion,
+    content,
+    error_body,
+    error_response,
+    find_model,
+    in_words,
+    library_names,
+    names_of,
+    pieces,
+    read_conversation,
+    read_options,
+    read_picture,
+    spread,
+    take_videos,
+    usage,
+)
+from kinodex.web.questions import AskRequest, MoneySpent, QuestionFault, Running, TooManyQuestions
+from tests.support.servers.chat_server import Behaviour, ChatServer
+from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+from tests.support.servers.serve_server import Client, serving
+
+TENTS = "What appears right after the red tents in the forest?"
+OPTIONS = ["a white fish", "a purple dog", "a red star"]
+LISTED = f"{TENTS}\nA. a white fish\nB. a purple dog\nC. a red star\nAnswer with the option's letter."
+IN_FILM = {"kinodex": {"videos": ["film-01"]}}
+
+
+@pytest.fixture(scope="module")
+def chat(client: Client) -> Iterator[OpenAI]:
+    with client_of(client) as opened:
+        yield opened
+
+
+def client_of(served: Client, key: str = "none") -> OpenAI:
+    return OpenAI(base_url=f"{served.address}/v1", api_key=key, max_retries=0)
+
+
+def ask(chat: OpenAI, content: Any, model: str = "library", **more: Any) -> Any:
+    own = more.pop("kinodex", None)
+    extra = None if own is None else {"kinodex": own}
+    is_turns = isinstance(content, list) and "role" in content[0]
+    messages: list[ChatCompletionMessageParam] = content if is_turns else [{"role": "user", "content": content}]
+    return chat.chat.completions.create(model=model, messages=messages, extra_body=extra, **more)
+
+
+def facts(client: Client, key: str) -> dict[str, Any]:
+    """Facts that the server keeps of a question."""
+    rows = client.get("/data/questions?library=0").json["rows"]
+    return dict(next(row for row in rows if row["key"] == key))
+
+
+def test_models_are_listed(chat):
+    names = [each.id for each in chat.models.list()]
+    assert names[:2] == ["library", "library:eea"]
+    assert chat.models.retrieve("library:vca").owned_by == "kinodex"
+    with pytest.raises(openai.NotFoundError) as caught:
+        chat.models.retrieve("library:nobody")
+    assert caught.value.code == "model_not_found"
+
+
+def test_a_question_with_options_in_its_text(chat, client):
+    reply = ask(chat, f"video: film-01\n{LISTED}", temperature=0, max_tokens=16)
+    (choice,) = reply.choices
+    assert (choice.message.role, choice.message.content) == ("assistant", "B. a purple dog")
+    assert (choice.finish_reason, reply.object, reply.model) == ("stop", "chat.completion", "library")
+    own = reply.kinodex
+    assert (own["status"], own["letter"], own["trace"]) == ("answered", "B", f"/#/trace/{own['key']}")
+    assert [(each["title"], each["start_s"], each["end_s"]) for each in own["evidence"]] == [
+        ("film-01", 21.0, 22.0),
+        ("film-01", 24.0, 25.0),
+    ]
+    assert own["ledger"]["frames"] > 0
+    assert reply.id == f"chatcmpl-{own['key']}"
+    kept = client.get(f"/data/traces/{own['key']}").json["trace"]
+    assert (kept["question"]["text"], kept["question"]["options"]) == (TENTS, OPTIONS), "as `kinodex eval` asks it"
+    assert facts(client, own["key"])["videos"] == ["film-01"]
+
+
+def test_an_open_question_and_fields_of_kinodex(chat, client):
+    own = {"videos": ["film-01"], "agent": "uniform", "settings": {"frames": 8}, "budget": {"frames": 3}, "cite": True}
+    reply = ask(chat, "What colour is the bird at sea?", kinodex=own)
+    assert reply.kinodex["ledger"]["frames"] == 3, "the budget is below the setting"
+    assert facts(client, reply.kinodex["key"])["agent"] == "uniform"
+    content = reply.choices[0].message.content
+    assert "\n\nSeen in film-01 0:" in content
+    given = ask(chat, TENTS, kinodex={"options": OPTIONS, "videos": ["film-01"]})
+    assert given.choices[0].message.content == "B. a purple dog"
+    plain = ask(chat, LISTED, kinodex={"options": [], "videos": ["film-01"]})
+    assert plain.kinodex["letter"] is None, "an empty list: the text is taken as it is"
+
+
+def test_a_stream_says_each_round_then_the_answer(chat):
+    with ask(chat, LISTED, kinodex=IN_FILM["kinodex"], stream=True, stream_options={"include_usage": True}) as stream:
+        chunks = list(stream)
+    thoughts = [getattr(each.choices[0].delta, "reasoning_content", None) for each in chunks[:-1]]
+    said = [each for each in thoughts if each]
+    assert said[0].startswith("At first it ") and said[-1].startswith("It answered after ")
+    assert len(said) == len(set(said)) > 2
+    assert "".join(each.choices[0].delta.content or "" for each in chunks[:-1]) == "B. a purple dog"
+    assert [each.choices[0].finish_reason for each in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
+    assert chunks[-2].kinodex["letter"] == "B"
+    assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
+    assert len({each.id for each in chunks}) == 1
+    with ask(chat, LISTED, kinodex={**IN_FILM["kinodex"], "reasoning": False}, stream=True) as stream:
+        quiet = list(stream)
+    assert [each.choices[0].delta.content for each in quiet] == ["", "B. a purple dog", None]
+
+
+def test_a_follow_up_is_known_by_what_was_said(chat, client):
+    turns: list[dict[str, Any]] = [{"role": "user", "content": "What colour is the bird at sea?"}]
+    first = ask(chat, turns, kinodex=IN_FILM["kinodex"])
+    turns += [{"role": "assistant", "content": first.choices[0].message.content}]
+    turns += [{"role": "user", "content": "And what appears right after the red tents in the forest?"}]
+    second = ask(chat, turns)
+    row = facts(client, second.kinodex["key"])
+    assert (row["after"], row["videos"]) == (first.kinodex["key"], ["film-01"]), "about the same videos"
+    by_id = ask(chat, "What colour is it?", kinodex={"after": first.id})
+    assert facts(client, by_id.kinodex["key"])["after"] == first.kinodex["key"]
+
+
+def system(name: str) -> dict[str, Any]:
+    return {"role": "system", "content": f"You know films.\nvideo: {name}"}
+
+
+def sent(name: str) -> list[dict[str, Any]]:
+    return [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": SAME}]
+
+
+SAME = "How many frames are there?"
+
+
+def test_clients_who_say_the_same_of_other_videos_are_kept_apart(library, tmp_path):
+    with (
+        ChatServer(lambda body: '{"answer": "Many."}') as server,
+        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
+        client_of(served) as chat,
+    ):
+
+        def turn(how: str, stream: bool, name: str, turns: list[dict[str, Any]]) -> dict[str, Any]:
+            said = [{"role": "user", "content": sent(name) if how == "part" else SAME}, *turns]
+            said = [system(name), *said] if how == "system" else said
+            reply = ask(chat, said, kinodex={"videos": [name]} if how == "field" else {}, stream=stream)
+            facts: dict[str, Any] = (list(reply)[-1] if stream else reply).kinodex
+            return facts
+
+        films = ("film-01", "film-02", "film-03")
+        follow = [{"role": "assistant", "content": "Many."}, {"role": "user", "content": "And now?"}]
+        for how, stream in (("field", False), ("field", True), ("part", False), ("part", True), ("system", False)):
+            first = {name: turn(how, stream, name, []) for name in films}
+            for name in films:
+                row = facts(served, turn(how, stream, name, follow)["key"])
+                assert (row["after"], row["videos"]) == (first[name]["key"], [name]), (how, stream)
+
+
+def test_a_conversation_that_could_be_anothers_is_not_guessed(library, tmp_path):
+    with (
+        ChatServer(lambda body: '{"answer": "Many."}') as server,
+        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
+        client_of(served) as chat,
+    ):
+        one, other = (ask(chat, SAME, kinodex={"videos": [name]}).kinodex["key"] for name in ("film-01", "film-02"))
+        turns = [
+            {"role": "user", "content": SAME},
+            {"role": "assistant", "content": "Many."},
+            {"role": "user", "content": "And now?"},
+        ]
+        with pytest.raises(openai.BadRequestError, match=f"kinodex.after={one} or {other}") as caught:
+            ask(chat, turns)
+        assert caught.value.code == "ambiguous_conversation"
+        second = ask(chat, turns, kinodex={"after": other}).kinodex["key"]
+        assert facts(served, second)["videos"] == ["film-02"]
+        third = ask(chat, turns, kinodex={"videos": ["film-03"]}).kinodex["key"]
+        assert (facts(served, third)["after"], facts(served, third)["videos"]) == (None, ["film-03"])
+        again = ask(chat, SAME, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        fourth = ask(chat, turns, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        assert facts(served, fourth)["after"] == again, "of equal ones the latest"
+
+
+def test_a_conversation_of_another_server_keeps_its_video(chat, client):
+    for said in ("video: film-02\nWho is there?", [*sent("film-02")]):
+        turns = [
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": "Nobody that I know."},
+            {"role": "user", "content": "What is shown?"},
+        ]
+        row = facts(client, ask(chat, turns).kinodex["key"])
+        assert (row["after"], row["videos"]) == (None, ["film-02"])
+
+
+def test_turns_of_another_server_are_told(chat, client):
+    turns = [
+        {"role": "user", "content": "Where are the tents?"},
+        {"role": "assistant", "content": "In the forest."},
+        {"role": "user", "content": "What colour are the tents?"},
+    ]
+    reply = ask(chat, turns, kinodex=IN_FILM["kinodex"])
+    asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
+    assert asked["earlier"] == [{"question": "Where are the tents?", "answer": "In the forest."}]
+    assert facts(client, reply.kinodex["key"])["after"] is None
+
+
+def test_a_picture_becomes_a_search(chat, client, library):
+    opened = Library.open(str(library))
+    film = opened.video("film-02")
+    (frame,) = opened.frames_at(film.video_id, [14.0])
+    url = f"data:image/jpeg;base64,{base64.b64encode(frame.jpeg).decode()}"
+    content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+    reply = ask(chat, content)
+    best = reply.kinodex["pictures"][0]
+    assert (best["title"], best["time_s"]) == ("film-02", 14.0)
+    asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]["text"]
+    assert asked.startswith("What is this?\nWith the question came a picture; it is most like these moments: 'film-02'")
+    assert facts(client, reply.kinodex["key"])["videos"] == [
+        opened.video(each).title for each in dict.fromkeys(each["video_id"] for each in reply.kinodex["pictures"])
+    ]
+
+
+def test_a_video_of_a_part_by_its_name(chat, client):
+    for name in ("film-02.mp4", "file:///somewhere/else/film-02.mp4", "/another/film-02.mp4", "film-02"):
+        parts = [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": "What is shown?"}]
+        assert facts(client, ask(chat, parts).kinodex["key"])["videos"] == ["film-02"], name
+
+
+def test_refusals_have_openais_form(chat, client):
+    for sent_content, more, code, says in (
+        ("Who?", {"model": "gpt-4o"}, "model_not_found", "'gpt-4o' does not exist; the models are library"),
+        ("", {}, None, "the question is empty"),
+        ("Who?", {"n": 2}, None, "leave n out"),
+        ("Who?", {"kinodex": {"agnet": "vca"}}, None, "kinodex.agnet: Extra inputs are not permitted"),
+        ("Who?", {"kinodex": {"agent": "/tmp/own.py"}}, None, "there is no agent '/tmp/own.py'"),
+        ("Who?", {"kinodex": {"agent": "videoseek"}}, None, "needs a language model"),
+        ("Who?", {"kinodex": {"options": ["one"]}}, None, "2 to 26"),
+        ("Who?", {"kinodex": {"budget": {"frames": 0}}}, None, "above 0, or leave it out"),
+        ("Who?", {"kinodex": {"videos": ["film-09"]}}, "video_not_found", "which this library does not hold"),
+        ("Who?", {"kinodex": {"after": "../q1"}}, None, "give the id of an earlier completion"),
+        ("Who?", {"kinodex": {"after": "q999999"}}, "not_found", "not the key of a question"),
+        ([{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x"}}], {}, "invalid_image_url", "not fetched"),
+        ([{"type": "video_url", "video_url": {"url": "http://x/y.mp4"}}], {}, "video_not_found", "nothing is fetched"),
+    ):
+        with pytest.raises(openai.APIStatusError) as caught:
+            ask(chat, sent_content, **more)
+        assert caught.value.status_code == (404 if code in ("model_not_found", "not_found") else 400), says
+        assert (caught.value.code, caught.value.type) == (code, "invalid_request_error"), says
+        assert says in caught.value.message
+    for path in ("/v1/embeddings", "/v1/completions", "/v1/chat/completions/q1"):
+        reply = client.post(path, {})
+        assert (reply.status, reply.json["error"]["code"]) == (404, "unknown_url"), path
+    reply = client.send("POST", "/v1/chat/completions", b"{", {"content-type": "application/json"})
+    assert (reply.status, reply.json["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_a_token_is_the_key(library, tmp_path):
+    token = "a-token-of-some-length"
+    with serving([library], tmp_path, token=token) as served:
+        with client_of(served, "wrong") as wrong:
+            with pytest.raises(openai.AuthenticationError) as caught:
+                wrong.models.list()
+            assert caught.value.code == "invalid_api_key"
+        with client_of(served, token) as right:
+            assert next(iter(right.models.list())).id == "library"
+
+
+def test_a_model_that_fails_and_a_server_that_is_busy(library, tmp_path):
+    held, reached = threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Behaviour:
+        reached.set()
+        held.wait(60)
+        return Behaviour(status=401, body={"error": {"message": "no such key"}})
+
+    with ChatServer(slow) as server:
+        choice = ModelChoice("tester", server.base_url, cache=False)
+        with serving([library], tmp_path, choice, at_once=1) as served, client_of(served) as chat:
+            raised: list[openai.APIStatusError] = []
+
+            def first() -> None:
+                with pytest.raises(openai.APIStatusError) as caught:
+                    ask(chat, "Who?")
+                raised.append(caught.value)
+
+            thread = threading.Thread(target=first)
+            thread.start()
+            assert reached.wait(60)
+            with pytest.raises(openai.RateLimitError) as busy:
+                ask(chat, "Who?")
+            assert busy.value.code == "rate_limit_exceeded"
+            assert int(busy.value.response.headers["retry-after"]) > 0
+            held.set()
+            thread.join()
+            assert (raised[0].status_code, raised[0].code) == (502, "model_unusable")
+            with pytest.raises(openai.APIError, match="no such key"):
+                list(ask(chat, "Who?", stream=True))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_stops_its_question(library, tmp_path, stream):
+    held, reached = threading.Event(), threading.Event()
+
+    def never(body: dict[str, Any]) -> str:
+        reached.set()
+        held.wait(60)
+        return "{}"
+
+    with ChatServer(never) as server, serving([library], tmp_path, ModelChoice("tester", server.base_url)) as served:
+        connection = http.client.HTTPConnection(urlsplit(served.address).netloc)
+        body = {"model": "library", "stream": stream, "messages": [{"role": "user", "content": "Who?"}]}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        assert reached.wait(60)
+        (running,) = served.questions.running
+        connection.sock.close()
+        connection.close()
+        assert served.wait(running.key)["status"] == "budget_exhausted"
+        assert running.answer is not None and running.answer.reason == "stopped"
+        held.set()
+
+
+def test_a_language_model_behind_it(library, tmp_path):
+    with (
+        RuleServer(Rules()) as server,
+        serving([library], tmp_path, ModelChoice(MODEL, server.base_url)) as served,
+        client_of(served) as chat,
+    ):
+        assert "library:videoseek" in [each.id for each in chat.models.list()]
+        reply = ask(chat, LISTED, kinodex=IN_FILM["kinodex"])
+    ledger = reply.kinodex["ledger"]
+    assert reply.usage.prompt_tokens == ledger["input_tokens"] + ledger["estimated_tokens"] > 0
+    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
+
+
+def test_equal_options_of_a_benchmark_are_asked_all_the_same(chat, client):
+    reply = ask(chat, f"{TENTS}\nA. a purple dog\nB. a purple dog\nC. a red star", kinodex=IN_FILM["kinodex"])
+    asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
+    assert asked["options"] == ["a purple dog (option A)", "a purple dog (option B)", "a red star"]
+
+
+# What a request may hold, and the question that is found in it.
+
+
+def read(*messages: tuple[str, Any]) -> Conversation:
+    turns = [{"role": role, "content": content} for role, content in messages]
+    return read_conversation(ChatRequest.model_validate({"model": "m", "messages": turns}))
+
+
+def test_settings_that_mean_nothing_here_are_taken_and_what_the_reply_could_not_hold_is_refused():
+    least = {"model": "m", "messages": [{"role": "user", "content": "Who?"}]}
+    names = ("top_p", "max_tokens", "max_completion_tokens", "seed", "presence_penalty", "frequency_penalty")
+    taken = {
+        "temperature": 0,
+        "stop": ["\n"],
+        "logit_bias": {},
+        "user": "me",
+        "metadata": {},
+        "n": 1,
+        "logprobs": False,
+    }
+    taken |= {"tools": [], "response_format": {"type": "text"}, "media_io_kwargs": {"video": {}}}
+    body = ChatRequest.model_validate({**least, **taken, **dict.fromkeys(names, 1)})
+    check_supported(body)
+    assert body.kinodex.options is None and body.kinodex.reasoning
+    tools = [{"type": "function"}]
+    check_supported(ChatRequest.model_validate({**least, "tools": tools, "tool_choice": "none"}))
+    for more, param in (
+        ({"n": 2}, "n"),
+        ({"tools": tools}, "tools"),
+        ({"functions": [{"name": "f"}]}, "tools"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
+        ({"logprobs": True}, "logprobs"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+    ):
+        with pytest.raises(RequestRefused, match=r"leave|answers are texts") as caught:
+            check_supported(ChatRequest.model_validate({**least, **more}))
+        assert caught.value.param == param
+
+
+def test_the_last_turn_of_the_user_is_the_question():
+    found = read(
+        ("system", "You are a helpful assistant."),
+        ("user", "Who comes in?"),
+        ("assistant", "A man."),
+        (
+            "user",
+            [{"type": "image_url", "image_url": {"url": "data:,"}}, {"type": "video_url", "video_url": "walk.mp4"}],
+        ),
+        ("user", [{"type": "text", "text": "Is this he?"}]),
+    )
+    assert (found.question, found.videos, found.pictures) == ("Is this he?", ("walk.mp4",), ("data:,",))
+    assert (found.instructions, found.earlier) == (
+        "You are a helpful assistant.",
+        (Earlier("Who comes in?", "A man."),),
+    )
+    turns = [each for n in range(20) for each in (("user", f"q{n}"), ("assistant", f"a{n}"))]
+    earlier = read(*turns, ("user", "last?")).earlier
+    assert len(earlier) == EARLIER and earlier[-1] == Earlier("q19", "a19"), "only the last turns are told"
+    for part in (
+        {"type": "video_url", "video_url": {"url": "walk"}},
+        {"type": "video_url", "video_url": "walk"},
+        {"type": "input_video", "input_video": "walk"},
+        {"type": "input_video", "input_video": {"data": "walk"}},
+        {"type": "video", "video": "walk"},
+        {"type": "file", "file": {"filename": "walk", "file_data": "data:video/mp4;base64,AA=="}},
+        {"type": "file", "file": {"file_id": "walk"}},
+        {"type": "input_file", "filename": "walk"},
+    ):
+        assert read(("user", [{"type": "text", "text": "Who?"}, part])).videos == ("walk",), part
+    assert names_of("file:///a/b%20c.mp4") == ["file:///a/b%20c.mp4", "/a/b c.mp4", "b c.mp4"]
+    assert names_of("http://host/film.mp4") == ["http://host/film.mp4"], "it would look as if that had been fetched"
+
+
+def test_a_conversation_is_known_again_by_its_turns():
+    first = read(("system", "Be short."), ("user", "Who comes in?"))
+    next_one = read(("user", "Who comes in? "), ("assistant", "A man.\n"), ("user", "And then?"))
+    assert next_one.digest() == first.digest("A man.")
+    assert next_one.digest() != first.digest("A woman.")
+    assert first.digest() == read(("user", "Another?")).digest(), "nothing stands before a first question"
+
+
+def test_messages_that_cannot_be_understood_are_refused():
+    for messages, says in (
+        ([("assistant", "Hello.")], "the last message has to be the user's"),
+        ([("system", "Hello.")], "the last message has to be the user's"),
+        ([("user", "x"), ("tool", "42"), ("user", "y")], "a message of a tool"),
+        ([("user", [{"type": "input_audio", "input_audio": {}}])], "'input_audio'; parts are text"),
+        ([("user", [{"type": "text"}])], "without a text"),
+        ([("user", [{"type": "image_url", "image_url": {}}])], "without an address"),
+        ([("user", "x" * (CHARACTERS + 1))], "more than 200,000 characters"),
+    ):
+        with pytest.raises(RequestRefused, match=says):
+            read(*messages)
+
+
+KITE, COLOURS = "What colour is the kite?", ("red", "light blue")
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+WRITTEN: list[tuple[str, str, tuple[str, ...]]] = [
+    *(
+        (text, KITE, COLOURS)
+        for text in (
+            "What colour is the kite?\nA. red\nB. light blue",
+            "What colour is the kite?\n(A) red\n(B) light blue\n"
+            "Answer with the option's letter from the given choices directly.",
+            "Question: What colour is the kite?\nOptions:\nA) red\nB) light blue\n\nAnswer:",
+            "Question: What colour is the kite?\nOptions:\nA. red\nB. light blue\n"
+            "Please select the correct answer from the options above. \n",
+            "Select the best answer to the following multiple-choice question based on the video. Respond with only "
+            "the letter (A, B, C, or D) of the correct option.\nWhat colour is the kite?\nA. red\nB. light blue\n"
+            "The best answer is:",
+            "What colour is the kite?\n  A: red\n  B: light\nblue\nAnswer the question with A or B.",
+            "What colour is the kite? (A) red (B) light blue",
+            "What colour is the kite?\r\nA. red\r\nB. light blue\r\n",
+        )
+    ),
+    *(
+        (text, text, ())
+        for text in (
+            KITE,
+            "What does the sign say?\nA. Miller",
+            "Who is (A) in the picture?",
+            "B. is written on the door, what stands on the wall?\nC. or D.",
+            "I. What comes first?\nA.\nB.",
+            "Who says this?\nA: Hello.\nB: Hi.\nA: Are you well?",
+            "Who says this?\nA: Hello.\nB: Hi.\nA: Well?\nB: Yes.",
+        )
+    ),
+    *(
+        (f"Does it rain?\nA. yes\nB. no\n{order}", f"Does it rain?\n{order}", ("yes", "no"))
+        for order in ("Explain why.", "Please explain your choice", "Then describe the scene.")
+    ),
+    ("Which one?\nA. one\nB. two\nD. four", "Which one?\nD. four", ("one", "two")),
+    ("Which one?\nA. one\nB. two\n\nThe man wears a hat.", "Which one?\nThe man wears a hat.", ("one", "two")),
+    ("Choose the option that comes first.\nA. one\nB. two", "Choose the option that comes first.", ("one", "two")),
+    ("Which?\nA. He sits.\nB. He runs.\nHe is in the yard.", "Which?\nHe is in the yard.", ("He sits.", "He runs.")),
+    ("Which?\n" + "\n".join(f"{each}. the {each}" for each in LETTERS), "Which?", tuple(f"the {x}" for x in LETTERS)),
+]
+
+
+def test_options_are_read_as_kits_write_them():
+    for text, question, options in WRITTEN:
+        written = read_options(text)
+        assert (written.text, written.options) == (question, options), text
+
+
+def test_lines_that_name_known_videos_are_taken():
+    known = {"a walk", "sea, by night", "x.mp4"}.__contains__
+    assert take_videos("video: a walk\nWho comes?", known) == ("Who comes?", ("a walk",))
+    assert take_videos("Who comes?\nVideos: x.mp4, 'a walk'", known) == ("Who comes?", ("x.mp4", "a walk"))
+    assert take_videos("Video: sea, by night\nWho?", known) == ("Who?", ("sea, by night",))
+    for text in ("video: the second one\nWho comes?", "videos: a walk, another", "In which video: a walk or x.mp4?"):
+        assert take_videos(text, known) == (text, ())
+
+
+def test_names_of_models_are_unique_and_an_unknown_one_is_refused():
+    uris = ["/home/me/films/", "films", "s3://bucket/films?versionId=3", "a:b", "/", "films-2"]
+    assert library_names(uris) == ("films", "films-2", "films-3", "a-b", "library", "films-2-2")
+    models = chat_models(["films"], variant_named("vca"), has_language=False)
+    names = [each.name for each in models]
+    assert names[:3] == ["films", "films:vca", "films:eea"] and len(set(names)) == len(names)
+    assert "films:videoseek" not in names, "it needs language"
+    assert "films:videoseek" in [each.name for each in chat_models(["films"], variant_named("vca"), has_language=True)]
+    assert (find_model(models, "films").agent, find_model(models, "films:eea").agent) == (None, "eea")
+    with pytest.raises(RequestRefused) as caught:
+        find_model(models, "gpt-4o")
+    status, body = error_body(caught.value)
+    assert (status, body["error"]["code"], body["error"]["param"]) == (404, "model_not_found", "model")
+    assert "films, films:vca" in body["error"]["message"]
+
+
+# Pictures of a request: only what is in the request itself is read, and it is found again in the library.
+
+
+def as_url(encoded: bytes, kind: str = "jpeg") -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
+
+
+def png(width: int = 4, height: int = 2, mode: str = "RGB") -> bytes:
+    written = io.BytesIO()
+    Image.new(mode, (width, height), (1, 2, 3) if mode == "RGB" else 0).save(written, "PNG")
+    return written.getvalue()
+
+
+def test_a_picture_in_the_request_is_decoded_and_no_address_is_fetched():
+    picture = read_picture(as_url(png(), "png"))
+    assert picture.shape == (2, 4, 3) and picture[0, 0].tolist() == [1, 2, 3]
+    for url, says in (
+        *((f"{place}/x.png", "addresses are not fetched") for place in ("http://127.0.0.1:1", "https://example.com")),
+        ("file:///etc/passwd", "addresses are not fetched"),
+        ("/etc/passwd", "addresses are not fetched"),
+        ("data:text/html;base64,AA==", "addresses are not fetched"),
+        ("HTTP://169.254.169.254/latest/meta-data", "addresses are not fetched"),
+        *(
+            (as_url(sent_picture), "cannot read the picture")
+            for sent_picture in (b"", b"no picture", png()[:40], b"<svg/>")
+        ),
+        ("data:image/png;base64,%%%", "cannot read the picture"),
+        (as_url(png(8000, 8000, "1")), "8000 x 8000 pixels; give one of at most"),
+    ):
+        with pytest.raises(RequestRefused, match=says) as caught:
+            read_picture(url)
+        assert caught.value.code == ("invalid_image_url" if "fetched" in says else "invalid_image"), url[:40]
+        assert "0x" not in str(caught.value), "the address of an object"
+    urls = [str(number) for number in range(64)]
+    chosen = spread(urls)
+    assert (len(chosen), chosen[0], chosen[-1]) == (PICTURES, "0", "63")
+    assert spread(urls[:3]) == urls[:3]
+    with pytest.raises(RequestRefused, match="at most 256"):
+        spread(["x"] * (MOST_PICTURES + 1))
+
+
+def test_stored_frames_are_found_where_they_are(library):
+    opened = Library.open(str(library))
+    rows = opened.videos()
+    frames = [opened.frames_at(row.video_id, [14.0])[0] for row in rows[:2]]
+    search = PictureSearch([str(library)], None)
+    urls = [as_url(frame.jpeg) for frame in frames]
+
+    async def both() -> tuple[list[Moment], list[Moment], list[Moment]]:
+        whole = await search.moments(0, urls, [])
+        part = await search.moments(0, urls[:1], [rows[1].video_id])
+        return whole, part, await search.moments(0, [], [])
+
+    whole, part, none = asyncio.run(both())
+    assert {(each.video_id, each.time_s) for each in whole[:2]} == {(each.video_id, each.time_s) for each in frames}
+    assert all(each.score > 0.98 for each in whole[:2])
+    assert len(whole) <= MOMENTS and len({each.video_id for each in whole}) <= VIDEOS
+    assert {each.video_id for each in part} == {rows[1].video_id} and none == []
+    moments = [Moment("a", "walk", 31.5, 0.9), Moment("b", "sea", 3723.0, 0.5)]
+    assert in_words(moments, 1) == (
+        "With the question came a picture; it is most like these moments: 'walk' at 0:31; 'sea' at 1:02:03."
+    )
+    assert in_words(moments[:1], 3).startswith("With the question came 3 pictures; they are most like")
+
+
+def test_a_photo_that_its_camera_turned_gives_the_same_hits_on_the_page_and_in_a_chat(chat, client, library):
+    opened = Library.open(str(library))
+    (frame,) = opened.frames_at(opened.video("film-02").video_id, [14.0])
+    upright = Image.open(io.BytesIO(frame.jpeg))
+    exif, written = Image.Exif(), io.BytesIO()
+    exif[0x0112] = 6  # to be turned by a quarter, clockwise
+    upright.transpose(Image.Transpose.ROTATE_90).save(written, "PNG", exif=exif)
+    found = []
+    for sent_picture in (frame.jpeg, written.getvalue()):
+        reply = client.send(
+            "POST", "/data/libraries/0/search/picture?most=5", sent_picture, {"content-type": "image/png"}
+        )
+        best = reply.json["groups"][0]
+        found.append((best["title"], best["hits"][0]["start_s"]))
+        part = {"type": "image_url", "image_url": {"url": as_url(sent_picture)}}
+        told = ask(chat, [{"type": "text", "text": "What is this?"}, part]).kinodex["pictures"][0]
+        found.append((told["title"], told["time_s"]))
+    assert found == [("film-02", 14.0)] * 4
+
+
+# Answers and errors in OpenAI's form.
+
+
+def asked_of(library: Path, options: tuple[str, ...] = (), *, cite: bool = False) -> Asked:
+    request = AskRequest(0, Question("Who?", options))
+    return Asked(Running("q7", request, datetime(2026, 1, 2, tzinfo=UTC)), "m", Library.open(str(library)), cite=cite)
+
+
+def answer_with(status: Status, text: str | None, option: int | None, *evidence: Evidence) -> Answer:
+    return Answer(status, text, option, evidence, 1, Ledger())
+
+
+def test_an_answer_becomes_content_usage_and_fields(library):
+    asked = asked_of(library, ("one", "two"))
+    assert content(asked, answer_with("answered", "it is two", 1)) == "B. two"
+    assert content(asked_of(library), answer_with("answered", "A man.", None)) == "A man."
+    none: list[Status] = ["insufficient_evidence", "budget_exhausted", "invalid"]
+    for status in none:
+        assert content(asked, answer_with(status, None, None)).startswith("No answer: ")
+    asked = asked_of(library, cite=True)
+    film = asked.library.video("film-01").video_id
+    answer = answer_with("answered", "A man.", None, *(Evidence(film, float(n), n + 1.5) for n in range(7)))
+    text = content(asked, answer)
+    assert text.startswith("A man.\n\nSeen in film-01 0:00 to 0:01, film-01 0:01 to 0:02, ")
+    assert text.endswith("0:04 to 0:05 and 2 more.")
+    reply = completion(asked, answer)
+    assert (reply["id"], reply["created"], reply["kinodex"]["trace"]) == ("chatcmpl-q7", 1767312000, "/#/trace/q7")
+    assert reply["kinodex"]["evidence"][1] == {"video_id": film, "title": "film-01", "start_s": 1.0, "end_s": 2.5}
+    for estimated in (0, 5):
+        ledger = Ledger(input_tokens=10, output_tokens=3, cached_tokens=4, estimated_tokens=estimated)
+        counted = usage(ledger)
+        assert counted["prompt_tokens"] == 10 + estimated
+        assert counted["total_tokens"] == ledger.tokens == counted["prompt_tokens"] + counted["completion_tokens"]
+        assert counted["prompt_tokens_details"] == {"cached_tokens": 4}
+
+
+def test_a_stream_shows_that_it_lives_and_ends_with_an_answer_or_an_error_or_its_reader(library):
+    asked, failed, left = (asked_of(library) for _ in range(3))
+    answers: list[Answer] = []
+
+    async def silent() -> list[bytes]:
+        found = []
+        stream = pieces(asked, reasoning=True, include_usage=True, on_answer=answers.append, beat_s=0.01)
+        async for piece in stream:
+            found.append(piece)
+            if found.count(b": still at work\n\n") == 2:
+                asked.running.end(answer_with("answered", "A man.", None))
+        return found
+
+    found = asyncio.run(silent())
+    assert found[-1] == b"data: [DONE]\n\n"
+    chunks = [json.loads(each[6:]) for each in found if each.startswith(b"data: {")]
+    deltas = [{"role": "assistant", "content": ""}, {"content": "A man."}, {}]
+    assert [each["choices"][0]["delta"] for each in chunks[:-1]] == deltas
+    assert (chunks[-1]["choices"], chunks[-1]["usage"]["total_tokens"], len(answers)) == ([], 0, 1)
+    failed.running.end(ModelUnreachable("the model is away"))
+
+    async def whole() -> list[bytes]:
+        return [each async for each in pieces(failed, reasoning=False, include_usage=True, on_answer=answers.append)]
+
+    found = asyncio.run(whole())
+    assert json.loads(found[-2][6:])["error"]["message"] == "the model is away"
+    assert (found[-1], len(answers)) == (b"data: [DONE]\n\n", 1)
+
+    async def leave() -> None:
+        stream = pieces(left, reasoning=True, include_usage=False, on_answer=answers.append, beat_s=0.01)
+        await anext(stream)
+        await anext(stream)
+        await stream.aclose()
+
+    asyncio.run(leave())
+    assert left.running.state == "stopping"
+
+
+def test_errors_have_status_type_and_code():
+    refused, server = "invalid_request_error", "server_error"
+    for error, status, kind, code in (
+        (RequestRefused("no", "n", "odd", 404), 404, refused, "odd"),
+        (BadQuestion("no"), 400, refused, None),
+        (UnknownVideo("no"), 400, refused, "video_not_found"),
+        (NotGiven("no"), 404, refused, "not_found"),
+        (TooManyQuestions("no"), 429, "rate_limit_error", "rate_limit_exceeded"),
+        (MoneySpent("no", 30.5), 429, "insufficient_quota", "insufficient_quota"),
+        (ModelUnreachable("no"), 502, server, "model_unusable"),
+        (QuestionFault("no"), 500, server, None),
+        (StorageError("no"), 503, server, "library_unusable"),
+    ):
+        said = {"message": "no", "type": kind, "param": "n" if code == "odd" else None, "code": code}
+        assert error_body(error) == (status, {"error": said})
+        response = error_response(error)
+        assert (response.status_code, json.loads(bytes(response.body))) == (status, {"error": said})
+        again = response.headers.get("retry-after")
+        assert again == {"insufficient_quota": "31", "rate_limit_error": "11"}.get(kind), kind

@@ -1,0 +1,356 @@
+"""Search of the page: requests, moments and why they were found, pictures, ranges of what happens, towers."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from kinodex.agent.environment import Environment
+from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.index.rows import Hit
+from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.ground import ground
+from kinodex.jobs.pictures import MOST_BYTES, read_picture
+from kinodex.web.search import (
+    KINDS,
+    MIN_GAP_S,
+    MOST_OF_A_VIDEO,
+    WIDTH,
+    GroundRequest,
+    LibrarySearch,
+    Moment,
+    SearchRequest,
+    TextTowers,
+    best_scores,
+    excerpt,
+    find_moments,
+    grounding_view,
+    groups_view,
+    moments_like,
+    needs_vector,
+    numbers,
+    read_ground_request,
+    read_request,
+    stored_vector,
+    strength,
+    why,
+)
+from tests.support.libraries.viewer_library import SAID, SCENE_S, SCENES, hits_of, picture, served
+
+RED, SNOW, DRAGON = "red shoes in the city", "snow", "a purple dragon"
+LONG_S = 60
+
+
+def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
+    query = {"text": "a boat", "kind": "frames", "video": "ab12", "from": "1.5", "to": "", "most": "7"}
+    assert read_request(query) == SearchRequest("a boat", "frames", "ab12", 1.5, None, 7)
+    assert read_request({"like": "ab12/30"}).like == ("ab12", 30)
+    assert read_ground_request({"text": SNOW}) == GroundRequest(SNOW)
+    read = read_ground_request({"text": SNOW, "in": "words", "video": "film", "most": "7"})
+    assert read == GroundRequest(SNOW, "film", "words", 7)
+    assert numbers({"from": "1.5", "to": ""}, "from", "to", "k") == [1.5, None, None]
+    for wrong, says in (
+        ({"kind": "all"}, "together, frames"),
+        ({"most": "0"}, "from 1 to 100"),
+        ({"most": "9" * 40}, "from 1 to 100"),
+        ({"from": "soon"}, "give a number"),
+        ({"like": "ab12"}, "ID/FRAME"),
+        ({"like": "ab12/-1"}, "ID/FRAME"),
+        ({"text": "x" * 2001}, "at most 2000"),
+    ):
+        with pytest.raises(KinodexError, match=says):
+            read_request(wrong)
+    for wrong, error, says in (
+        ({"text": " "}, QueryError, "empty"),
+        ({"text": "a" * 2001}, QueryError, "2001 characters"),
+        ({"text": "a", "in": "smells"}, UsageError, "pictures"),
+        ({"text": "a", "most": "0"}, UsageError, "from 1 to 50"),
+        ({"text": "a", "most": "-1"}, UsageError, "from 1 to 50"),
+    ):
+        with pytest.raises(error, match=says):
+            read_ground_request(wrong)
+
+
+# Moments of real searches of a small library.
+
+
+@pytest.fixture(scope="module")
+def embed():
+    space = load_space("builtin", device="cpu", towers="text")
+    return lambda text: space.embed_text([text])[0]
+
+
+def test_a_moment_of_several_searches_names_the_hits_of_each(shown, embed):
+    moments = find_moments(shown.library, SearchRequest("a yellow boat at sea"), embed, shown.library.fingerprint)
+    best = moments[0]
+    assert best.hit.source == "both" and best.frame is not None and best.caption is not None
+    assert SCENE_S <= best.hit.time_s < 2 * SCENE_S and best.frame.frame_no == best.hit.frame_no
+    said = next(moment for moment in moments if moment.line)
+    assert said.line is not None and (said.line.text or "").startswith("we are at sea")
+    assert all(each.line is each.caption is None for each in moments if each.hit.source == "frame")
+    for text in ("", " "):
+        with pytest.raises(QueryError, match="empty"):
+            find_moments(shown.library, SearchRequest(text), embed, shown.library.fingerprint)
+
+
+def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_are_searched(shown):
+    def no_tower(text):
+        raise AssertionError(text)
+
+    space = shown.library.fingerprint
+    for kind, text in (("words", "sea"), ("transcript", "sea"), ("text", "sea"), ("detections", "shoe")):
+        find_moments(shown.library, SearchRequest(text, kind), no_tower, space)
+    needed = [kind for kind in KINDS if needs_vector(shown.library, SearchRequest("boat", kind), space)]
+    assert needed == ["together", "frames", "captions"]
+    other = replace(space, weights_sha256="0" * 64)
+    assert not needs_vector(shown.library, SearchRequest("boat", "captions"), other)
+    assert not needs_vector(shown.library, SearchRequest(" "), space)
+    assert not needs_vector(shown.library, SearchRequest(like=(shown.video_id, 0)), space)
+
+
+def test_frames_like_one_are_those_of_its_scene_without_itself_and_its_neighbours(shown):
+    space = shown.library.fingerprint
+    vector = stored_vector(shown.library, shown.video_id, 30, space)
+    moments = moments_like(shown.library, vector, SearchRequest(like=(shown.video_id, 30), most=5), space)
+    times_s = [moment.hit.time_s for moment in moments]
+    assert len(times_s) == 5 and all(SCENE_S <= time_s < 2 * SCENE_S for time_s in times_s)
+    assert min(abs(time_s - 30.0) for time_s in times_s) >= MIN_GAP_S
+    late = SearchRequest(like=(shown.video_id, 30), start_s=40.0)
+    assert all(each.hit.time_s >= 40 for each in moments_like(shown.library, vector, late, space))
+    with pytest.raises(TimeOutside, match="no such frame"):
+        stored_vector(shown.library, shown.video_id, 999, space)
+    with pytest.raises(UnknownVideo):
+        stored_vector(shown.library, "nobody", 0, space)
+    assert np.linalg.norm(stored_vector(shown.library, shown.video_id, 0, space)) == pytest.approx(1, abs=1e-2)
+
+
+def test_a_text_is_embedded_once_and_a_picture_is_searched_by_the_other_tower(shown):
+    search = LibrarySearch(shown.library, shown.library.fingerprint)
+    assert search.embed_text(RED) is search.embed_text(RED)
+    found = search.search_picture(picture(SCENES[RED]), SearchRequest(most=5))
+    tower = search.image_tower
+    rgb = np.full((36, 64, 3), SCENES[RED], np.uint8)
+    best = shown.library.search.frames(tower.embed(tower.prepare(rgb)[None])[0], k=5, min_gap_s=2.0)
+    assert hits_of(found)[0]["similarity"] == pytest.approx(best[0].score, abs=0.02)
+    assert "like the picture" in hits_of(found)[0]["why"]
+
+
+def encoded(kind: str, size: tuple[int, int] = (6, 4), **options: object) -> bytes:
+    held = io.BytesIO()
+    Image.new("RGB", size, (200, 30, 30)).save(held, kind, **options)
+    return held.getvalue()
+
+
+def test_pictures_are_read_upright_and_refused_where_they_are_none_or_too_large():
+    for kind in ("JPEG", "PNG", "WEBP", "GIF", "BMP"):
+        rgb = read_picture(encoded(kind))
+        assert rgb.shape == (4, 6, 3) and np.abs(rgb.astype(int) - (200, 30, 30)).max() <= 8, kind
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by a quarter
+    assert read_picture(encoded("JPEG", exif=exif)).shape == (6, 4, 3)
+    for content, says in (
+        (b"", "cannot read"),
+        (b"<svg onload=alert(1)>", "cannot read"),
+        (encoded("JPEG")[:60], "cannot read"),
+        (encoded("TIFF"), "cannot read"),
+        (encoded("PNG", (10_000, 7_000)), "70|pixels"),
+        (b"x" * (MOST_BYTES + 1), "at most 10 MB"),
+    ):
+        with pytest.raises(UsageError, match=says) as caught:
+            read_picture(content)
+        assert "0x" not in str(caught.value), "the address of an object"
+
+
+# Moments by video, and the reason why each was found.
+
+
+def frame(video: str, time_s: float, score: float) -> Moment:
+    hit = Hit(video, time_s, time_s + 1, int(time_s), score, None, "frame")
+    return Moment(hit, frame=hit)
+
+
+def no_frames(video_id):
+    return [], []
+
+
+def test_videos_come_by_their_best_hit_and_one_does_not_crowd_out_the_others(many):
+    first, second, *_ = (row.video_id for row in many.videos())
+    crowd = [frame(second, 3.0 * n, 0.4 - n / 1000) for n in range(MOST_OF_A_VIDEO + 5)]
+    found = groups_view(many, [*crowd, frame(first, 1.0, 0.2)], "snow", "words", no_frames)
+    assert [(group["title"], len(group["hits"]), group["more"]) for group in found["groups"]] == [
+        ("film 0001", MOST_OF_A_VIDEO, 5),
+        ("film 0000", 1, 0),
+    ]
+    assert found["count"] == MOST_OF_A_VIDEO + 1
+    alone = groups_view(many, crowd, "snow", "words", no_frames)
+    assert (alone["count"], alone["groups"][0]["more"]) == (len(crowd), 0)
+    line = Hit(first, 1.0, 2.0, None, 5.0, "snow", "transcript")
+    fused = replace(line, frame_no=1, score=0.016, source="both")
+    moment = Moment(fused, frame=frame(first, 1.0, 0.31).hit, line=line)
+    (hit,) = groups_view(many, [moment], "snow", "words", no_frames)["groups"][0]["hits"]
+    assert (hit["strength"], hit["similarity"], hit["why"]) == (1.0, 0.31, "both seen and said: snow"), "never a rank"
+
+
+def test_a_strength_is_the_share_of_the_best_of_its_kind():
+    line = Hit("v", 3.0, 4.0, None, 8.0, "snow", "transcript")
+    weak = Hit("v", 9.0, 10.0, None, 2.0, "snow", "transcript")
+    best = frame("v", 1.0, 0.3)
+    both = Moment(best.hit, frame=Hit("v", 5.0, 6.0, 5, 0.15, None, "frame"), line=line)
+    bests = best_scores([best, both, Moment(weak, line=weak)])
+    assert bests == {"frame": 0.3, "transcript": 8.0}
+    assert [strength(each, bests) for each in (best, both, Moment(weak, line=weak))] == [1.0, 1.0, 0.25]
+    below = frame("v", 1.0, -0.2)
+    assert strength(below, best_scores([below])) == 0.0
+
+
+FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frame")
+LINE = Hit("v", 31.5, 33.0, None, 4.0, "we are at sea", "transcript")
+CAPTION = Hit("v", 20.0, 40.0, None, 2.0, "a boat at sea", "caption")
+SHOWN = Hit("v", 31.0, 35.0, None, 3.0, "TO THE SEA", "text")
+DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
+
+
+def test_a_reason_names_what_found_the_moment():
+    for moment, says in (
+        (Moment(FRAME, frame=FRAME), "looks like the words"),
+        (Moment(LINE, line=LINE), "said at 0:31: we are at sea"),
+        (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31 by Anna: we are at sea"),
+        (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
+        (Moment(SHOWN, shown=SHOWN), "on screen at 0:31: TO THE SEA"),
+        (Moment(FRAME, frame=FRAME, shown=SHOWN), "both seen and shown as text: TO THE SEA"),
+        (Moment(DETECTION, detection=DETECTION), "a detector found: boat, 91% sure"),
+        (Moment(FRAME, frame=FRAME, line=LINE), "both seen and said: we are at sea"),
+        (Moment(FRAME, FRAME, LINE, CAPTION), "seen, said and described: we are at sea"),
+    ):
+        assert why(moment, "sea") == says
+    assert why(Moment(FRAME, frame=FRAME), "", "frame") == "looks like that frame"
+    assert why(Moment(FRAME, frame=FRAME), "", "picture", 0.4) == "looks somewhat like the picture"
+
+
+def test_an_excerpt_holds_the_word_and_is_short():
+    text = "first " + "filler " * 40 + "middle " + "filler " * 40 + "last"
+    for word in ("first", "middle", "last"):
+        part = excerpt(text, f"the {word.upper()}")
+        assert word in part.split() and len(part) <= WIDTH + 4
+        assert part.startswith("…") == (word != "first") and part.endswith("…") == (word != "last")
+    assert excerpt("x" * 500, "y") == "x" * WIDTH + " …"
+    assert excerpt(None, "y") == "" and excerpt("a  short\nline", "y") == "a short line"
+
+
+# Ranges of a library in which something happens, as the server gives them.
+
+
+def fetch(address, **query):
+    with urlopen(f"{address}/data/libraries/0/moments?{urlencode(query)}") as reply:
+        return json.load(reply)
+
+
+def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(address, shown, many):
+    found = fetch(address, text=SNOW, **{"in": "pictures"})
+    best = found["ranges"][0]
+    assert (found["present"], best["start_s"], best["end_s"]) == (True, 40.0, 60.0)
+    assert (best["begin_frame"], best["end_frame"], best["found_in"], best["words"]) == (40, 59, "pictures", "")
+    assert best["score"] > found["least_score"] > 0
+    row = shown.library.video(shown.video_id)
+    assert found["videos"] == {row.video_id: {"title": row.title, "start_s": 0.0, "duration_s": row.duration_s}}
+    found = fetch(address, text=DRAGON, video="film", most=1)
+    assert (found["present"], found["ranges"], len(found["weaker"])) == (False, [], 1)
+    assert f"stands out by {found['evidence']:.2f}, and it takes {found['least_evidence']:.2f}" in found["reason"]
+    with served(many.uri) as of_texts:
+        found = fetch(of_texts, text=SNOW)
+    assert (found["present"], found["weaker"]) == (False, []) and "neither pictures nor words" in found["reason"]
+    for path, status in (("7/moments?text=a", 404), ("0/moments?text=a&video=nobody", 404), ("0/moments?text=", 400)):
+        with pytest.raises(HTTPError) as refused:
+            urlopen(f"{address}/data/libraries/{path}")
+        assert refused.value.code == status
+        refused.value.close()
+
+
+def test_words_that_were_found_are_quoted(shown):
+    tower = load_space("builtin", device="cpu", towers="text").embed_text
+    environment = Environment.of(shown.library, shown.library.videos(), tower)
+    found = ground(shown.library, environment, "we are at sea", evidence_from="words", least=1.0)
+    view = grounding_view(shown.library, found, environment)
+    assert view["ranges"][0]["words"].startswith(SAID[:13])
+    assert grounding_view(shown.library, found)["ranges"][0]["words"] == ""
+
+
+# Text towers are loaded once, and while one is loaded the searches that need none go on.
+
+
+class Gate:
+    """Loads the built-in tower once it is opened, and notes for which library."""
+
+    def __init__(self):
+        self.loads = []
+        self.began, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self, uri, digest):
+        self.loads.append(uri)
+        self.began.set()
+        assert self.opened.wait(LONG_S)
+        return load_text_tower("builtin")
+
+
+def test_a_tower_is_loaded_once_for_all_libraries_and_none_after_the_end(shown):
+    gate, space = Gate(), shown.library.fingerprint
+    gate.opened.set()
+    towers = TextTowers(gate)
+    first, same, other = (towers.begin(uri, space) for uri in ("one", "one", "two"))
+    assert first is same and first.result(LONG_S) is other.result(LONG_S)
+    assert gate.loads == ["one"]
+    towers.close()
+    gate = Gate()
+    towers = TextTowers(gate)
+    first, second = towers.begin("one", space), towers.begin("two", space)
+    assert gate.began.wait(LONG_S)
+    towers.close()
+    assert second.cancelled() and not first.done()
+    gate.opened.set()
+    first.result(LONG_S)
+    assert gate.loads == ["one"]
+
+
+def test_a_tower_that_could_not_be_loaded_is_tried_again(shown):
+    faults = [TorchMissing("no torch"), None]
+
+    def load(uri, digest):
+        if (fault := faults.pop(0)) is not None:
+            raise fault
+        return load_text_tower("builtin")
+
+    towers, space = TextTowers(load), shown.library.fingerprint
+    with pytest.raises(TorchMissing):
+        towers.begin("one", space).result(LONG_S)
+    assert towers.begin("one", space).result(LONG_S).dim == space.dim
+    towers.close()
+
+
+def test_a_search_of_the_transcript_is_answered_while_another_waits_for_the_tower(shown):
+    gate = Gate()
+    with served(shown.library.uri, towers=TextTowers(gate)) as address, ThreadPoolExecutor(1) as client:
+
+        def found(query):
+            with urlopen(f"{address}/data/libraries/0/search?{query}", timeout=LONG_S) as reply:
+                return json.load(reply)
+
+        waiting = client.submit(found, "text=red&kind=frames")
+        assert gate.began.wait(LONG_S)
+        try:
+            assert found("text=red&kind=transcript")["count"] >= 0
+            assert not waiting.done()
+        finally:
+            gate.opened.set()
+        assert waiting.result(LONG_S)["count"]

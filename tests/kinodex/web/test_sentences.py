@@ -1,0 +1,185 @@
+"""Rounds of recorded traces in plain words, for every agent; and of what those traces do not hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.trace import Record, read_trace
+from kinodex.web.sentences import (
+    action_words,
+    clock,
+    end_sentence,
+    joined,
+    latest_sentence,
+    quoted,
+    round_sentences,
+    span,
+)
+from tests.support.archives.read import TRACES, trace_name, unpack
+
+DATA = Path(__file__).parents[2] / "data"
+HEADER: Record = {
+    "event": "RunStarted",
+    "videos": [{"video_id": "a" * 32, "title": "sintel", "start_s": 0.0, "duration_s": 60.0}],
+}
+SECOND = {"video_id": "b" * 32, "title": "big buck", "start_s": 0.0, "duration_s": 60.0}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> dict[str, list[Record]]:
+    """Records of the traces of both archives, by archive and name."""
+    records: dict[str, list[Record]] = {}
+    for archive in ("before_the_move", "reasoning_first"):
+        folder = unpack(DATA / f"{archive}.tar.xz", tmp_path_factory.mktemp(archive))
+        records |= {f"{archive}/{name}": read_trace(folder / f"{name}.jsonl") for name in TRACES}
+    return records
+
+
+def sentences(recorded, agent: str) -> list[str]:
+    records = recorded[f"reasoning_first/{trace_name(agent)}"]
+    return [*round_sentences(records).values(), end_sentence(records)]
+
+
+def written(*events: Record, header: Record = HEADER) -> list[str]:
+    return list(round_sentences([header, *events]).values())
+
+
+def test_a_tree_search_says_what_it_opened_and_why(recorded):
+    assert sentences(recorded, "eea") == [
+        "At first it searched for “brown keys in the meadow”.",
+        "Round 1: it opened the whole video, looked at 4 frames, and judged 2 of 5 parts likely to hold the answer.",
+        "Round 2: it opened 0:14 to 0:24 because it looked most promising, looked at 4 frames, "
+        "judged 4 of 5 parts likely to hold the answer, and found enough to answer.",
+        "It answered after 2 rounds.",
+    ]
+    assert sentences(recorded, "vca")[1].startswith("Round 2: it opened 0:12 to 0:18 because it looked most promising")
+
+
+def test_agents_with_tools_say_what_they_did(recorded):
+    assert sentences(recorded, "longvideoagent")[0] == (
+        "Round 1: it searched what is said and described for “brown keys in the meadow”, which led to 0:00 to 0:30."
+    )
+    assert sentences(recorded, "videoseek")[0] == "Round 1: it looked over the whole video and looked at 30 frames."
+    assert sentences(recorded, "videoagent")[2:] == [
+        "Round 3: it put 5 frames into words and found too little to answer.",
+        "It ended after 3 rounds without an answer: what it saw did not suffice, and no further round was allowed.",
+    ]
+    assert sentences(recorded, "videoagent2")[1] == (
+        "Round 1: it did not know yet (confidence 0 of 5), had 0:17 to 0:21 put into words, and looked at 4 frames."
+    )
+    assert sentences(recorded, "videotree")[0] == "Round 1: it put 8 frames from all over the video into words."
+
+
+def test_a_run_has_a_sentence_after_each_of_its_events(recorded):
+    for name, records in recorded.items():
+        for count in range(1, len(records) + 1):
+            latest = latest_sentence(records[:count])
+            assert re.fullmatch(r"(At first it |Round \d+: it |It )[^_{}]+\.", latest), (name, latest)
+        assert latest == end_sentence(records) != "", name
+
+
+def exchange(round_no: int, *frame_nos: int, **fields) -> Record:
+    frames = [{"video_id": "a" * 32, "frame_no": each} for each in frame_nos]
+    held = {"request": "AnswerFrames", "invalid": None}
+    return {"event": "Exchanged", "round": round_no, "inputs": {"frames": frames}, **held, **fields}
+
+
+def test_frames_are_counted_once_and_calls_without_any_are_named():
+    assert written(exchange(1, 1, 2, 3), exchange(2, 3, 4), exchange(3)) == [
+        "Round 1: it looked at 3 frames.",
+        "Round 2: it looked at 1 frame.",
+        "Round 3: it asked its model, without looking at a frame.",
+    ]
+    assert written(exchange(1, invalid="no JSON")) == ["Round 1: it got no reply from its model that could be used."]
+    decided = {"event": "Decided", "round": 0, "action": "answer", "segment": None, "forced": False}
+    assert written(exchange(0, 1, request="Recall"), decided) == [
+        "At first it looked again at the evidence of the questions before, looked at 1 frame, "
+        "and found enough to answer."
+    ]
+
+
+def test_of_several_videos_the_title_is_said():
+    header = HEADER | {"videos": [*HEADER["videos"], SECOND]}
+    whole = {"number": 1, "video_id": "b" * 32, "start_s": 0.0, "end_s": 60.0}
+    ranked = {"event": "Ranked", "segments": [whole, whole | {"number": 2, "video_id": "a" * 32}]}
+    opened = {"event": "Expanded", "round": 1, "parent": whole, "children": [], "frames": []}
+    assert written(ranked, opened, header=header) == [
+        "At first it put 2 videos into order.",
+        "Round 1: it opened all of “big buck”.",
+    ]
+
+
+def test_a_choice_against_the_scores_is_said_to_be_the_models():
+    parts = [{"number": at, "video_id": "a" * 32, "start_s": 30.0 * at, "end_s": 30.0 * at + 30} for at in (0, 1)]
+    scores = [{"number": 0, "reward": 80.0, "fused": 0.8}, {"number": 1, "reward": 10.0, "fused": 0.1}]
+    scored = {"event": "Scored", "round": 1, "entropy": None, "candidates": scores}
+    decided = {"event": "Decided", "round": 1, "action": "explore", "segment": 1, "forced": False}
+    opened = {"event": "Expanded", "round": 2, "parent": parts[1], "children": [], "frames": []}
+    assert written(scored, decided, opened)[1] == "Round 2: it opened 0:30 to 1:00 because its model chose it."
+
+
+def test_an_end_is_said_with_its_reason():
+    for status, text, reason, expected in (
+        ("answered", "red", "", "It answered after 2 rounds."),
+        ("budget_exhausted", "red", "stopped", "because you stopped it: this is its best answer so far."),
+        ("budget_exhausted", None, "seconds", "without an answer, because the time was up."),
+        ("invalid", None, "it sent no JSON", "no reply of its model could be used."),
+    ):
+        answer = {"status": status, "text": text, "reason": reason, "rounds": 2}
+        assert end_sentence([HEADER, {"event": "Finished", "answer": answer}]).endswith(expected)
+
+
+# Steps of agents with tools; times and lists as a sentence holds them.
+
+RANGE = {"start_s": 10.0, "end_s": 75.5}
+NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}
+
+
+def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **arguments: object) -> Record:
+    return {"event": "Acted", "action": action, "arguments": arguments, "problem": problem, "notes": list(notes)}
+
+
+def test_a_step_is_said_in_plain_words():
+    for step, expected in (
+        (acted("skim", query="a dog", video=None, **RANGE), "skimmed 0:10 to 1:15.5 for “a dog”"),
+        (acted("focus", query="a dog", **RANGE), "watched 0:10 to 1:15.5 closely for “a dog”"),
+        (acted("skim", "the range is too short", query="a dog", **RANGE), ", which did not work"),
+        (acted("look", video="a", times_s=[3.0, 1.0, 9.0]), "chose frames from 0:01 to 0:09"),
+        (acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10 to 1:15.5"),
+        (acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05 and had it put into words"),
+        (acted("track", label=None, **RANGE), "followed a thing from 0:10 to 1:15.5"),
+        (acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10 to 0:20"),
+        (acted("retrieve", frames=["segment 2: a dog", "segment 3: a cat"]), "went to look for “a dog” and “a cat”"),
+        (acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
+        (acted("verify", answer="x", second_look="x"), "looked again at the evidence alone, which led to the answer"),
+        (acted("verify", "it does not", answer="x"), "which did not lead to the answer"),
+        (acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
+        (acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
+        (acted("read_map", place="x"), "took the step “read map”"),
+        (acted("answer", sufficient=True), ""),
+    ):
+        assert action_words(step, {}).endswith(expected), step
+
+
+def test_a_video_is_named_where_there_are_several():
+    titles = {"abcd" * 8: "sintel", "ef" * 16: "caminandes"}
+    assert action_words(acted("overview", video="abcdabcd"), titles) == "looked over the whole video of “sintel”"
+    assert action_words(acted("overview", video=None), titles) == "looked over the whole video"
+
+
+def test_a_long_list_and_a_long_text_are_shortened():
+    assert quoted(["a", "b", "c", "d", "e"]) == "“a”, “b”, “c”, and 2 more"
+    assert quoted(["x" * 200]) == f"“{'x' * 79}…”"
+
+
+def test_times_have_tenths_and_hours_only_where_they_need_them():
+    assert [clock(each) for each in (0, 75.5, 59.96, 3675)] == ["0:00", "1:15.5", "1:00", "1:01:15"]
+    assert span({"start_s": 5.0, "end_s": None}) == "0:05"
+    assert span({"start_s": None}) == ""
+
+
+def test_lists_have_an_and():
+    assert [joined("abc"[:count]) for count in range(4)] == ["", "a", "a and b", "a, b, and c"]

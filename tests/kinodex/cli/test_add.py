@@ -13,9 +13,8 @@ from rich.console import Console
 
 from kinodex.cli.add_progress import add_progress_bar
 from kinodex.index.library import Library
-from kinodex.jobs.add.import_text import VideoText
 from kinodex.jobs.add.run import VideoOutcome
-from kinodex.jobs.add.text_files import read_captions
+from kinodex.jobs.add.text_files import VideoText, read_captions
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.libraries.text_files import written

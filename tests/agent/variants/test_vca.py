@@ -1,18 +1,22 @@
-"""VCA on a real library: uniform frames, rewards with history, parents that stay, and its ablations."""
+"""VCA: its search with and without a tree, and the request of that."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from kinodex.agent.errors import BadSettings
+from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Question, ShownFrame, Video
+from kinodex.agent.replies import strict_schema
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from kinodex.agent.trace import Expanded, Ranked, Remembered, Scored
-from kinodex.agent.variants.vca import VCAParameters
+from kinodex.agent.trace import Acted, Expanded, Ranked, Remembered, Scored
+from kinodex.agent.variants.vca import ChooseFrames, FrameChoice, VCAParameters
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
+from tests.support.strict_mode import violations
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +200,152 @@ def test_settings_of_the_paper():
 def test_settings_that_make_no_sense(wrong):
     with pytest.raises(BadSettings, match="got "):
         VCAParameters(**wrong)
+
+
+def looking_at(*times_s, video=None):
+    def script(request):
+        if isinstance(request, ChooseFrames):
+            return {"times_s": times_s, "video": video}
+        return explorer(request)
+
+    return script
+
+
+def test_without_tree_search_the_policy_names_the_frames(library):
+    answer, events, model = run(library, looking_at(425.3, 425.3, 90), Budget(rounds=3), tree_search=False)
+    assert [type(request) for request in model.requests] == [ChooseFrames, ChooseFrames, Decide]
+    first, second, last = of(Remembered, events)
+    assert [frame.time_s for frame in first.added] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
+    assert [frame.time_s for frame in second.added] == [90.0, 425.0, 426.0]
+    assert [frame.time_s for frame in last.added] == [89.0, 424.0, 427.0]
+    assert [time_s for _, time_s in model.asked(ChooseFrames)[1].seen][6:] == [90.0, 425.0, 426.0]
+    assert [event.action for event in of(Acted, events)] == ["look"] * 3
+    assert (answer.status, answer.ledger.frames) == ("budget_exhausted", 12)
+    assert (model.requests[-1].candidates, model.requests[-1].must_answer) == ((), True)
+
+
+def test_without_tree_search_the_answer_may_come_at_any_time(library):
+    def at_once(request):
+        return {"option": "B", "evidence": [2]} if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, _, _ = run(library, at_once, tree_search=False)
+    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
+    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(200.0, 201.0)]
+
+
+@pytest.mark.parametrize("said", [{"times_s": [-5]}, "?"])
+def test_without_tree_search_two_bad_choices_lead_to_the_best_answer_so_far(library, said):
+    def script(request):
+        return said if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, _, model = run(library, script, tree_search=False)
+    assert (answer.status, answer.option, answer.rounds) == ("answered", 0, 1)
+    assert [type(each) for each in model.requests] == [ChooseFrames, ChooseFrames, Decide]
+
+
+def test_without_tree_search_a_model_that_gives_up_is_shown_the_rest(library):
+    def script(request):
+        return {"action": "insufficient_evidence"} if isinstance(request, ChooseFrames) else explorer(request)
+
+    answer, events, _ = run(library, script, Budget(rounds=2), tree_search=False)
+    assert (answer.status, answer.rounds, answer.ledger.declined) == ("budget_exhausted", 2, 2)
+    first, then = of(Remembered, events)
+    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}
+
+
+def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films):
+    first = next(video for video in environment_of(two_films).videos if video.title == "first")
+    script = looking_at(10, 20, video=first.video_id[:12])
+    _, events, _ = run(two_films, script, Budget(rounds=2), tree_search=False)
+    begun, then = of(Remembered, events)
+    assert first.video_id not in {frame.video_id for frame in begun.added}
+    assert [(frame.video_id, frame.time_s) for frame in then.added] == [(first.video_id, 10), (first.video_id, 20)]
+
+
+def test_without_tree_search_a_short_video_ends_when_it_was_seen(tmp_path):
+    short = make_library(tmp_path / "short", {"short": film(5, 9)})
+    answer, _, model = run(short, looking_at(0, 1, 2), Budget(), tree_search=False)
+    assert (answer.status, answer.ledger.frames) == ("answered", 9)
+    assert isinstance(model.requests[-1], Decide)
+
+
+LONG_FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
+OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
+KITE = Question("What colour is the kite?", ("red", "blue"))
+FRAMES = (ShownFrame(LONG_FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(LONG_FILM.video_id, 70, 70.0, 8, 8, b"y"))
+
+
+def choosing(**more) -> ChooseFrames:
+    seen = ((LONG_FILM.video_id, 70.0), (LONG_FILM.video_id, 50.04))
+    return ChooseFrames(
+        **{"question": KITE, "videos": (LONG_FILM,), "frames": FRAMES, "seen": seen, "count": 6, **more}
+    )
+
+
+def test_choosing_frames_names_times_and_how_many():
+    text = render(choosing())
+    assert "A. red\nB. blue" in text
+    assert "The video lasts 100.0 s, from 1.5 s to 101.5 s." in text
+    assert "You have seen so far:\n- 70.0 s, 50.0 s\n" in text
+    assert "the times of 1 to 6 frames" in text
+    assert '"video": null' in text
+    assert "JSON only" in text
+    assert "\n\n\n" not in text
+
+
+def test_choosing_frames_of_several_videos_names_them():
+    seen = ((LONG_FILM.video_id, 70.0), (OTHER.video_id, 2.0), (LONG_FILM.video_id, 50.04))
+    text = render(choosing(videos=(LONG_FILM, OTHER), seen=seen))
+    assert "- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n" in text
+    assert "all of one video" in text
+
+
+def test_nothing_seen_yet():
+    text = render(choosing(frames=(), seen=()))
+    assert "No frame is shown." in text
+    assert "You have seen so far:\n- nothing\n" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
+        ({"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
+        ({"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
+        ({"times_s": [2], "video": "1234"}, "'1234' names no video; the videos are abcdef012345"),
+        ({"action": "answer", "option": "C"}, "names no option"),
+    ],
+)
+def test_impossible_choices_are_refused(said, wrong):
+    with pytest.raises(InvalidReply, match=wrong):
+        choosing().check(FrameChoice.model_validate(said))
+
+
+@pytest.mark.parametrize(
+    "said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"], {"times_s": [5], "option": "B"}]
+)
+def test_misshapen_choices_are_refused(said):
+    with pytest.raises(ValidationError):
+        FrameChoice.model_validate(said)
+
+
+def test_of_several_videos_one_has_to_be_named():
+    request = choosing(videos=(LONG_FILM, OTHER))
+    request.check(FrameChoice.model_validate({"times_s": [49.9], "video": "fedcba987654"}))
+    with pytest.raises(InvalidReply, match="60 s is not in the video, 0 s to 50 s"):
+        request.check(FrameChoice.model_validate({"times_s": [60], "video": "fedcba987654"}))
+    with pytest.raises(InvalidReply, match="None names no video; the videos are abcdef012345, fedcba987654"):
+        request.check(FrameChoice.model_validate({"times_s": [2]}))
+
+
+def test_the_schema_asks_for_every_key():
+    assert violations(strict_schema(FrameChoice)) == []
+
+
+def test_times_in_an_exhausted_video_are_refused():
+    """They were accepted: a round then showed nothing new, or ended in an error."""
+    request = choosing(videos=(LONG_FILM, OTHER), exhausted=(OTHER.video_id,))
+    look = {"reasoning": "", "action": "look", "times_s": [5.0]}
+    request.check(FrameChoice.model_validate({**look, "video": LONG_FILM.video_id}))
+    with pytest.raises(InvalidReply, match=r"all frames of video fedcba987654 .* another one \(abcdef012345\)"):
+        request.check(FrameChoice.model_validate({**look, "video": OTHER.video_id}))

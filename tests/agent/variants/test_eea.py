@@ -1,8 +1,9 @@
-"""EEA on a real library: it looks where the queries match, covers the rest, and its parts can be switched off."""
+"""EEA: its search, the fusion of rewards with query scores, and its request."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,14 +11,14 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.errors import BadSettings
+from kinodex.agent.errors import BadSettings, InvalidReply
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Question, Segment, citation_numbers
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
+from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
 from kinodex.agent.trace import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
-from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose
+from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 
@@ -368,3 +369,90 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
     assert answers["both", True] == [(200.0, 203.0)]
     assert answers["pictures", True] != [(200.0, 203.0)]
     assert answers["both", False] != [(200.0, 203.0)]
+
+
+def test_query_score_is_the_papers_log_mean_exp() -> None:
+    assert query_score([0.32]) == pytest.approx(0.32)
+    assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.257, abs=1e-3)
+    assert query_score([1.0, 1.0]) == pytest.approx(1.0)
+    assert query_score([]) == 0.0
+
+
+def test_by_the_sum_every_anchor_adds_and_by_the_best_no_other_counts() -> None:
+    assert query_score([0.32, 0.2, 0.2], pooling="sum") == pytest.approx(0.367, abs=1e-3)
+    assert query_score([0.95] * 40, pooling="sum") == 1.0
+    assert query_score([0.32, 0.2, 0.2], pooling="best") == pytest.approx(0.32)
+
+
+def test_entropy_on_the_scale_of_rewards() -> None:
+    assert reward_entropy([100, 0, 0, 0, 0, 0, 0]) == pytest.approx(0.0, abs=1e-2)
+    assert reward_entropy([50.0] * 7) == pytest.approx(1.0)
+    assert reward_entropy([80, 80, 0, 0, 0, 0, 0], 1.0) == pytest.approx(0.356, abs=1e-3)
+    assert reward_entropy([70.0]) == 0.0
+
+
+@pytest.mark.parametrize(("lead", "entropy"), [(5, 0.99), (10, 0.95), (30, 0.49), (50, 0.12), (70, 0.02)])
+def test_a_lead_in_steps_of_five_or_ten_is_graded_not_switched(lead: float, entropy: float) -> None:
+    rewards = [20.0 + lead, *[20.0] * 6]
+    assert reward_entropy(rewards) == pytest.approx(entropy, abs=0.01)
+    assert lead < 10 or reward_entropy(rewards, 1.0) < 0.005
+
+
+def test_a_higher_temperature_makes_rewards_less_sure() -> None:
+    rewards = [80.0, 70.0, 0.0]
+    entropies = [reward_entropy(rewards, temperature) for temperature in (1.0, 10.0, 100.0)]
+    assert entropies == sorted(entropies)
+    assert entropies[0] < 0.01
+    assert entropies[2] > 0.9
+
+
+def test_what_was_not_rated_takes_no_part_and_is_scored_by_its_matches() -> None:
+    assert reward_entropy([None, None]) == 1.0
+    assert reward_entropy([None]) == 1.0
+    assert reward_entropy([90, None, None]) == 0.0
+    assert reward_entropy([50, 50, None]) == pytest.approx(1.0)
+    assert fuse(None, 0.5, 0.4) == 0.5
+
+
+def test_fusion_moves_from_reward_to_query_score() -> None:
+    assert fuse(80, 0.3, 0.0) == pytest.approx(0.8)
+    assert fuse(80, 0.3, 1.0) == pytest.approx(0.3)
+    assert fuse(80, 0.3, 0.25) == pytest.approx(0.75 * 0.8 + 0.25 * 0.3)
+
+
+FILM = Video("a" * 32, "film", 0.0, 100.0)
+ASKING = ScoreAndPropose(
+    question=Question("What colour is the kite?", ("red", "blue")),
+    videos=(FILM,),
+    segments=(Segment(1, FILM.video_id, 0.0, 50.0), Segment(2, FILM.video_id, 50.0, 100.0)),
+    frames=(),
+    known=("red kite",),
+)
+SCORES = {"Segment 1": {"explanation": "sky", "score": 70}, "Segment 2": 10}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {**SCORES, "queries": ["a boat"]},
+        {**SCORES, "query1": "a boat"},
+        {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}], "queries": ["a boat"]},
+        {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}], "query1": "a boat"},
+    ],
+)
+def test_queries_are_read_beside_scores_in_any_form(said: dict) -> None:
+    reply = ScoresAndQueries.model_validate(said)
+    assert [(each.segment, each.score) for each in reply.segments] == [(1, 70), (2, 10)]
+    assert reply.queries == ["a boat"]
+
+
+def test_no_query_is_no_fault_and_one_too_long_is() -> None:
+    ASKING.check(ScoresAndQueries.model_validate(SCORES))
+    with pytest.raises(InvalidReply, match="a query is empty"):
+        ASKING.check(ScoresAndQueries.model_validate({**SCORES, "queries": ["x" * 400]}))
+
+
+def test_the_prompt_asks_for_both_and_names_what_was_searched_for() -> None:
+    text = render(ASKING)
+    assert "Searched for already: red kite." in text
+    assert json.loads(text.rpartition("made up: ")[2])["queries"]

@@ -1,8 +1,9 @@
-"""The uniform control: equally spaced frames, the lines at their times, and words in the place of frames."""
+"""The controls: equally spaced frames, the question alone, an option by chance."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
+from kinodex.agent.library_videos import LibraryVideos
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Models, Question
-from kinodex.agent.requests.answer import AnswerFrames
+from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.trace import Event
 from kinodex.agent.variants.baselines import UniformParameters
+from kinodex.index.library import Library
 from tests.support.libraries.agent_library import (
     ScriptedModel,
     embed_words,
@@ -116,3 +119,49 @@ def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):
     unread, _ = asked(hidden, question, model, "uniform", UniformParameters(frames=9))
     assert model.asked(AnswerFrames)[0].notes == ()
     assert unread.ledger.screen_lines == 0
+
+
+QUESTION = Question("What colour is the kite?", ("blue", "red"))
+
+
+def test_it_guesses_from_the_question_alone(words_library: Library) -> None:
+    environment = environment_of(words_library, "film")
+    model = ScriptedModel(lambda request: {"option": "B", "evidence": [1]})
+    answer = asyncio.run(ask(QUESTION, environment, model, agent="blind"))
+    (request,) = model.asked(Guess)
+    assert (request.frames, request.videos) == ((), environment.videos)
+    assert (answer.status, answer.text, answer.evidence) == ("answered", "red", ())
+    assert (answer.ledger.frames, answer.ledger.calls, answer.rounds) == (0, 1, 1)
+    assert isinstance(environment.source, LibraryVideos)
+    assert environment.source._in_memory == {}
+
+
+def choose(environment: Environment, question: Question, seed: int = 0) -> Answer:
+    def unasked(request: Any) -> Any:
+        pytest.fail("a model was asked")
+
+    return asyncio.run(ask(question, environment, ScriptedModel(unasked), agent="random", parameters={"seed": seed}))
+
+
+def test_all_options_are_as_likely(words_library: Library) -> None:
+    environment = environment_of(words_library, "film")
+    questions = [Question(f"Which, in number {number}?", ("a", "b", "c", "d")) for number in range(200)]
+    answers = [choose(environment, question) for question in questions]
+    counts = Counter(answer.letter for answer in answers)
+    assert set(counts) == set("ABCD")
+    assert min(counts.values()) > 30
+    assert {(answer.status, answer.ledger.calls, answer.evidence) for answer in answers} == {("answered", 0, ())}
+
+
+def test_seed_videos_and_question_make_the_choice(words_library: Library) -> None:
+    environment, other = environment_of(words_library, "film"), environment_of(words_library, "told")
+    question = Question("Which?", tuple("abcdefghijklmnopqrstuvwxyz"))
+    first = choose(environment, question)
+    assert choose(environment, question).option == first.option
+    different = {choose(environment, question, seed).option for seed in range(1, 5)} | {choose(other, question).option}
+    assert len(different | {first.option}) > 2
+
+
+def test_an_open_question_has_no_option_to_choose(words_library: Library) -> None:
+    answer = choose(environment_of(words_library, "film"), Question("What happens?"))
+    assert (answer.status, answer.text, answer.reason) == ("insufficient_evidence", None, "no options to choose from")

@@ -1,22 +1,23 @@
-"""Agents by name: those that are found, and those that are refused."""
+"""Agents by name, their settings, and the meanings of these."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, make_dataclass, replace
+from typing import Any, Literal
 
 import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, ask, find_variant
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import NeedsLanguage, NeedsPictures, UnknownAgent
+from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Models, Question
 from kinodex.agent.trace import Event
-from kinodex.agent.variants.base import Variant
+from kinodex.agent.variants.base import Variant, describe_parameters, list_choices, with_settings
 from kinodex.agent.variants.baselines import UNIFORM
+from kinodex.agent.variants.eea import EEAParameters
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 from tests.support.runs.kite_runs import QUESTION, kite_environment
 
@@ -62,3 +63,55 @@ def test_who_looks_refuses_at_once(words_library, variant):
     with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
         asked(environment_of(words_library, "told"), KITE, model, variant.name)
     assert {each.name for each in LOOKING} == {"eea", "vca", "videoseek"}
+
+
+def test_parameters_are_set_by_name_and_checked():
+    defaults = EEAParameters()
+    assert with_settings(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
+        frames=4, query_update=False, clip_s=2.5
+    )
+    with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
+        with_settings(defaults, {"frame": "4"})
+    with pytest.raises(BadSettings, match="no parameter 'foo'; the parameters are "):
+        with_settings(defaults, {"foo": "3"})
+    with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
+        with_settings(defaults, {"frames": "many"})
+    with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):
+        with_settings(defaults, {"anchor_frames": "9"})
+    with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
+        with_settings(defaults, {"memory": "0"})
+
+
+@dataclass(frozen=True)
+class Common:
+    """Parameters of two agents."""
+
+    frames: int = 4
+    """Frames of a round,
+    over two lines."""
+    rounds: int = 1
+
+
+@dataclass(frozen=True)
+class Own(Common):
+    reward: Literal["model", "none"] = "model"
+    """Who scores."""
+    rounds: int = 2
+    """Rounds at most."""
+
+
+def test_docstrings_stand_under_fields_and_are_inherited():
+    assert describe_parameters(Own) == {
+        "frames": "Frames of a round, over two lines.",
+        "reward": "Who scores.",
+        "rounds": "Rounds at most.",
+    }
+    assert describe_parameters(Common) == {"frames": "Frames of a round, over two lines."}
+
+
+def test_a_class_without_source_has_no_descriptions():
+    assert describe_parameters(make_dataclass("Made", [("frames", int, 3)])) == {}
+
+
+def test_choices_are_those_of_literals():
+    assert list_choices(Own) == {"reward": ("model", "none")}

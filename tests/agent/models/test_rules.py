@@ -54,8 +54,9 @@ from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, 
 from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.sketch import scenes as world
-from kinodex.sketch.captions import full_claim, plain_wording
 from kinodex.sketch.script import Script, write_questions, write_script
+from tests.sketch.captions import full_claim, plain_wording
+from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
 from tests.support.libraries.undecoded_film import sketch_library
 
@@ -765,10 +766,10 @@ def test_a_verdict_becomes_a_valid_reply(question: Question, verdict: Verdict, r
 def test_the_words_are_those_of_the_sketch_world():
     assert rules_words.THINGS == world.THING_NAMES
     assert rules_words.COLOURS == world.COLOUR_NAMES
-    assert tuple(wordings[0] for wordings in world.PLACES.values()) == rules_words.PLACES
+    assert tuple(world.WHERE.values()) == rules_words.PLACES
     assert rules_words.TITLES == world.TITLE_WORDS
     assert world.NUMBERS[1:] == rules_words.NUMBERS
-    assert (world.DAY[0], world.NIGHT[0]) == rules_words.HOURS
+    assert (DAY[0], NIGHT[0]) == rules_words.HOURS
     for colour, thing in product(rules_words.COLOURS, rules_words.THINGS):
         assert rules_words.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
         assert rules_words.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"

@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from kinodex.agent.trace import Record, read_trace
-from kinodex.web.sentences import (
-    action_words,
-    clock,
-    end_sentence,
-    joined,
-    latest_sentence,
-    quoted,
-    round_sentences,
-    span,
-)
+from kinodex.web.sentences import end_sentence, latest_sentence, round_sentences
 from tests.support.archives.read import TRACES, trace_name, unpack
 
 DATA = Path(__file__).parents[2] / "data"
@@ -136,50 +127,3 @@ def test_an_end_is_said_with_its_reason():
 
 RANGE = {"start_s": 10.0, "end_s": 75.5}
 NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}
-
-
-def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **arguments: object) -> Record:
-    return {"event": "Acted", "action": action, "arguments": arguments, "problem": problem, "notes": list(notes)}
-
-
-def test_a_step_is_said_in_plain_words():
-    for step, expected in (
-        (acted("skim", query="a dog", video=None, **RANGE), "skimmed 0:10 to 1:15.5 for “a dog”"),
-        (acted("focus", query="a dog", **RANGE), "watched 0:10 to 1:15.5 closely for “a dog”"),
-        (acted("skim", "the range is too short", query="a dog", **RANGE), ", which did not work"),
-        (acted("look", video="a", times_s=[3.0, 1.0, 9.0]), "chose frames from 0:01 to 0:09"),
-        (acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10 to 1:15.5"),
-        (acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05 and had it put into words"),
-        (acted("track", label=None, **RANGE), "followed a thing from 0:10 to 1:15.5"),
-        (acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10 to 0:20"),
-        (acted("retrieve", frames=["segment 2: a dog", "segment 3: a cat"]), "went to look for “a dog” and “a cat”"),
-        (acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
-        (acted("verify", answer="x", second_look="x"), "looked again at the evidence alone, which led to the answer"),
-        (acted("verify", "it does not", answer="x"), "which did not lead to the answer"),
-        (acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
-        (acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
-        (acted("read_map", place="x"), "took the step “read map”"),
-        (acted("answer", sufficient=True), ""),
-    ):
-        assert action_words(step, {}).endswith(expected), step
-
-
-def test_a_video_is_named_where_there_are_several():
-    titles = {"abcd" * 8: "sintel", "ef" * 16: "caminandes"}
-    assert action_words(acted("overview", video="abcdabcd"), titles) == "looked over the whole video of “sintel”"
-    assert action_words(acted("overview", video=None), titles) == "looked over the whole video"
-
-
-def test_a_long_list_and_a_long_text_are_shortened():
-    assert quoted(["a", "b", "c", "d", "e"]) == "“a”, “b”, “c”, and 2 more"
-    assert quoted(["x" * 200]) == f"“{'x' * 79}…”"
-
-
-def test_times_have_tenths_and_hours_only_where_they_need_them():
-    assert [clock(each) for each in (0, 75.5, 59.96, 3675)] == ["0:00", "1:15.5", "1:00", "1:01:15"]
-    assert span({"start_s": 5.0, "end_s": None}) == "0:05"
-    assert span({"start_s": None}) == ""
-
-
-def test_lists_have_an_and():
-    assert [joined("abc"[:count]) for count in range(4)] == ["", "a", "a and b", "a, b, and c"]

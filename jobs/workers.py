@@ -29,8 +29,8 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import ConcurrentStage, Executor, LeaseKey, Stage, VideoOutcome, add_in_process
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
 from kinodex.pipeline.errors import PipelineError
 
 CONNECT_S = 10.0
@@ -147,7 +147,7 @@ class SolveWorker:
         self._opened = AsyncExitStack()
         self._solve: Solve | None = None
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem:
         """Solve a sample in this actor."""
         async with self._opening:
             if self._solve is None:
@@ -186,7 +186,7 @@ class _ActorPool:
         self._members = [_Member(self._actor()) for _ in range(size)]
         self._alone = asyncio.Lock()
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem:
         for _ in range(TRIES - 1):
             member = min(self._members, key=lambda each: each.load)
             solved = await self._solve_with(member, system, sample)
@@ -198,19 +198,19 @@ class _ActorPool:
             solved = await self._solve_with(member, system, sample)
             self._kill(member)
         lost = f"{TRIES} workers were lost over it; look for their ends in Ray's logs (out of memory?)"
-        return solved or SolvedSample(failed_result(system, sample, lost))
+        return solved or SolvedItem(failed_result(system, sample, lost))
 
     def close(self) -> None:
         for member in self._members:
             self._kill(member)
 
-    async def _solve_with(self, member: _Member, system: System, sample: SampleInput) -> SolvedSample | None:
+    async def _solve_with(self, member: _Member, system: Contender, sample: ItemInput) -> SolvedItem | None:
         """Solve a sample in one actor; None if the actor was lost. Raises the KinodexError that ends its work."""
         import ray
 
         member.load += 1
         try:
-            solved: SolvedSample = await member.actor.solve.remote(system, sample)
+            solved: SolvedItem = await member.actor.solve.remote(system, sample)
         except ray.exceptions.RayTaskError as error:
             reraise(error)
         except ray.exceptions.RayError:
@@ -250,7 +250,7 @@ class _ActorPool:
 # with an error. What crosses between processes is bytes and texts, so that an error of an agent's own that cannot be
 # read here is still an error, with its words.
 
-Job = tuple[int, System, SampleInput] | tuple[int, None, None]
+Job = tuple[int, Contender, ItemInput] | tuple[int, None, None]
 """A number, and a sample to solve; without one only a sign of life is asked for."""
 GRACE_S = 5.0
 """Time that a process may take to end when its pipe is closed: a user's own agent may block its loop for ever."""
@@ -273,7 +273,7 @@ class _ProcessMember:
     hung: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def request(self, system: System | None = None, sample: SampleInput | None = None) -> asyncio.Future[Any]:
+    def request(self, system: Contender | None = None, sample: ItemInput | None = None) -> asyncio.Future[Any]:
         """Send a sample, or ask for a sign of life; the future is None if the process ends before it replies."""
         number = next(self.numbers)
         future = self.pending[number] = asyncio.get_running_loop().create_future()
@@ -375,12 +375,12 @@ class _Pool:
         self.watching.append(asyncio.ensure_future(member.watch()))
         return member
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem:
         """Solve a sample in the process that has the fewest, and again in others if that ends."""
         for _ in range(TRIES - 1):
             self.members = [self.start() if each.ended else each for each in self.members]
             member = min(self.members, key=lambda each: len(each.pending))
-            solved: SolvedSample | None = await member.request(system, sample)
+            solved: SolvedItem | None = await member.request(system, sample)
             if solved is not None:
                 return solved
             member.pending[OPENED].result()  # raises where a process cannot open the library any more
@@ -389,7 +389,7 @@ class _Pool:
                 self._lonely = self.start()
             member = self._lonely
             solved = await member.request(system, sample)
-        return solved or SolvedSample(failed_result(system, sample, await member.end_in_words()))
+        return solved or SolvedItem(failed_result(system, sample, await member.end_in_words()))
 
 
 def _start(context: RunContext, hang_s: float) -> _ProcessMember:
@@ -442,9 +442,9 @@ async def _serve(context: RunContext, pipe: Connection) -> None:
             send(OPENED, error)
             return
 
-        async def reply(number: int, system: System, sample: SampleInput) -> None:
+        async def reply(number: int, system: Contender, sample: ItemInput) -> None:
             try:
-                result: SolvedSample | Exception = await solve(system, sample)
+                result: SolvedItem | Exception = await solve(system, sample)
             except Exception as error:  # whatever it is, it is raised where the reply is awaited
                 error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error

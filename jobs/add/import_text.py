@@ -19,7 +19,7 @@ from kinodex.index.rows import FailureRow, VideoRow
 from kinodex.index.sweep import sweep
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
 from kinodex.jobs.add.run import AddReport, StageRows, VideoOutcome, add
-from kinodex.jobs.eval.samples import composed
+from kinodex.jobs.eval.items import composed
 
 VIDEOS_A_COMMIT = 1000
 

@@ -31,7 +31,7 @@ from kinodex.jobs.add.import_text import (
     video_text,
 )
 from kinodex.jobs.errors import UnreadableText, UsageError
-from kinodex.jobs.eval.samples import parse_json
+from kinodex.jobs.eval.items import parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
 from kinodex.pipeline.subtitles import subtitle_lines

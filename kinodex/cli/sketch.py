@@ -73,11 +73,11 @@ def simulate(
 
     SIMULATION: the model knows the evidence and errs at set rates; no figure says anything about a real model.
     """
-    from kinodex.jobs.eval.systems import parse_systems
+    from kinodex.jobs.eval.contenders import parse_contenders
     from kinodex.sketch import simulation
     from kinodex.sketch.simulation import add_agents, check_agents, make_questions, read_questions, select_sweeps
 
-    also = parse_systems(agent or [], controls=False)
+    also = parse_contenders(agent or [], controls=False)
     sweeps = add_agents(select_sweeps(sweep or []), also)
     asked = read_questions(annotations, questions, seed) if annotations else make_questions(questions, seed)
     check_agents(also, asked)

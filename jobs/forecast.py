@@ -33,11 +33,11 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow, VideoRow
 from kinodex.jobs.add.summaries import Written, read_film, write_contents
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
 from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
 from kinodex.jobs.eval.run import MAX_FRAMES, is_asked_again
 from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
-from kinodex.jobs.eval.systems import RunContext, System
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between
 from kinodex.jobs.models import ModelChoice, endpoint_roles
@@ -150,7 +150,7 @@ def _open_environments(context: RunContext) -> EnvironmentOf:
     return environments_of(context, library, embed_text, None, ENVIRONMENTS)
 
 
-def _settings(system: System, before: Mapping[str, Forecast]) -> Mapping[str, str | bool | int | float]:
+def _settings(system: Contender, before: Mapping[str, Forecast]) -> Mapping[str, str | bool | int | float]:
     """The settings of a system; a control that follows another gets as many frames as are expected of that one."""
     if system.frames_of is None:
         return system.settings
@@ -341,7 +341,7 @@ ALIKE = (
 """Fields of a plan on which the costs of a question depend; `rules` with the calls of --verify."""
 
 
-def past_ledgers(out: Path, plan: RunPlan, system: System) -> tuple[list[Ledger], str]:
+def past_ledgers(out: Path, plan: RunPlan, system: Contender) -> tuple[list[Ledger], str]:
     """Ledgers of a system in the newest run that asked alike, in `out` or a folder beside it, and that folder's name.
 
     Empty if there is none, of at least `LEAST_QUESTIONS` questions. Folders that cannot be read are left out.
@@ -381,7 +381,7 @@ def _written_at(folder: Path) -> float:
         return 0.0
 
 
-def _asks_alike(past: RunPlan, now: RunPlan, system: System) -> bool:
+def _asks_alike(past: RunPlan, now: RunPlan, system: Contender) -> bool:
     same = all(comparable(past, name) == comparable(now, name) for name in ALIKE)
     unchanged = all(now.states.get(id_, state) == state for id_, state in past.states.items())
     return same and unchanged and system in past.contenders

@@ -37,8 +37,8 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, failed_result
 from kinodex.pipeline.errors import PipelineError
 
 TRIES = 3
@@ -328,7 +328,7 @@ def _discard(library: Library, addition: Addition, bundle: Bundle) -> None:
 class Solver(Worker, Protocol):
     """Worker that solves samples."""
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem | None:
         """Solve a sample; None if the worker is lost over it. Raises what ends a run."""
 
     async def end_in_words(self) -> str:
@@ -354,7 +354,7 @@ class _SolverCrew(Generic[S]):
     def started(self) -> list[S]:
         return [*self._crew.started, *self._lonely.started]
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem:
         for _ in range(TRIES - 1):
             solved = await self._crew.lightest(self._size).solve(system, sample)
             if solved is not None:
@@ -362,7 +362,7 @@ class _SolverCrew(Generic[S]):
         async with self._alone:
             solver = self._lonely.lightest(1)
             solved = await solver.solve(system, sample)
-        return solved or SolvedSample(failed_result(system, sample, await solver.end_in_words()))
+        return solved or SolvedItem(failed_result(system, sample, await solver.end_in_words()))
 
 
 class SolveWorker:
@@ -374,7 +374,7 @@ class SolveWorker:
         self._opened = AsyncExitStack()
         self._solve: Solve | None = None
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem:
         """Solve a sample in this actor."""
         async with self._opening:
             if self._solve is None:
@@ -388,11 +388,11 @@ class _SolveActor(Actor):
     def __init__(self, context: RunContext) -> None:
         super().__init__(SolveWorker, context, num_cpus=0, scheduling_strategy="SPREAD")
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem | None:
         call = self.call("solve", system, sample)
         with suppress(Exception):  # `result` has it too
             await asyncio.wrap_future(call)
-        solved: SolvedSample | None = self.result(call)
+        solved: SolvedItem | None = self.result(call)
         return solved
 
     async def end_in_words(self) -> str:
@@ -423,7 +423,7 @@ async def ray_solver(context: RunContext, workers: int | None, address: str | No
 # pool. A process whose agent never gives it back is lost, too. What crosses between processes is bytes and texts, so
 # that an error of an agent's own that cannot be read here is still an error, with its words.
 
-Job = tuple[int, System, SampleInput] | tuple[int, None, None]
+Job = tuple[int, Contender, ItemInput] | tuple[int, None, None]
 """A number, and a sample to solve; without one only a sign of life is asked for."""
 GRACE_S = 5.0
 """Time that a process may take to end when its pipe is closed: a user's own agent may block its loop for ever."""
@@ -450,14 +450,14 @@ class _SolveProcess:
     def load(self) -> int:
         return len(self.pending)
 
-    async def solve(self, system: System, sample: SampleInput) -> SolvedSample | None:
+    async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem | None:
         """Solve a sample; None if the process ends over it. Raises where it cannot open the library."""
-        solved: SolvedSample | None = await self.request(system, sample)
+        solved: SolvedItem | None = await self.request(system, sample)
         if solved is None:
             self.pending[OPENED].result()
         return solved
 
-    def request(self, system: System | None = None, sample: SampleInput | None = None) -> asyncio.Future[Any]:
+    def request(self, system: Contender | None = None, sample: ItemInput | None = None) -> asyncio.Future[Any]:
         """Send a sample, or ask for a sign of life; the future is None if the process ends before it replies."""
         number = next(self.numbers)
         future = self.pending[number] = asyncio.get_running_loop().create_future()
@@ -595,9 +595,9 @@ async def _serve(context: RunContext, pipe: Connection) -> None:
             send(OPENED, error)
             return
 
-        async def reply(number: int, system: System, sample: SampleInput) -> None:
+        async def reply(number: int, system: Contender, sample: ItemInput) -> None:
             try:
-                result: SolvedSample | Exception = await solve(system, sample)
+                result: SolvedItem | Exception = await solve(system, sample)
             except Exception as error:  # whatever it is, it is raised where the reply is awaited
                 error.add_note(traceback.format_exc())  # which does not cross over by itself
                 result = error

@@ -20,7 +20,7 @@ from kinodex.index.sweep import sweep
 from kinodex.jobs.add.captions import Caption, text_tower, text_vectors
 from kinodex.jobs.add.run import AddedRows, AddReport, VideoOutcome, Watch, add
 from kinodex.jobs.add.text_files import ReadFailure, ReadResult, TextLine, VideoText
-from kinodex.jobs.eval.samples import composed
+from kinodex.jobs.eval.items import composed
 from kinodex.jobs.library import batched
 
 VIDEOS_A_COMMIT = 1000

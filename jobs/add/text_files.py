@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from kinodex.jobs.errors import UnreadableText, UsageError
-from kinodex.jobs.eval.samples import parse_json
+from kinodex.jobs.eval.items import parse_json
 from kinodex.pipeline.errors import SubtitleError
 from kinodex.pipeline.sources import SUBTITLE_SUFFIXES, sidecar_tags
 from kinodex.pipeline.subtitles import subtitle_lines

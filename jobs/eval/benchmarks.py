@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any, Generic
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.readers import moments, questions
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.items import (
+    AnyItem,
     Benchmark,
     Item,
     MomentBenchmark,
-    MomentSample,
     Problem,
     Raw,
     RowOf,
-    Sample,
     Scoring,
+    SearchItem,
     csv_rows,
     json_lines,
     json_rows,
@@ -33,6 +32,7 @@ from kinodex.jobs.eval.samples import (
     parse_rows,
     tsv_rows,
 )
+from kinodex.jobs.eval.readers import moments, questions
 
 SUFFIX = ".py"
 
@@ -42,7 +42,7 @@ class UnknownBenchmark(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkInfo(Generic[Item]):
+class BenchmarkInfo(Generic[AnyItem]):
     """Facts of a benchmark: `rows` reads its file, and `row` is the class of a row, whose `item` gives the item.
 
     `files` are the names of its annotation file, the usual first; `beside` others with it. `sizes` are the (questions,
@@ -52,7 +52,7 @@ class BenchmarkInfo(Generic[Item]):
 
     title: str
     rows: Callable[[Path], Iterable[Raw]]
-    row: type[RowOf[Item]]
+    row: type[RowOf[AnyItem]]
     files: tuple[str, ...]
     sizes: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
     had_from: str = "a file of your own"
@@ -62,7 +62,7 @@ class BenchmarkInfo(Generic[Item]):
     episodes: bool = False
 
 
-BENCHMARKS: Mapping[str, BenchmarkInfo[Sample]] = {
+BENCHMARKS: Mapping[str, BenchmarkInfo[Item]] = {
     "egoschema": BenchmarkInfo(
         "EgoSchema (500)",
         questions.egoschema_subset_rows,
@@ -230,7 +230,7 @@ BENCHMARKS: Mapping[str, BenchmarkInfo[Sample]] = {
     ),
 }
 
-MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[MomentSample]] = {
+MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[SearchItem]] = {
     "momentseeker": BenchmarkInfo(
         "MomentSeeker",
         moments.momentseeker_rows,
@@ -286,12 +286,12 @@ MOMENT_BENCHMARKS: Mapping[str, BenchmarkInfo[MomentSample]] = {
 }
 
 
-def find_benchmark(name: str) -> BenchmarkInfo[Sample]:
+def find_benchmark(name: str) -> BenchmarkInfo[Item]:
     """Find the benchmark of this name or FILE.py:NAME; raise `UnknownBenchmark` with the nearest name."""
     return _find(name, BENCHMARKS)
 
 
-def find_moment_benchmark(name: str) -> BenchmarkInfo[MomentSample]:
+def find_moment_benchmark(name: str) -> BenchmarkInfo[SearchItem]:
     """Find the benchmark of moments of this name or FILE.py:NAME; raise `UnknownBenchmark` with the nearest name."""
     return _find(name, MOMENT_BENCHMARKS)
 
@@ -307,13 +307,13 @@ def annotation_files(name: str, path: Path) -> tuple[Path, ...]:
     return found, *filter(Path.is_file, (found.with_name(each) for each in info.beside)), *own
 
 
-def read_benchmark(name: str, path: Path) -> Benchmark[Sample]:
+def read_benchmark(name: str, path: Path) -> Benchmark[Item]:
     """Read the questions in a published file, or in the folder that holds it, and the defects of other rows.
 
     Raises `UsageError` for a file of something else, in which no row can be read.
     """
     info = find_benchmark(name)
-    items, problems = _read(info, Sample, path, "question")
+    items, problems = _read(info, Item, path, "question")
     videos = len({item.video for item in items})
     if not _is_published(info, len(items), videos):
         published = ", ".join(
@@ -327,18 +327,18 @@ def read_benchmark(name: str, path: Path) -> Benchmark[Sample]:
 def read_moment_benchmark(name: str, path: Path) -> MomentBenchmark:
     """Read the searches in a published file, as `read_benchmark` does."""
     info = find_moment_benchmark(name)
-    items, problems = _read(info, MomentSample, path, "search")
+    items, problems = _read(info, SearchItem, path, "search")
     if not _is_published(info, len(items), None):
         published = ", ".join(f"{part} {count:,}" for part, (count, _) in info.sizes.items())
         problems = (Problem("file", f"got {len(items):,} searches; published: {published}"), *problems)
     return Benchmark(name, info.title, items, problems)
 
 
-def _find(name: str, infos: Mapping[str, BenchmarkInfo[Item]]) -> BenchmarkInfo[Item]:
+def _find(name: str, infos: Mapping[str, BenchmarkInfo[AnyItem]]) -> BenchmarkInfo[AnyItem]:
     if name in infos:
         return infos[name]
     if SUFFIX in name:
-        found: BenchmarkInfo[Item] = _of_file(name)
+        found: BenchmarkInfo[AnyItem] = _of_file(name)
         return found
     near = get_close_matches(name.lower(), infos, 1)
     hint = f"did you mean {near[0]}? " if near else ""
@@ -364,8 +364,8 @@ def _of_file(spec: str) -> Any:
 
 
 def _read(
-    info: BenchmarkInfo[Item], kind: type[Item], path: Path, what: str
-) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    info: BenchmarkInfo[AnyItem], kind: type[AnyItem], path: Path, what: str
+) -> tuple[tuple[AnyItem, ...], tuple[Problem, ...]]:
     file = _annotations(info, path)
     items, problems = parse_rows(info.rows(file), info.row)
     if not items:
@@ -379,7 +379,7 @@ def _read(
     return items, problems
 
 
-def _annotations(info: BenchmarkInfo[Item], path: Path) -> Path:
+def _annotations(info: BenchmarkInfo[AnyItem], path: Path) -> Path:
     """The file that `path` is, or the first of the benchmark's names in the folder that it is."""
     candidates = [path] if path.is_file() else [path / each for each in info.files]
     found = next(filter(Path.is_file, candidates), None)
@@ -391,6 +391,6 @@ def _annotations(info: BenchmarkInfo[Item], path: Path) -> Path:
     return found
 
 
-def _is_published(info: BenchmarkInfo[Item], items: int, videos: int | None) -> bool:
+def _is_published(info: BenchmarkInfo[AnyItem], items: int, videos: int | None) -> bool:
     sizes = info.sizes.values()
     return not sizes or any(items == size[0] and (videos is None or size[1] in (None, videos)) for size in sizes)

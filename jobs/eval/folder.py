@@ -1,7 +1,7 @@
-"""The folder of a run: its plan, its samples, their results, and the judgements of a judge model.
+"""The folder of a run: its plan, its items, their results, and the judgements of a judge model.
 
 A result is one JSON line, appended whole by the one process that holds the folder. So a run that is killed loses the
-samples in progress and nothing else: a torn last line is not read, and the next run cuts it off.
+items in progress and nothing else: a torn last line is not read, and the next run cuts it off.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import AnswerRules
 from kinodex.agent.requests.named_option import named_option
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
+from kinodex.jobs.eval.items import (
     WHOLE,
     BadRow,
+    Item,
     MissingVideo,
     Problem,
     Raw,
-    Sample,
     Scoring,
     composed,
     csv_rows,
@@ -39,7 +40,6 @@ from kinodex.jobs.eval.samples import (
     some,
     tsv_rows,
 )
-from kinodex.jobs.eval.systems import Judgement, SampleResult, System
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 IMPORTED = "imported"
@@ -49,7 +49,7 @@ RULES_OF_OLDER_RUNS = AnswerRules(early_insufficient=True)
 """The rules by which answers were given before a plan said so: a model could give up at any time."""
 
 T = TypeVar("T")
-Line = SampleResult | Judgement
+Line = ItemResult | Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class IndexCost:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The samples, systems and models of a run; two runs of equal plans ask the same.
+    """The items, contenders and models of a run; two runs of equal plans ask the same.
 
-    `items` maps the ids of samples to their videos in the library, and `space` is the space of the library that is
+    `items` maps the ids of items to their videos in the library, and `space` is the space of the library that is
     searched. `questions` is the size of the benchmark, before `part`, `limit` and missing videos; `part` describes the
-    subset in words. `contenders` are the systems, `models` the models by role (with endpoint, without any key). With
-    `keep_captions` captions that agents make are kept for later samples, so that their cost depends on the order.
+    subset in words. `contenders` are the contenders, `models` the models by role (with endpoint, without any key). With
+    `keep_captions` captions that agents make are kept for later items, so that their cost depends on the order.
     `rules` say when a model may find the evidence insufficient. `at_once` is the number of requests of a role under way
     together, and `prices` are those of the models by role; plans of older runs say none of the three. `screen_text`
     may be read by agents. `states` tell of each video what the library held of it, and `contents` what the files held
@@ -83,7 +83,7 @@ class RunPlan:
     scoring: Scoring
     library: str
     space: str
-    contenders: tuple[System, ...]
+    contenders: tuple[Contender, ...]
     models: Mapping[str, str]
     budget: Budget
     subtitles: bool
@@ -106,29 +106,29 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedSystem:
-    """A system whose answers were given elsewhere: the file that they are from, and what is to be said of it."""
+class ImportedContender:
+    """A contender whose answers were given elsewhere: the file that they are from, and what is to be said of it."""
 
-    system: System
+    system: Contender
     source: str
     sha256: str
     notes: tuple[str, ...]
-    results: tuple[SampleResult, ...]
+    results: tuple[ItemResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """The content of a run's folder, except its traces.
 
-    The contenders of its `plan` and its `records` are those of the run, then those of `imported` systems.
+    The contenders of its `plan` and its `records` are those of the run, then those of `imported` contenders.
     """
 
     folder: Path
     plan: RunPlan
-    items: tuple[Sample, ...]
-    records: tuple[SampleResult, ...]
+    items: tuple[Item, ...]
+    records: tuple[ItemResult, ...]
     judgements: tuple[Judgement, ...]
-    imported: tuple[ImportedSystem, ...] = ()
+    imported: tuple[ImportedContender, ...] = ()
 
     @property
     def judge(self) -> str | None:
@@ -164,14 +164,14 @@ def plan_or_none(run: Path) -> RunPlan | None:
     return read_plan(run) if (run / PLAN).exists() else None
 
 
-def read_items(run: Path) -> tuple[Sample, ...]:
-    """Read the samples of a run with their targets, in the order of the benchmark."""
-    return _lines(run / ITEMS, Sample)
+def read_items(run: Path) -> tuple[Item, ...]:
+    """Read the items of a run with their targets, in the order of the benchmark."""
+    return _lines(run / ITEMS, Item)
 
 
-def read_results(run: Path) -> tuple[SampleResult, ...]:
-    """Read the results of a run in the order of their writing; of a sample solved again the last one counts."""
-    lines = _lines(run / ANSWERS, SampleResult) if (run / ANSWERS).exists() else ()
+def read_results(run: Path) -> tuple[ItemResult, ...]:
+    """Read the results of a run in the order of their writing; of an item solved again the last one counts."""
+    lines = _lines(run / ANSWERS, ItemResult) if (run / ANSWERS).exists() else ()
     return tuple({(each.contender, each.item_id): each for each in lines}.values())
 
 
@@ -184,9 +184,9 @@ def read_judgements(run: Path) -> tuple[Judgement, ...]:
     return tuple(reversed(newest.values()))
 
 
-def read_imported(run: Path) -> tuple[ImportedSystem, ...]:
-    """Read the imported systems of a run, by name."""
-    adapter, found = adapter_of(ImportedSystem), list[ImportedSystem]()
+def read_imported(run: Path) -> tuple[ImportedContender, ...]:
+    """Read the imported contenders of a run, by name."""
+    adapter, found = adapter_of(ImportedContender), list[ImportedContender]()
     for path in sorted((run / IMPORTED).glob("*.json")):
         try:
             found.append(adapter.validate_json(_read(path)))
@@ -195,15 +195,15 @@ def read_imported(run: Path) -> tuple[ImportedSystem, ...]:
     return tuple(sorted(found, key=lambda each: each.system.name))
 
 
-def write_imported(run: Path, imported: ImportedSystem) -> None:
-    """Write an imported system into a run's folder, in the place of one of its name."""
+def write_imported(run: Path, imported: ImportedContender) -> None:
+    """Write an imported contender into a run's folder, in the place of one of its name."""
     path = run / IMPORTED / f"{slug(imported.system.name)}.json"
-    write_whole(path, adapter_of(ImportedSystem).dump_json(imported, indent=1) + b"\n")
+    write_whole(path, adapter_of(ImportedContender).dump_json(imported, indent=1) + b"\n")
 
 
-def begin_run(run: Path, plan: RunPlan, samples: Sequence[Sample]) -> None:
-    """Write the samples and the plan of a new run. The plan is written last: where it is, the samples are too."""
-    adapter = adapter_of(Sample)
+def begin_run(run: Path, plan: RunPlan, samples: Sequence[Item]) -> None:
+    """Write the items and the plan of a new run. The plan is written last: where it is, the items are too."""
+    adapter = adapter_of(Item)
     write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in samples))
     write_whole(run / PLAN, adapter_of(RunPlan).dump_json(plan, indent=2) + b"\n")
 
@@ -237,7 +237,7 @@ def open_for_append(path: Path) -> Iterator[Callable[[Line], None]]:
 
 
 def trace_file(run: Path, system: str, item_id: str) -> Path:
-    """Name the file of a sample's trace by one system: JSON lines, compressed."""
+    """Name the file of an item's trace by one contender: JSON lines, compressed."""
     return run / TRACES / slug(system) / f"{slug(item_id)}.jsonl.gz"
 
 
@@ -310,7 +310,7 @@ def _unreadable(path: Path, error: ValidationError) -> UsageError:
 # What they cost and what they saw is not known, and every table and plot says that they were imported.
 
 AGENT = "imported"
-"""The agent of an imported system, which no run can start."""
+"""The agent of an imported contender, which no run can start."""
 MOST_NAMED = 5
 NONE = ("-1", "-1.0", "nan", "None")
 """Words for "no option" in submission files, and in tables that were written by pandas."""
@@ -342,7 +342,7 @@ class Prediction:
     value: Any
 
 
-def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
+def import_predictions(folder: Path, request: ImportRequest) -> ImportedContender:
     """Read predictions, match them to a run's questions, and keep them in the run's folder.
 
     Raises:
@@ -365,7 +365,7 @@ def import_predictions(folder: Path, request: ImportRequest) -> ImportedSystem:
         notes.append(f"predictions that name no option, counted as invalid: {unread:,}")
     kept = tuple(each for each in results if not request.partial or each.item_id in matched)
     digest = hashlib.sha256(request.file.read_bytes()).hexdigest()
-    found = ImportedSystem(System(name, AGENT), str(request.file), digest, tuple(notes), kept)
+    found = ImportedContender(Contender(name, AGENT), str(request.file), digest, tuple(notes), kept)
     write_imported(folder, found)
     _forget_judgements(run, found)
     return found
@@ -402,7 +402,7 @@ def _number(value: Any) -> int | None:
 
 
 def _matched(
-    items: Sequence[Sample], predictions: Sequence[Prediction], file: Path
+    items: Sequence[Item], predictions: Sequence[Prediction], file: Path
 ) -> tuple[dict[str, Prediction], list[str]]:
     """Match predictions to questions by id; say which are of no question, and which stand there twice."""
     known = {composed(item.item_id): item.item_id for item in items}
@@ -434,7 +434,7 @@ def _matched(
     return found, notes
 
 
-def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
+def _counted(items: Sequence[Item], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
     """Turn a file's texts, if all are whole numbers, into numbers that count the options, as JSON would have them.
 
     CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused, and
@@ -467,7 +467,7 @@ def _counted(items: Sequence[Sample], matched: dict[str, Prediction], request: I
     return matched
 
 
-def _result(name: str, item: Sample, prediction: Prediction | None, first: int) -> SampleResult:
+def _result(name: str, item: Item, prediction: Prediction | None, first: int) -> ItemResult:
     value = None if prediction is None else prediction.value
     options = item.question.options
     empty = is_empty(value, options)
@@ -476,10 +476,10 @@ def _result(name: str, item: Sample, prediction: Prediction | None, first: int) 
     text = None if empty else str(value) if option is None else options[option]
     reason = "" if prediction is not None else "no prediction"
     status = "insufficient_evidence" if empty else status
-    return SampleResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)
+    return ItemResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)
 
 
-def _forget_judgements(run: Run, found: ImportedSystem) -> None:
+def _forget_judgements(run: Run, found: ImportedContender) -> None:
     """Withdraw the scores of replaced answers that older versions kept without what was judged."""
     texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
     same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
@@ -494,7 +494,7 @@ def _forget_judgements(run: Run, found: ImportedSystem) -> None:
 #
 # - JSON: an object of predictions by id (EgoSchema's submissions), a list of objects, or an object that holds such a
 #   list under a name such as "predictions";
-# - JSON lines, such as the samples that lmms-eval logs (`doc`, `filtered_resps`; its `target` is the truth);
+# - JSON lines, such as the items that lmms-eval logs (`doc`, `filtered_resps`; its `target` is the truth);
 # - CSV, TSV and parquet, such as VLMEvalKit's results (`index`, `prediction`; its `answer` is the truth).
 
 ID_FIELDS = ("question_id", "item_id", "q_uid", "uid", "qid", "id", "index")

@@ -28,7 +28,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.jobs.eval.samples import MissingVideo, MomentBenchmark, MomentQuery, MomentSample, match_names
+from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import Grounding, ground, ground_with
@@ -86,7 +86,7 @@ def run_moments(
     names = check_contenders(request.contenders)
     benchmark = read_moment_benchmark(request.benchmark, request.file)
     library = Library.open(request.library)
-    searches = [each for each in benchmark.samples if request.absent or not each.absent]
+    searches = [each for each in benchmark.items if request.absent or not each.absent]
     pictures = open_pictures(library, request.space, names, searches)
     cases = make_cases(searches, library.videos(), request.limit, pictures)
     environment = open_environment(library, space=request.space)
@@ -110,7 +110,7 @@ def run_cases(
     *,
     retry_errors: bool = False,
 ) -> list[Result]:
-    """Solve what the file does not hold yet, and return the results of these cases and systems.
+    """Solve what the file does not hold yet, and return the results of these cases and contenders.
 
     A result of another text or picture under the same id is replaced: files of one's own are edited between runs. What
     the endpoint gave no reply to is not kept, and is asked again by the next run; what failed otherwise, by
@@ -178,7 +178,7 @@ def _ends_a_run(error: Exception, name: str) -> bool:
 
 
 def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
-    """The settings on which results depend: a file of results is for these alone. Systems may be added to it."""
+    """The settings on which results depend: a file of results is for these alone. Contenders may be added to it."""
     return {
         "benchmark": benchmark,
         "file": file.name,
@@ -193,7 +193,7 @@ def run_settings(benchmark: str, file: Path, bench: Bench) -> dict[str, Any]:
 
 
 def agent_settings(names: Sequence[str], bench: Bench) -> dict[str, dict[str, Any]]:
-    """The further settings of the agents among the systems: their models, and the code of one that is not kinodex's."""
+    """The further settings of agents: their models, and the code of one that is not kinodex's."""
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         if name.startswith(AGENT):
@@ -218,7 +218,7 @@ def _state(bench: Bench) -> str:
 
 
 def _query_digest(case: Case) -> str:
-    """Digest of what a system may see of a case: of a picture its content, which another may have replaced."""
+    """Digest of what a contender may see of a case: of a picture its content, which another may have replaced."""
     image = None
     if case.query.image is not None:
         try:
@@ -238,7 +238,7 @@ def _digest(content: bytes) -> str:
 # retrieval (Saito et al. 2023, "Pic2Word", arXiv 2302.03084, section 4).
 
 READ_PICTURES = ("frames", "fused")
-"""Systems that search by a picture; the others read words alone."""
+"""Contenders that search by a picture; the others read words alone."""
 EmbedPicture = Callable[[Path], NDArray[np.float32]]
 
 
@@ -256,11 +256,11 @@ class Pictures:
 
 
 def open_pictures(
-    library: Library, space: str | None, systems: Sequence[str], samples: Sequence[MomentSample]
+    library: Library, space: str | None, systems: Sequence[str], samples: Sequence[SearchItem]
 ) -> Pictures:
     """Load the image tower of the space, by torch or as the library carries it, if there is a picture to search by.
 
-    Systems are compared on the same searches: those by a picture alone are left out if one of them reads words alone.
+    Contenders are compared on the same searches: those by a picture alone are left out if one reads words alone.
     """
     blind = [name for name in systems if name not in READ_PICTURES]
     if not any(sample.image for sample in samples):
@@ -308,7 +308,7 @@ SEVERAL = "several videos of the library have its video's name"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A search with its truth. `query` and `video_id` are all that a system may see; None: the whole library.
+    """A search with its truth. `query` and `video_id` are all that a contender may see; None: the whole library.
 
     `relevant` names videos by id, or by the benchmark's name where the library lacks one: such a moment cannot be
     found, and counts as missed. `cluster` is the video by which errors are clustered.
@@ -338,12 +338,12 @@ class Cases:
 
 
 def make_cases(
-    samples: Sequence[MomentSample],
+    samples: Sequence[SearchItem],
     videos: Sequence[VideoRow],
     limit: int | None = None,
     pictures: Pictures = WORDS_ALONE,
 ) -> Cases:
-    """Match the samples with a library's videos; `limit` keeps the first so many that can be searched.
+    """Match the items with a library's videos; `limit` keeps the first so many that can be searched.
 
     Left out are searches whose moments are not published, whose `pictures` cannot be searched by, whose own video the
     library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
@@ -363,9 +363,7 @@ def make_cases(
     return Cases(tuple(cases[:limit]), matches.missing, dict(left_out), matches.ambiguous)
 
 
-def _left_out(
-    sample: MomentSample, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures
-) -> str | None:
+def _left_out(sample: SearchItem, ids: Mapping[str, str], ambiguous: Collection[str], pictures: Pictures) -> str | None:
     if not sample.known:
         return "moments not published"
     if sample.image and (reason := pictures.beside_words if sample.text else pictures.alone):
@@ -377,7 +375,7 @@ def _left_out(
     return None
 
 
-def _case(sample: MomentSample, ids: Mapping[str, str]) -> Case:
+def _case(sample: SearchItem, ids: Mapping[str, str]) -> Case:
     relevant = tuple((ids.get(video, video), start_s, end_s) for video, start_s, end_s in sample.relevant)
     return Case(
         case_id=sample.item_id,
@@ -400,7 +398,7 @@ AGENT = "agent:"
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """All that systems need: the open library, its videos as agents see them, models, and the number of results."""
+    """All that contenders need: the open library, its videos as agents see them, models, and the number of results."""
 
     library: Library
     environment: Environment
@@ -491,10 +489,10 @@ MODELS = "models"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The finds of a system for a search, best first; `present` and `evidence` are None of one that gives no verdict.
+    """The finds of a contender for a search, best first; `present` and `evidence` are None of one without verdicts.
 
-    `error` is the reason why a system gave nothing, "" if it did. `query` is the digest of what was searched for, ""
-    in files of versions that did not keep it. `made_with` are the settings of this system alone.
+    `error` is the reason why a contender gave nothing, "" if it did. `query` is the digest of what was searched for, ""
+    in files of versions that did not keep it. `made_with` are the settings of this contender alone.
     """
 
     case_id: str
@@ -513,9 +511,9 @@ class ResultFile:
     def __init__(
         self, path: Path | None, settings: Mapping[str, Any], of_systems: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        """Open the file of a run of these settings, or begin it; `of_systems` are further ones by system.
+        """Open the file of a run of these settings, or begin it; `of_systems` are further ones by contender.
 
-        Raises UsageError for another run's file, and for results of a system with other settings of its own.
+        Raises UsageError for another run's file, and for results of a contender with other settings of its own.
         """
         self._path = path
         self.results: dict[tuple[str, str], Result] = {}
@@ -575,7 +573,7 @@ def _checked_head(path: Path, line: str, head: Mapping[str, Any]) -> Mapping[str
 
 
 def _check_made_with(path: Path, result: Result, now: Mapping[str, Any]) -> None:
-    """Refuse a result that the same system gave with other settings of its own; an older one does not say all."""
+    """Refuse a result that the same contender gave with other settings of its own; an older one does not say all."""
     other = next((key for key in now if key in result.made_with and result.made_with[key] != now[key]), None)
     if other is not None:
         raise UsageError(
@@ -605,7 +603,7 @@ IOUS = (0.3, 0.5, 0.7)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The figures of one system by name, each a mean over `searches`; `plain` figures have no error.
+    """The figures of one contender by name, each a mean over `searches`; `plain` figures have no error.
 
     `failures` are the ids of the searches in which it did worst, the first of the file first.
     """
@@ -654,7 +652,7 @@ def _ranked(
 def ground_standings(cases: Sequence[Case], results: Sequence[Result]) -> list[Standing]:
     """Score the first range of each event that is there, and the verdicts on all.
 
-    A range counts whether or not the system said that the event is there: that is scored by `misses` and `false
+    A range counts whether or not the contender said that the event is there: that is scored by `misses` and `false
     alarms`, their mean `balanced accuracy`, and, of contenders that give evidence, by AUROC. A search that failed said
     neither: it counts as wrong.
     """
@@ -687,7 +685,7 @@ def _ground_standing(
 def _by_system(
     cases: Sequence[Case], results: Sequence[Result], *, absent: bool
 ) -> dict[str, tuple[list[Case], list[Result]]]:
-    """The cases of which something is, or is not, there, and the results of each system for them."""
+    """The cases of which something is, or is not, there, and the results of each contender for them."""
     known = {case.case_id: case for case in cases if case.absent is absent}
     found: dict[str, tuple[list[Case], list[Result]]] = {}
     for result in results:

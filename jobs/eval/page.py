@@ -99,7 +99,7 @@ def _is_spent(report: EvalReport, cost: str) -> bool:
 
 
 def _rivals(report: EvalReport, best: Standing | None) -> list[Pair]:
-    """Pair the best system with the next best agent and with the best control; each pair begins with the best."""
+    """Pair the best contender with the next best agent and with the best control; each pair begins with the best."""
     if best is None:
         return []
     ranked = sorted(report.standings, key=lambda each: -each.accuracy.mean)
@@ -110,7 +110,7 @@ def _rivals(report: EvalReport, best: Standing | None) -> list[Pair]:
 
 
 def _swap(pair: Pair) -> Pair:
-    """Turn a pair round, so that its second system comes first."""
+    """Turn a pair round, so that its second contender comes first."""
     forward = pair.difference
     low, high = (None if end is None else -end for end in (forward.high, forward.low))
     difference = replace(forward, mean=-forward.mean, low=low, high=high)

@@ -1,4 +1,4 @@
-"""Plan a run: the samples whose videos the library holds, the systems, their models and limits."""
+"""Plan a run: the items whose videos the library holds, the contenders, their models and limits."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
+from kinodex.jobs.eval.contenders import Contender, RunContext
 from kinodex.jobs.eval.folder import IndexCost, RunPlan, comparable
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.items import (
     Benchmark,
-    Sample,
+    Item,
     Subset,
     VideoMatches,
-    complete_samples,
-    draw_samples,
+    complete_items,
+    draw_items,
     match_videos,
     read_id_map,
-    select_samples,
+    select_items,
 )
-from kinodex.jobs.eval.systems import RunContext, System
 from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, describe_prices, local_contents
 from kinodex.jobs.open import find_filled_space
 
@@ -51,40 +51,40 @@ FIELD_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The samples of a benchmark that a run asks, and its systems. `id_map` is a file with the library's names."""
+    """The items of a benchmark that a run asks, and its contenders. `id_map` is a file with the library's names."""
 
     benchmark: str
     annotations: Path
-    systems: tuple[System, ...]
+    contenders: tuple[Contender, ...]
     id_map: Path | None = None
     limit: int | None = None
     seed: int = 0
     subset: Subset = field(default_factory=Subset)
 
 
-def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Sample, ...]]:
-    """Make the plan of a run, and select its samples, in the benchmark's order.
+def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Item, ...]]:
+    """Make the plan of a run, and select its items, in the benchmark's order.
 
-    Samples are completed as `complete_samples` does. Raises `UsageError` if no sample is left or the library lacks the
+    Items are completed as `complete_items` does. Raises `UsageError` if no item is left or the library lacks the
     space, `SpaceMismatch` if a video has no vectors in it, and the error of an agent that cannot run like this.
     """
     benchmark = read_benchmark(request.benchmark, request.annotations)
     library = Library.open(context.library)
     rows = {row.video_id: row for row in library.videos()}
     id_map = None if request.id_map is None else read_id_map(request.id_map)
-    candidates = select_samples(benchmark.samples, request.subset)
+    candidates = select_items(benchmark.items, request.subset)
     matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
     found = [each for each in candidates if each.video in matches.videos]
-    samples = draw_samples(found, request.limit, request.seed)
-    if not samples:
+    items = draw_items(found, request.limit, request.seed)
+    if not items:
         raise UsageError(
             f"{context.library} holds none of the {len(matches.missing)} videos that {request.annotations} asks about; "
             f"`kinodex eval check {request.benchmark} {request.annotations} {context.library}` gives the reasons, and "
             "--map FILE can name the videos"
         )
-    video_ids = {each.item_id: matches.videos[each.video] for each in samples}
+    video_ids = {each.item_id: matches.videos[each.video] for each in items}
     videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
-    completed, problems = complete_samples(samples, video_ids, rows, id_map)
+    completed, problems = complete_items(items, video_ids, rows, id_map)
     benchmark = replace(benchmark, problems=(*benchmark.problems, *problems))
     return _plan(request, context, library, benchmark, matches, video_ids, videos), completed
 
@@ -93,15 +93,15 @@ def _plan(
     request: RunRequest,
     context: RunContext,
     library: Library,
-    benchmark: Benchmark[Sample],
+    benchmark: Benchmark[Item],
     matches: VideoMatches,
     video_ids: Mapping[str, tuple[str, ...]],
     videos: Sequence[VideoRow],
 ) -> RunPlan:
     space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
     captions = library.additions.counts("captions")
-    for system in request.systems:
-        _check_system(system, context.choice, space, videos)
+    for contender in request.contenders:
+        _check_system(contender, context.choice, space, videos)
     if not context.subtitles:
         _check_has_more_than_speech(captions, videos)
     models = describe_models(context.choice)
@@ -116,14 +116,14 @@ def _plan(
         scoring=benchmark.scoring,
         library=library.uri,
         space=str(space),
-        contenders=request.systems,
+        contenders=request.contenders,
         models=models if context.detector is None else {**models, "detector": context.detector},
         budget=context.budget,
         subtitles=context.subtitles,
         keep_captions=context.keep_captions,
         limit=request.limit,
         seed=request.seed,
-        questions=len(benchmark.samples),
+        questions=len(benchmark.items),
         items=video_ids,
         missing=matches.missing,
         problems=benchmark.problems,
@@ -152,12 +152,12 @@ def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
         )
 
 
-def _check_system(system: System, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+def _check_system(contender: Contender, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
     """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
-    agent = system.find_variant()
+    agent = contender.find_variant()
     if agent.roles:
         check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
-    with_settings(agent.parameters(max(row.duration_s for row in videos)), system.settings)
+    with_settings(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
     check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,7 +34,7 @@ THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", **{c: f"c{i}
 """The custom property that stands for each colour in a page, which may be dark."""
 SIMULATED = "SIMULATION: no video, no model"
 MOST_COMPARED = 8
-"""Systems that a crowded plot has room for."""
+"""Contenders that a crowded plot has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Plot:
 
 
 def plots(report: EvalReport) -> tuple[Plot, ...]:
-    """List the plots that a report has the figures for; systems whose answers cannot be scored are in none."""
+    """List the plots that a report has the figures for; contenders whose answers cannot be scored are in none."""
     scored = [each for each in report.standings if each.accuracy.questions]
     pairs = [each for each in report.pairs if each.difference.questions]
     report = replace(report, standings=tuple(scored), pairs=tuple(pairs))
@@ -91,10 +91,10 @@ def save_plot(
 
 
 def _mark(figure: Figure) -> None:
-    bold = {"fontweight": "bold", "ha": "right"}
+    bold: dict[str, Any] = {"fontweight": "bold", "ha": "right"}
     figure.suptitle(SIMULATED, fontsize=7, color=COLOURS[1], x=0.99, **bold)
     for axes in figure.axes:
-        across = {**bold, "ha": "center", "va": "center", "rotation": 20, "fontsize": 14}
+        across: dict[str, Any] = {**bold, "ha": "center", "va": "center", "rotation": 20, "fontsize": 14}
         axes.text(0.5, 0.5, "SIMULATION", transform=axes.transAxes, color=MUTED, alpha=0.15, zorder=0.5, **across)
 
 
@@ -154,7 +154,7 @@ def scale_of(report: EvalReport) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """The colour, marker and line of a system in every plot of a report; where colours repeat, `inside` differs."""
+    """The colour, marker and line of a contender in every plot of a report; where colours repeat, `inside` differs."""
 
     colour: str
     marker: str
@@ -163,7 +163,7 @@ class SeriesStyle:
 
 
 def series_styles(report: EvalReport) -> dict[str, SeriesStyle]:
-    """Give every system its style, by its name: agents in colours, controls in grey."""
+    """Give every contender its style, by its name: agents in colours, controls in grey."""
     agents = [each.name for each in agents_of(report)]
     controls = [each.name for each in report.standings if each.is_control]
     insides = (None, PAPER)
@@ -175,7 +175,7 @@ def series_styles(report: EvalReport) -> dict[str, SeriesStyle]:
 
 
 def agents_of(report: EvalReport) -> list[Standing]:
-    """List the standings of all systems except the controls."""
+    """List the standings of all contenders except the controls."""
     return [each for each in report.standings if not each.is_control]
 
 
@@ -201,7 +201,7 @@ def categories(report: EvalReport, breakdown: str) -> dict[str, int]:
 
 
 def left_out(report: EvalReport, shown: int) -> str:
-    """Say how many systems a plot leaves out."""
+    """Say how many contenders a plot leaves out."""
     left = len(report.standings) - shown
     return f" {left} more agents are in the table." if left else ""
 
@@ -213,14 +213,14 @@ MOST_PAIRS, MOST_CATEGORIES = 20, 30
 TALLEST_IN = 9.0
 """Largest height of a plot that fits a page of a paper."""
 HEAD_IN, ROW_IN, LINE_IN = 0.8, 0.12, 0.085
-"""Heights in a plot of categories: its axis and legend, a row's margins, and a system in a row."""
+"""Heights in a plot of categories: its axis and legend, a row's margins, and a contender in a row."""
 FIGURE_SPACE = "\u2007"
 LOG_FROM = 8.0
 """Factor between costs above which their axis is logarithmic."""
 
 
 def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
-    """A row a system, agents over controls; a line through the plot at each control and at chance."""
+    """A row a contender, agents over controls; a line through the plot at each control and at chance."""
     if not report.standings:
         return
     scale, rows = scale_of(report), agents_of(report) + [each for each in report.standings if each.is_control]
@@ -247,7 +247,7 @@ def accuracy_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def cost_plot(report: EvalReport) -> Iterator[Plot]:
-    """A panel a cost, with a point for every system that has it; a line at each without costs."""
+    """A panel a cost, with a point for every contender that has it; a line at each without costs."""
     held = {
         name: label
         for name, label in COSTS.items()
@@ -269,7 +269,11 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
             for n, each in enumerate(flat):
                 y = each.accuracy.mean * scale.factor
                 axes.axhline(y, color=MUTED, linewidth=0.8, linestyle="--", zorder=1)
-                place = {"xycoords": ("axes fraction", "data"), "xytext": (0, 1.5), "textcoords": "offset points"}
+                place: dict[str, Any] = {
+                    "xycoords": ("axes fraction", "data"),
+                    "xytext": (0, 1.5),
+                    "textcoords": "offset points",
+                }
                 axes.annotate(each.name, (0.01 + n / len(flat), y), **place, fontsize=6, color=MUTED)
             axes.set_xlabel(label)
         panels[0].set_ylabel(scale.label)
@@ -285,7 +289,7 @@ def cost_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def duration_plot(report: EvalReport) -> Iterator[Plot]:
-    """A group a range of lengths, and a line a system through them."""
+    """A group a range of lengths, and a line a contender through them."""
     if "duration" not in breakdowns(report):
         return
     scale, shown, counts = scale_of(report), select_compared(report), categories(report, "duration")
@@ -314,7 +318,7 @@ def duration_plot(report: EvalReport) -> Iterator[Plot]:
 
 
 def category_plots(report: EvalReport) -> Iterator[Plot]:
-    """For each breakdown a row a category, with every system's interval in it."""
+    """For each breakdown a row a category, with every contender's interval in it."""
     for breakdown in breakdowns(report):
         if breakdown != "duration":
             yield _category_plot(report, breakdown)
@@ -464,7 +468,7 @@ NEAR_S = 10
 
 
 def frames_plot(report: EvalReport) -> Iterator[Plot]:
-    """A box of the frames of all questions, a row a system."""
+    """A box of the frames of all questions, a row a contender."""
     shown = [each for each in report.standings if any(each.frames)]
     if not shown:
         return
@@ -514,7 +518,7 @@ def rounds_plot(report: EvalReport) -> Iterator[Plot]:
                 axes.bar(x, share * 100, color=hue, alpha=0.3, width=0.8)
                 axes.bar(x, share * accuracy * 100, color=hue, width=0.8)
                 text = f"{accuracy * scale.factor:.{scale.decimals - 1}f}"
-                place = {"xytext": (0, 1.5), "textcoords": "offset points", "ha": "center"}
+                place: dict[str, Any] = {"xytext": (0, 1.5), "textcoords": "offset points", "ha": "center"}
                 axes.annotate(text, (x, share * 100), **place, fontsize=6)
             names = [*map(str, range(1, DEEPEST + 1)), f"{DEEPEST + 1}+"][:last]
             axes.set_xticks(range(1, last + 1), names, fontsize=6)
@@ -594,7 +598,7 @@ def distance_plot(report: EvalReport) -> Iterator[Plot]:
 def _panelled(
     name: str, title: str, caption: str, draw: Callable[[Figure], None], shown: Sequence[Standing]
 ) -> Iterator[Plot]:
-    """A plot with a panel for each system that has its figures, if any has."""
+    """A plot with a panel for each contender that has its figures, if any has."""
     if shown:
         width_in = COLUMN_IN if len(shown) <= 2 else PAGE_IN
         yield Plot(name, title, caption, draw, width_in, 0.6 + 1.75 * -(-len(shown) // PANELS_ACROSS))
@@ -606,7 +610,7 @@ def _shares(values: Sequence[float], edges: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _panels(figure: Figure, shown: Sequence[Standing]) -> Iterator[tuple[Axes, Standing]]:
-    """Make axes for each system under its name, in as few and as even rows as possible."""
+    """Make axes for each contender under its name, in as few and as even rows as possible."""
     down = -(-len(shown) // PANELS_ACROSS)
     across = -(-len(shown) // down)
     grid = list(figure.subplots(down, across, sharey=True, squeeze=False).flat)

@@ -1,4 +1,4 @@
-"""The report of a run: every system over all questions, by category and length, and every two compared.
+"""The report of a run: every contender over all questions, by category and length, and every two compared.
 
 `report.json` holds these types; the page and the plots draw them.
 """
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.folder import (
     REPORT,
     IndexCost,
@@ -28,7 +29,7 @@ from kinodex.jobs.eval.folder import (
     read_run,
     write_whole,
 )
-from kinodex.jobs.eval.samples import MissingVideo, Problem, Sample, Scoring
+from kinodex.jobs.eval.items import Item, MissingVideo, Problem, Scoring
 from kinodex.jobs.eval.score import (
     Estimate,
     Questions,
@@ -45,9 +46,8 @@ from kinodex.jobs.eval.score import (
     right_without_evidence,
     spread,
 )
-from kinodex.jobs.eval.systems import Judgement, SampleResult, System
 
-COSTS: Mapping[str, Callable[[SampleResult], float]] = {
+COSTS: Mapping[str, Callable[[ItemResult], float]] = {
     "frames": lambda record: record.ledger.frames,
     "frames_with_kept": lambda record: record.ledger.frames_with_kept,
     "frame_shows": lambda record: record.ledger.frame_shows,
@@ -64,7 +64,7 @@ COSTS: Mapping[str, Callable[[SampleResult], float]] = {
 
 Tokens are those in and out, with the estimate for calls whose server does not count.
 """
-NOTICES: Mapping[str, Callable[[SampleResult], int]] = {
+NOTICES: Mapping[str, Callable[[ItemResult], int]] = {
     "calls without a count of tokens": lambda record: record.ledger.unknown_calls,
     "estimated tokens, among the tokens": lambda record: record.ledger.estimated_tokens,
     "contact sheets in the place of frames": lambda record: record.ledger.sheets,
@@ -76,7 +76,7 @@ NOTICES: Mapping[str, Callable[[SampleResult], int]] = {
     "frames left out of a request": lambda record: record.ledger.left_out_frames,
     "replies that gave up and were not accepted": lambda record: record.ledger.declined,
 }
-"""Events that a reader must know of, counted over all questions of a system."""
+"""Events that a reader must know of, counted over all questions of a contender."""
 
 DURATION = "duration"
 MINUTE_S = 60.0
@@ -98,15 +98,15 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Figures of one system over all questions.
+    """Figures of one contender over all questions.
 
     `accuracy` is the mean score over its most (1, or 3 for judged answers). `valid` is the same over answers that could
     be scored, for benchmarks that report it. `unanswered` counts questions without an option (or text), among them
     `invalid`, whose replies could not be used, and `errors`, which got no answer at all. `evidence` is the share of
     questions whose evidence touches a true range, cited or not; `cited` the same of evidence that was cited, `shown` of
-    all that was ever shown or read, with their mean temporal overlaps (tIoU), None too for a system that saw nothing;
+    all that was ever shown or read, with their mean temporal overlaps (tIoU), None too for one that saw nothing;
     `grounding` the share whose true clip was visited; None where the benchmark does not tell. `costs` are those of
-    `COSTS` a question; none of them are known of an `imported` system. `notices` count what happened in all its
+    `COSTS` a question; none of them are known of an `imported` contender. `notices` count what happened in all its
     questions together and may not be overlooked. `right_without_evidence` and `evidence_suffices` are shares of the
     verified answers (`kinodex.jobs.eval.score`).
     `groups` are accuracies by breakdown and category, "duration" among the breakdowns. `entropy` holds every round's
@@ -145,7 +145,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two systems on the same questions: mean of a's score less b's, clustered by video, and counts of right answers.
+    """Two contenders on the same questions: mean of a's score less b's, clustered by video, and counts of right ones.
 
     `p_value` is that of a two-sided t-test, of this pair alone; None where it cannot be had, as with few videos, where
     `difference` has no interval either: the counts and the exact test are what is left.
@@ -222,13 +222,13 @@ def read_report(path: Path) -> EvalReport:
 
 def make_report(
     plan: RunPlan,
-    items: Sequence[Sample],
-    records: Iterable[SampleResult],
+    items: Sequence[Item],
+    records: Iterable[ItemResult],
     judgements: Sequence[Judgement] = (),
     *,
     simulated: bool = False,
 ) -> EvalReport:
-    """Make the report of a run, finished or not: from its samples, their results, and the judgements of them.
+    """Make the report of a run, finished or not: from its items, their results, and the judgements of them.
 
     `items` are those that the plan asks. Their `duration_s` is the benchmark's or else the library's, and their
     truth's `clip` is the library's video id. Of several judges the last to begin counts; the order of the records
@@ -268,8 +268,8 @@ def make_report(
     )
 
 
-def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult]) -> Standing:
-    """Compute one system's figures over its scored answers, at least one."""
+def standing(contender: Contender, scoring: Scoring, results: Sequence[ScoredResult]) -> Standing:
+    """Compute one contender's figures over its scored answers, at least one."""
     records = [each.record for each in results]
     known = [each for each in results if each.score is not None]
     judged, imported = scoring == "judge", any(each.imported for each in records)
@@ -311,7 +311,7 @@ def standing(contender: System, scoring: Scoring, results: Sequence[ScoredResult
 
 
 def pair(a: str, b: str, results_a: Iterable[ScoredResult], results_b: Iterable[ScoredResult]) -> Pair:
-    """Compare two systems on the questions of which both have a score; more than half of it is right."""
+    """Compare two contenders on the questions of which both have a score; more than half of it is right."""
     others = {each.item.item_id: _score(each) for each in results_b if each.score is not None}
     both = [each for each in results_a if each.score is not None and each.item.item_id in others]
     scores = [(_score(each), others[each.item.item_id]) for each in both]
@@ -338,7 +338,7 @@ def by_group(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimate]]:
     }
 
 
-def chance(scoring: Scoring, items: Sequence[Sample]) -> float | None:
+def chance(scoring: Scoring, items: Sequence[Item]) -> float | None:
     """Mean accuracy of a guess; None where answers are judged."""
     return fmean(1.0 / len(item.question.options) for item in items) if scoring == "options" and items else None
 
@@ -395,7 +395,7 @@ def _depths(results: Sequence[ScoredResult]) -> tuple[Depth, ...]:
     return tuple(Depth(rounds, len(each), len(each) / len(results), fmean(each)) for rounds, each in found)
 
 
-def _length(item: Sample) -> tuple[str, ...]:
+def _length(item: Item) -> tuple[str, ...]:
     if item.duration_s is None:
         return ()
     return (next((name for minutes, name in LENGTHS if item.duration_s < minutes * MINUTE_S), LONGER),)
@@ -412,7 +412,7 @@ COMPARED = (
     *("annotations_sha256", "library", "space", "index_cost", "models", "at_once", "prices", "budget", "rules"),
     *("subtitles", "screen_text", "keep_captions", "part", "limit", "seed", "version"),
 )
-"""Fields of a plan, besides samples and systems, in which two runs can differ."""
+"""Fields of a plan, besides items and contenders, in which two runs can differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +426,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """A system of the one run and one of the other, on the questions that both answered."""
+    """A contender of the one run and one of the other, on the questions that both answered."""
 
     pair: Pair
     a: Standing
@@ -438,7 +438,7 @@ class Comparison:
     """Two runs of one benchmark. `shared` counts the questions that both ask, `only_one` and `only_other` the rest.
 
     `changed` are questions that have the same id in both and another question or answer; they are left
-    out. `unpaired` are the systems that were compared with none.
+    out. `unpaired` are the contenders that were compared with none.
     """
 
     title: str
@@ -455,7 +455,7 @@ class Comparison:
 
 
 def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
-    """Compare systems of the same name in both runs; all with all if no name is in both, or with `every`.
+    """Compare contenders of the same name in both runs; all with all if no name is in both, or with `every`.
 
     Raises:
         UsageError: the runs are not of one benchmark, no question is the same in both, or a record is of neither.
@@ -494,8 +494,8 @@ def compare_runs(one: Run, other: Run, *, every: bool = False) -> Comparison:
     )
 
 
-def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, ScoredResult]]:
-    """Score the answers to some samples, by system and sample id, in the order of the plan."""
+def _answers(run: Run, items: tuple[Item, ...]) -> dict[str, dict[str, ScoredResult]]:
+    """Score the answers to some items, by contender and item id, in the order of the plan."""
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
     questions = Questions(run.plan.scoring, items, run.plan.items, verdicts)
     records = by_contender(run.plan, run.items, run.records)
@@ -505,7 +505,7 @@ def _answers(run: Run, items: tuple[Sample, ...]) -> dict[str, dict[str, ScoredR
 def _versus(
     one: Run, other: Run, names: tuple[str, str], mine: Mapping[str, ScoredResult], theirs: Mapping[str, ScoredResult]
 ) -> Versus | None:
-    """Compare two systems; None if they have answered no question in common."""
+    """Compare two contenders; None if they have answered no question in common."""
     both = [item_id for item_id in mine if item_id in theirs]
     if not both:
         return None

@@ -1,9 +1,9 @@
-"""A run of an evaluation: its samples solved by its systems, every result written as soon as it is there.
+"""A run of an evaluation: its items solved by its contenders, every result written as soon as it is there.
 
-Whatever ends a run, the same command continues it: a sample that has a result is not solved again. A system that gets
-as many frames as another one needed starts when that one is done with all samples. A sample that the endpoint cannot
-bear is one sample's failure; the endpoint is gone when different ones fail in a row. Whatever ends a run, no further
-sample begins, and those in progress are awaited and kept: they are paid for.
+Whatever ends a run, the same command continues it: an item that has a result is not solved again. A contender that gets
+as many frames as another one needed starts when that one is done with all items. An item that the endpoint cannot
+bear is one item's failure; the endpoint is gone when different ones fail in a row. Whatever ends a run, no further
+item begins, and those in progress are awaited and kept: they are paid for.
 """
 
 from __future__ import annotations
@@ -27,6 +27,15 @@ from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, No
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import USUAL, AnswerRules
 from kinodex.jobs.errors import CostReached
+from kinodex.jobs.eval.contenders import (
+    Contender,
+    ItemInput,
+    ItemResult,
+    RunContext,
+    Solve,
+    SolvedItem,
+    parse_contenders,
+)
 from kinodex.jobs.eval.folder import (
     ANSWERS,
     RunPlan,
@@ -38,10 +47,9 @@ from kinodex.jobs.eval.folder import (
     trace_file,
     write_whole,
 )
+from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
 from kinodex.jobs.eval.report import EvalReport, report_run
-from kinodex.jobs.eval.samples import Sample
-from kinodex.jobs.eval.systems import RunContext, SampleInput, SampleResult, Solve, SolvedSample, System, parse_systems
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
 from kinodex.jobs.run_now import run_now
@@ -50,35 +58,35 @@ MAX_FRAMES = 256
 CENT = 1e-9
 """Share of a limit of money by which sums of costs may be off."""
 Key = tuple[str, str]
-"""A system's name and a sample's id."""
-Job = tuple[System, SampleInput]
-OnResult = Callable[[SampleResult], None]
+"""A contender's name and an item's id."""
+Job = tuple[Contender, ItemInput]
+OnResult = Callable[[ItemResult], None]
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Limits of a run. `samples` are in progress together; after `max_errors` samples without an answer the run ends.
+    """Limits of a run. `items` are in progress together; after `max_errors` items without an answer the run ends.
 
-    `retry_errors` solves the failed samples of earlier runs again, and those without one usable reply; after
-    `max_senseless` of these in a row, of one system, the run ends. `stop_at_cost` is what a run may cost, with what
-    the samples in progress are expected to: as much as the costliest of that system, of which the first goes alone.
+    `retry_errors` solves the failed items of earlier runs again, and those without one usable reply; after
+    `max_senseless` of these in a row, of one contender, the run ends. `stop_at_cost` is what a run may cost, with what
+    the items in progress are expected to: as much as the costliest of that contender, of which the first goes alone.
     """
 
-    samples: int = 64
+    items: int = 64
     max_errors: int = 20
     retry_errors: bool = False
     stop_at_cost: float | None = None
     max_senseless: int = 10
 
 
-def samples_for(requests: int) -> int:
-    """Number of samples in progress that keep so many requests in flight: while one is prepared, another waits."""
+def items_for(requests: int) -> int:
+    """Number of items in progress that keep so many requests in flight: while one is prepared, another waits."""
     return 2 * requests
 
 
 @dataclass(slots=True)
 class Tally:
-    """Samples by system: `total`, and `done` with those of earlier runs; the other figures are of this run alone."""
+    """Items by contender: `total`, and `done` with those of earlier runs; the other figures are of this run alone."""
 
     total: Mapping[str, int]
     done: Counter[str]
@@ -86,12 +94,12 @@ class Tally:
     errors: int = 0
     cost: float = 0.0
     senseless: Counter[str] = field(default_factory=Counter)
-    """Samples in a row without one usable reply, by system."""
+    """Items in a row without one usable reply, by contender."""
     unheard: set[str] = field(default_factory=set)
-    """Samples in a row, whatever the system, to which the endpoint gave no reply in the end."""
+    """Items in a row, whatever the contender, to which the endpoint gave no reply in the end."""
     began: float = field(default_factory=time.monotonic)
 
-    def count(self, result: SampleResult) -> None:
+    def count(self, result: ItemResult) -> None:
         """Add a result of this run."""
         self.done[result.contender] += 1
         self.fresh += 1
@@ -105,7 +113,7 @@ class Tally:
 
     @property
     def complete(self) -> bool:
-        """True if every system has a result for every sample."""
+        """True if every contender has a result for every item."""
         return self.done.total() == sum(self.total.values())
 
     def summary(self) -> str:
@@ -116,7 +124,7 @@ class Tally:
         return ", ".join([*counts, *filter(None, [self.cost_and_time()])])
 
     def cost_and_time(self) -> str:
-        """Describe the cost of this run, its samples without an answer, and the time left."""
+        """Describe the cost of this run, its items without an answer, and the time left."""
         parts = [f"cost {self.cost:.2f}"] if self.cost else []
         if self.errors:
             parts.append(f"{self.errors:,} without an answer")
@@ -128,13 +136,13 @@ class Tally:
 
 def run(
     plan: RunPlan,
-    samples: Sequence[Sample],
+    items: Sequence[Item],
     solver: AbstractAsyncContextManager[Solve],
     out: Path,
     console: Console,
     options: RunOptions,
 ) -> None:
-    """Solve all samples of a plan that have no result yet, and write the results into the folder `out`.
+    """Solve all items of a plan that have no result yet, and write the results into the folder `out`.
 
     Raises `UsageError` if `out` holds another run, is written by another process or cannot be, `ModelError` if the
     endpoint is gone or refuses too much, `NoUsableReply` if its models make no sense, `CostReached` where it is to
@@ -143,29 +151,29 @@ def run(
     with open_for_append(out / ANSWERS) as append:  # first: of two runs that begin at once, the writer's plan counts
         begun = plan_or_none(out)
         if begun is None:
-            begin_run(out, plan, samples)
+            begin_run(out, plan, items)
         else:
             check_same(begun, plan, out)
         earlier = read_results(out)
         kept = [each for each in earlier if not is_asked_again(each, options.retry_errors)]
         done = {(each.contender, each.item_id): each for each in kept}
         failed = {(each.contender, each.item_id) for each in earlier if each.unreachable}
-        tally = Tally({each.name: len(samples) for each in plan.contenders}, Counter(each.contender for each in kept))
+        tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
         try:
             with show_progress(console, tally) as on_result:
                 if not tally.complete:  # a solver would load models for nothing
                     state = _RunState(options, out, done, failed, append, on_result, tally, {})
                     for each in kept:
                         state.note_cost(each)
-                    run_now(_solve_all(plan, samples, solver, state))
+                    run_now(_solve_all(plan, items, solver, state))
         finally:
             limit = options.stop_at_cost
             over = f", more than --stop-at-cost {limit:g}" if limit is not None and tally.cost > limit else ""
             console.print(f"{tally.summary()}{over}; kept in {out}", soft_wrap=True, markup=False)
-    _write_submissions(plan, samples, list(done.values()), out)
+    _write_submissions(plan, items, list(done.values()), out)
 
 
-def is_asked_again(result: SampleResult, retry_errors: bool = False) -> bool:
+def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
     """True for a result of an earlier run that the next one asks for again: a server that failed may do better."""
     return result.unreachable or (retry_errors and bool(result.error or result.senseless))
 
@@ -181,7 +189,7 @@ def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S)
     else:
         print_line = print_every(console, every_s)
 
-        def in_lines(result: SampleResult) -> None:
+        def in_lines(result: ItemResult) -> None:
             tally.count(result)
             print_line(lambda seconds: tally.summary())
 
@@ -199,7 +207,7 @@ def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
         }
         whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
 
-        def on_result(result: SampleResult) -> None:
+        def on_result(result: ItemResult) -> None:
             tally.count(result)
             bar.start_task(rows[result.contender])
             bar.update(rows[result.contender], completed=tally.done[result.contender])
@@ -210,15 +218,15 @@ def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
 
 @dataclass(slots=True)
 class _RunState:
-    """The destinations of results: into `done` by system and sample, into the file, and to the progress display.
+    """The destinations of results: into `done` by contender and item, into the file, and to the progress display.
 
-    `failed` are samples to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
-    sample by system, of those with an answer. `end` is what ended the run: then nothing begins any more.
+    `failed` are items to which the endpoint gave no reply in an earlier run. `dearest` is the cost of the costliest
+    item by contender, of those with an answer. `end` is what ended the run: then nothing begins any more.
     """
 
     options: RunOptions
     out: Path
-    done: dict[Key, SampleResult]
+    done: dict[Key, ItemResult]
     failed: set[Key]
     append: OnResult
     on_result: OnResult
@@ -226,7 +234,7 @@ class _RunState:
     dearest: dict[str, float]
     end: BaseException | None = None
 
-    def keep(self, solved: SolvedSample) -> None:
+    def keep(self, solved: SolvedItem) -> None:
         """Write a result, and find out if it is the one too many that ends the run."""
         result = solved.result
         if solved.trace is not None:
@@ -237,13 +245,13 @@ class _RunState:
         self.on_result(result)
         self.end = self.end or self._one_too_many(result)
 
-    def note_cost(self, result: SampleResult) -> None:
-        """Learn from a result what a sample of its system may cost."""
+    def note_cost(self, result: ItemResult) -> None:
+        """Learn from a result what an item of its contender may cost."""
         if not result.error:
             name = result.contender
             self.dearest[name] = max(self.dearest.get(name, 0.0), result.ledger.cost)
 
-    def _one_too_many(self, result: SampleResult) -> ModelRejected | ModelUnreachable | NoUsableReply | None:
+    def _one_too_many(self, result: ItemResult) -> ModelRejected | ModelUnreachable | NoUsableReply | None:
         if len(self.tally.unheard) >= GONE_AFTER:
             return _gone(f"{len(self.tally.unheard)} different questions in a row got no reply", result)
         if self.tally.errors >= self.options.max_errors:
@@ -265,39 +273,39 @@ class _RunState:
         if sent and all(each.unreachable for each in sent):
             raise _gone("no question got an answer", sent[-1])
 
-    def may_begin(self, system: System, under_way: Sequence[System]) -> bool:
-        """True if there is place for a sample of a system, and money for it and for those in progress."""
-        if self.end is not None or len(under_way) >= self.options.samples:
+    def may_begin(self, contender: Contender, under_way: Sequence[Contender]) -> bool:
+        """True if there is place for an item of a contender, and money for it and for those in progress."""
+        if self.end is not None or len(under_way) >= self.options.items:
             return False
         limit = self.options.stop_at_cost
         if limit is None:
             return True
-        names = [each.name for each in (*under_way, system)]
+        names = [each.name for each in (*under_way, contender)]
         if not all(name in self.dearest for name in names):  # the first of a system may cost anything: it goes alone
             return not under_way and self.tally.cost < limit
         return self.tally.cost + sum(self.dearest[name] for name in names) <= limit * (1 + CENT)
 
-    def cost_reached(self, system: System) -> CostReached:
-        """Say that a sample of this system may not begin."""
-        limit, expected = self.options.stop_at_cost or 0.0, self.dearest.get(system.name, 0.0)
+    def cost_reached(self, contender: Contender) -> CostReached:
+        """Say that an item of this contender may not begin."""
+        limit, expected = self.options.stop_at_cost or 0.0, self.dearest.get(contender.name, 0.0)
         beside = f", the next question may cost {expected:.4g}" if self.tally.cost < limit else ""
         todo = "run again to go on, for as much again" if self.tally.cost else "raise it to go on"
         kept = f"all answers are kept: {todo}"
         return CostReached(f"this run cost {self.tally.cost:.4g}{beside}, and --stop-at-cost is {limit:g}; {kept}")
 
 
-def _gone(what: str, last: SampleResult) -> ModelUnreachable:
+def _gone(what: str, last: ItemResult) -> ModelUnreachable:
     return ModelUnreachable(f"{what}, the last because: {last.error}; all answers are kept: run again to go on")
 
 
 async def _solve_all(
-    plan: RunPlan, samples: Sequence[Sample], solver: AbstractAsyncContextManager[Solve], state: _RunState
+    plan: RunPlan, items: Sequence[Item], solver: AbstractAsyncContextManager[Solve], state: _RunState
 ) -> None:
-    inputs = [SampleInput(each.item_id, each.question, plan.items[each.item_id]) for each in samples]
+    inputs = [ItemInput(each.item_id, each.question, plan.items[each.item_id]) for each in items]
     async with solver as solve:
         for must_wait in (False, True):
-            systems = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
-            matched = [_with_equal_frames(each, state.done) for each in systems]
+            contenders = [each for each in plan.contenders if (each.frames_of is not None) == must_wait]
+            matched = [_with_equal_frames(each, state.done) for each in contenders]
             jobs = [(each, one) for each in matched for one in inputs if (each.name, one.item_id) not in state.done]
             await _solve_jobs(solve, sorted(jobs, key=lambda job: (job[0].name, job[1].item_id) in state.failed), state)
             if state.end is not None:
@@ -305,29 +313,29 @@ async def _solve_all(
     state.check_heard()
 
 
-def _with_equal_frames(system: System, done: Mapping[Key, SampleResult]) -> System:
-    """Give a control the frames that the system it follows needed on average.
+def _with_equal_frames(contender: Contender, done: Mapping[Key, ItemResult]) -> Contender:
+    """Give a control the frames that the contender it follows needed on average.
 
-    Frames behind kept captions count, whichever sample paid for them; of videos without pictures, captions count as
+    Frames behind kept captions count, whichever item paid for them; of videos without pictures, captions count as
     frames. An agent that has whole videos captioned needs thousands, more than any model takes at once: `MAX_FRAMES`
     is the limit.
     """
-    if system.frames_of is None:
-        return system
-    ledgers = [each.ledger for each in done.values() if each.contender == system.frames_of and not each.error]
+    if contender.frames_of is None:
+        return contender
+    ledgers = [each.ledger for each in done.values() if each.contender == contender.frames_of and not each.error]
     needed = fmean(ledger.frames_with_kept for ledger in ledgers) if ledgers else 1.0
-    return replace(system, settings={**system.settings, "frames": min(max(1, round(needed)), MAX_FRAMES)})
+    return replace(contender, settings={**contender.settings, "frames": min(max(1, round(needed)), MAX_FRAMES)})
 
 
 async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> None:
-    """Solve samples until all are done or something ends the run; those in progress are awaited all the same."""
+    """Solve items until all are done or something ends the run; those in progress are awaited all the same."""
     waiting = deque(jobs)
-    under_way: dict[asyncio.Task[SolvedSample], System] = {}
+    under_way: dict[asyncio.Task[SolvedItem], Contender] = {}
     try:
         while True:
             while waiting and state.may_begin(waiting[0][0], list(under_way.values())):
-                system, sample = waiting.popleft()
-                under_way[asyncio.ensure_future(solve(system, sample))] = system
+                contender, item = waiting.popleft()
+                under_way[asyncio.ensure_future(solve(contender, item))] = contender
             if not under_way:
                 break
             done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
@@ -345,14 +353,14 @@ async def _solve_jobs(solve: Solve, jobs: Sequence[Job], state: _RunState) -> No
         state.end = state.cost_reached(waiting[0][0])
 
 
-def _write_submissions(plan: RunPlan, samples: Sequence[Sample], results: Sequence[SampleResult], out: Path) -> None:
-    """Write a file a system as the benchmark's server takes it, if the benchmark does not publish its answers."""
-    if all(each.truth.known for each in samples):
+def _write_submissions(plan: RunPlan, items: Sequence[Item], results: Sequence[ItemResult], out: Path) -> None:
+    """Write a file a contender as the benchmark's server takes it, if the benchmark does not publish its answers."""
+    if all(each.truth.known for each in items):
         return
-    for system in plan.contenders:
-        chosen = {each.item_id: each.option for each in results if each.contender == system.name}
-        content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in samples}
-        write_whole(out / f"submission-{slug(system.name)}.json", json.dumps(content, indent=1).encode())
+    for contender in plan.contenders:
+        chosen = {each.item_id: each.option for each in results if each.contender == contender.name}
+        content = {each.item_id: -1 if (option := chosen.get(each.item_id)) is None else option for each in items}
+        write_whole(out / f"submission-{slug(contender.name)}.json", json.dumps(content, indent=1).encode())
 
 
 # One evaluation from beginning to end: plan, solve, report.
@@ -363,14 +371,14 @@ REQUESTS = 32
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes that solve samples: None is this process alone; with `ray` actors, by default one a core."""
+    """The processes that solve items: None is this process alone; with `ray` actors, by default one a core."""
 
     count: int | None = None
     ray: bool = False
     address: str | None = None
 
     def open_solver(self, context: RunContext) -> AbstractAsyncContextManager[Solve]:
-        """Open a function that solves samples in these processes."""
+        """Open a function that solves items in these processes."""
         if self.ray or self.address is not None:
             from kinodex.jobs.workers import ray_solver
 
@@ -394,15 +402,15 @@ def run_plan(
     *,
     page: bool = False,
 ) -> None:
-    """Plan a run and solve its samples, or continue it; all results are in the folder `out`.
+    """Plan a run and solve its items, or continue it; all results are in the folder `out`.
 
     Raises as `make_plan` and `run` do, and `UsageError` for a missing package, also of those that the page needs.
     """
     for package in ("threadpoolctl", "scipy", *(["matplotlib"] if page else [])):
         if find_spec(package) is None:  # before a run begins, not at its end
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    plan, samples = make_plan(request, context)
-    run(plan, samples, workers.open_solver(context), out, console, options)
+    plan, items = make_plan(request, context)
+    run(plan, items, workers.open_solver(context), out, console, options)
 
 
 def evaluate(
@@ -440,11 +448,11 @@ def evaluate(
 
     choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
     specs = (agents,) if isinstance(agents, str) else agents
-    systems = parse_systems(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
-    request = RunRequest(benchmark, Path(annotations), systems, limit=limit, seed=seed)
+    contenders = parse_contenders(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
+    request = RunRequest(benchmark, Path(annotations), contenders, limit=limit, seed=seed)
     context = RunContext(str(library), choice, budget or Budget(), rules=rules)
     console = error_console(quiet=not verbose)
-    run_plan(request, context, Workers(workers), Path(out), console, RunOptions(samples_for(REQUESTS)), page=page)
+    run_plan(request, context, Workers(workers), Path(out), console, RunOptions(items_for(REQUESTS)), page=page)
     report = report_run(Path(out))
     if page:
         from kinodex.jobs.eval.page import write_page

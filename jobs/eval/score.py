@@ -1,7 +1,7 @@
 """Means over questions with their errors: questions about one video are not independent of each other.
 
 A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 2.2 and 4.2; the sandwich estimator of
-Liang and Zeger 1986) with the small-sample factor G / (G - 1) for G videos, and an interval takes the quantile of
+Liang and Zeger 1986) with the small-item factor G / (G - 1) for G videos, and an interval takes the quantile of
 Student's t with G - 1 degrees of freedom (Cameron and Miller 2015, sections VI.B and VI.C). Where every video has as
 many questions, this is exactly the t-test on the videos' means.
 
@@ -31,9 +31,9 @@ from kinodex.agent.protocol import Model
 from kinodex.agent.requests.describe import JudgeAnswer
 from kinodex.agent.session import ATTEMPTS
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
-from kinodex.jobs.eval.samples import Sample, Scoring, by_number
-from kinodex.jobs.eval.systems import Judgement, SampleResult
+from kinodex.jobs.eval.items import Item, Scoring, by_number
 from kinodex.jobs.models import ModelChoice, describe_models, role_models
 from kinodex.jobs.run_now import run_now
 
@@ -236,7 +236,7 @@ BEST_JUDGED = 3
 
 NOTHING_CITED = EvidenceScore(False, 0.0)
 Verdicts = Mapping[tuple[str, str], Judgement]
-"""The judgements of one judge, by system and sample."""
+"""The judgements of one judge, by contender and item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +251,8 @@ class ScoredResult:
     and of those that had the highest score then.
     """
 
-    item: Sample
-    record: SampleResult
+    item: Item
+    record: ItemResult
     score: float | None
     valid: bool
     hit: bool | None
@@ -265,15 +265,15 @@ class ScoredResult:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Samples with all that their scoring needs; `videos` are the library's by sample id."""
+    """Items with all that their scoring needs; `videos` are the library's by item id."""
 
     scoring: Scoring
-    items: tuple[Sample, ...]
+    items: tuple[Item, ...]
     videos: Mapping[str, Sequence[str]]
     verdicts: Verdicts
 
-    def score_all(self, records: Mapping[str, SampleResult]) -> list[ScoredResult]:
-        """Score one system's results, in the order of the samples; samples without a result are left out."""
+    def score_all(self, records: Mapping[str, ItemResult]) -> list[ScoredResult]:
+        """Score one contender's results, in the order of the items; items without a result are left out."""
         results = []
         for item in self.items:
             record = records.get(item.item_id)
@@ -285,10 +285,10 @@ class Questions:
 
 
 def by_contender(
-    plan: RunPlan, items: Sequence[Sample], records: Iterable[SampleResult]
-) -> dict[str, dict[str, SampleResult]]:
-    """Group results by system, in the order of the plan, and sample id; raise `UsageError` for one of another run."""
-    found: dict[str, dict[str, SampleResult]] = {each.name: {} for each in plan.contenders}
+    plan: RunPlan, items: Sequence[Item], records: Iterable[ItemResult]
+) -> dict[str, dict[str, ItemResult]]:
+    """Group results by contender, in the order of the plan, and item id; raise `UsageError` for one of another run."""
+    found: dict[str, dict[str, ItemResult]] = {each.name: {} for each in plan.contenders}
     known = {item.item_id for item in items}
     for record in records:
         if record.contender not in found or record.item_id not in known:
@@ -300,8 +300,8 @@ def by_contender(
     return found
 
 
-def score(item: Sample, record: SampleResult, videos: Sequence[str], score: float | None, valid: bool) -> ScoredResult:
-    """Complete a scored result; `videos` are those of the library that the sample is about.
+def score(item: Item, record: ItemResult, videos: Sequence[str], score: float | None, valid: bool) -> ScoredResult:
+    """Complete a scored result; `videos` are those of the library that the item is about.
 
     A clip is named as the library names it, by its video id.
     """
@@ -325,14 +325,14 @@ def score(item: Sample, record: SampleResult, videos: Sequence[str], score: floa
     )
 
 
-def option_score(item: Sample, record: SampleResult) -> tuple[float | None, bool]:
+def option_score(item: Item, record: ItemResult) -> tuple[float | None, bool]:
     """Score 1 for the right option, 0 for another one or none; the second value is True if there is an option."""
     if item.truth.option is None:
         return None, False
     return float(record.option == item.truth.option), record.option is not None
 
 
-def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tuple[float | None, bool]:
+def judged_score(item: Item, record: ItemResult, verdicts: Verdicts) -> tuple[float | None, bool]:
     """Take the judge's score, 0 if it gave none or there is no text to judge; the second value is True if it gave one.
 
     So MMBench-Video's official scoring has it (VLMEvalKit): `_all` counts the invalid as 0, `_valid` leaves them out.
@@ -346,13 +346,13 @@ def judged_score(item: Sample, record: SampleResult, verdicts: Verdicts) -> tupl
     return (None if waits or not verdicts or item.truth.text is None else 0.0), False
 
 
-def asked_digest(item: Sample, record: SampleResult) -> str:
+def asked_digest(item: Item, record: ItemResult) -> str:
     """Digest of what a judge is asked about an answer: the question, the true answer and the answer itself."""
     asked = json.dumps([item.question.text, item.truth.text, record.text])
     return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
-def has_answer(record: SampleResult, scoring: Scoring) -> bool:
+def has_answer(record: ItemResult, scoring: Scoring) -> bool:
     """True if the result holds an answer of the kind that is scored."""
     return record.option is not None if scoring == "options" else bool(record.text)
 

@@ -1,4 +1,4 @@
-"""Samples solved by systems, one at a time. Nothing here knows a target: neither this process nor a worker of Ray."""
+"""Items solved by contenders, one at a time. Nothing here knows a target: neither this process nor a worker of Ray."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.spaces.model_source import SharedSwitch
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.systems import (
+from kinodex.jobs.eval.contenders import (
+    Contender,
+    ItemInput,
+    ItemResult,
     Round,
     RunContext,
-    SampleInput,
-    SampleResult,
     Solve,
-    SolvedSample,
-    System,
+    SolvedItem,
     failed_result,
 )
 from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
@@ -54,7 +54,7 @@ TEXTS = 4096
 """Texts whose vectors stay in memory."""
 PERCENT = 100.0
 ENDS_A_RUN = (*ENDS_ALL, BadSettings, ImportError, NeedsLanguage, TraceError, UnknownAgent, UsageError)
-"""What every other sample would meet too. Any other error is one sample's: a result with that error."""
+"""What every other item would meet too. Any other error is one item's: a result with that error."""
 
 log = logging.getLogger(__name__)
 EnvironmentOf = Callable[[tuple[str, ...]], Environment]
@@ -63,10 +63,10 @@ EnvironmentOf = Callable[[tuple[str, ...]], Environment]
 
 @asynccontextmanager
 async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
-    """Open the library and the models, and give a function that solves samples in this process.
+    """Open the library and the models, and give a function that solves items in this process.
 
-    The function raises what every other sample would meet too (`ENDS_A_RUN`), such as a key that is refused. All else
-    that goes wrong with a sample is data: a result with an error, and with what was paid until then.
+    The function raises what every other item would meet too (`ENDS_A_RUN`), such as a key that is refused. All else
+    that goes wrong with an item is data: a result with an error, and with what was paid until then.
     """
     environment_of = open_environments(context)
     computes_little = context.detector is None and not context.choice.is_local
@@ -89,10 +89,10 @@ def make_solver(
 ) -> Solve:
     """Make the same function for models that are open already."""
 
-    async def solve(system: System, sample: SampleInput) -> SolvedSample:
-        lines, asked = io.BytesIO(), f"{system.name} was asked {sample.item_id}: {sample.question.text[:200]}"
+    async def solve(contender: Contender, item: ItemInput) -> SolvedItem:
+        lines, asked = io.BytesIO(), f"{contender.name} was asked {item.item_id}: {item.question.text[:200]}"
         try:
-            environment = environment_of(sample.video_ids)
+            environment = environment_of(item.video_ids)
             recorder = SearchRecorder(environment)
             watching = watch(environment.source.uri)
             with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
@@ -104,16 +104,16 @@ def make_solver(
                         trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 
                 answer = await ask(
-                    sample.question,
+                    item.question,
                     environment,
                     models_for(environment),
-                    agent=system.find_variant(),
-                    parameters=system.settings,
+                    agent=contender.find_variant(),
+                    parameters=contender.settings,
                     budget=budget,
                     rules=rules,
                     on_event=on_event,
                 )
-            result = _result(system, sample, answer, recorder)
+            result = _result(contender, item, answer, recorder)
         except ENDS_A_RUN as error:
             error.add_note(asked)
             raise
@@ -124,16 +124,16 @@ def make_solver(
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 said = f"{type(error).__name__}: {said} ({last.filename}, line {last.lineno})"
             lost = isinstance(error, ModelUnreachable)
-            result = failed_result(system, sample, said, spent_until(error), unreachable=lost)
-        return SolvedSample(result, lines.getvalue() if traces else None)
+            result = failed_result(contender, item, said, spent_until(error), unreachable=lost)
+        return SolvedItem(result, lines.getvalue() if traces else None)
 
     return solve
 
 
-def _result(system: System, sample: SampleInput, answer: Answer, recorder: SearchRecorder) -> SampleResult:
-    return SampleResult(
-        system.name,
-        sample.item_id,
+def _result(contender: Contender, item: ItemInput, answer: Answer, recorder: SearchRecorder) -> ItemResult:
+    return ItemResult(
+        contender.name,
+        item.item_id,
         answer.status,
         answer.option,
         answer.text,
@@ -216,7 +216,7 @@ def _one_by_one(embed_text: EmbedText) -> EmbedText:
 
 @dataclass(slots=True)
 class SearchRecorder:
-    """Recorder of an agent's events on one sample: the ranges shown, and the rounds for the figures of EEA and VCA."""
+    """Recorder of an agent's events on one item: the ranges shown, and the rounds for the figures of EEA and VCA."""
 
     environment: Environment
     rounds: list[Round] = field(default_factory=list)

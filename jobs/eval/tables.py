@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kinodex.jobs.eval.items import MOST_NAMED, WHOLE, Problem, Scoring, some
 from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
 from kinodex.jobs.eval.moments import Standing as MomentStanding
 from kinodex.jobs.eval.report import Comparison, EvalReport, Pair, Standing, Versus
-from kinodex.jobs.eval.samples import MOST_NAMED, WHOLE, Problem, Scoring, some
 from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
 from kinodex.jobs.output import counted, visible
 
@@ -211,7 +211,7 @@ def facts(report: EvalReport) -> list[str]:
 
 
 def notices(report: EvalReport) -> list[str]:
-    """Write what happened in the questions of a system and may not be overlooked, a line a system."""
+    """Write what happened in the questions of a contender and may not be overlooked, a line a contender."""
     return [
         f"{each.name}: {', '.join(f'{count:,} {what}' for what, count in each.notices.items())}"
         for each in report.standings
@@ -220,7 +220,7 @@ def notices(report: EvalReport) -> list[str]:
 
 
 def cost_text(standing: Standing, name: str) -> str:
-    """Format a mean cost with its digits; of an imported system it is not known."""
+    """Format a mean cost with its digits; of an imported contender it is not known."""
     return f"{standing.costs[name].mean:,.{COSTS[name][1]}f}" if name in standing.costs else NOT_KNOWN
 
 
@@ -263,7 +263,7 @@ def _main(report: EvalReport, scale: float) -> Table:
 
 
 def _breakdown(report: EvalReport, breakdown: str, scale: float) -> Table:
-    """Make a table of systems by categories; the more numerous are the rows, so that the table is not wide."""
+    """Make a table of contenders by categories; the more numerous are the rows, so that the table is not wide."""
     groups = {each.name: each.groups.get(breakdown, {}) for each in report.standings}
     valid = {f"{each.name}, valid ones": each.valid_groups.get(breakdown, {}) for each in report.standings}
     groups |= valid if report.scoring == "judge" else {}
@@ -280,7 +280,7 @@ def _breakdown(report: EvalReport, breakdown: str, scale: float) -> Table:
 
 
 def _sizes(standings: Sequence[Standing], breakdown: str) -> dict[str, int]:
-    """Largest number of questions of any system in each category, in the order of the system with the most."""
+    """Largest number of questions of any contender in each category, in the order of the contender with the most."""
     by_agent = sorted((each.groups.get(breakdown, {}) for each in standings), key=len, reverse=True)
     names = {category: None for groups in by_agent for category in groups}
     return {name: max(groups[name].questions for groups in by_agent if name in groups) for name in names}
@@ -313,7 +313,7 @@ COMPARED_COSTS = ("frames", "tokens", "cost", "seconds")
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Make a row for every two systems; costs are the means a question of the one and of the other."""
+    """Make a row for every two contenders; costs are the means a question of the one and of the other."""
     heads = ("a", "b", "a scores", "b scores", "a less b [95 %]", "p", "exact p", "only a", "only b", "questions")
     scale = scale_of(comparison.scoring)
     rows = tuple(_row(each, scale) for each in comparison.versus)
@@ -395,7 +395,7 @@ def moment_facts(
 
 
 def standing_table(title: str, standings: Sequence[MomentStanding], prefix: str = "") -> Table:
-    """A row for each system, a column for each figure whose name begins with a prefix, which is left out.
+    """A row for each contender, a column for each figure whose name begins with a prefix, which is left out.
 
     Searches that failed have a column if there are any.
     """

@@ -21,8 +21,8 @@ from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryA
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kinodex.jobs.eval.items import Benchmark, Item
     from kinodex.jobs.eval.moments import MomentRequest, MomentRun, Standing
-    from kinodex.jobs.eval.samples import Benchmark, Sample
     from kinodex.jobs.eval.tables import Scores
 
 app = typer.Typer(
@@ -146,10 +146,10 @@ def eval_run(
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.agent.limits import Budget
+    from kinodex.jobs.eval.contenders import RunContext, parse_contenders
+    from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.plan import RunRequest
-    from kinodex.jobs.eval.run import RunOptions, Workers, run_plan, samples_for
-    from kinodex.jobs.eval.samples import parse_subset
-    from kinodex.jobs.eval.systems import RunContext, parse_systems
+    from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run_plan
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.output import console
 
@@ -159,7 +159,7 @@ def eval_run(
     rules = options.answer_rules(force_choice, early_insufficient, verify)
     may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
     context = RunContext(library, choice, budget, detector, *may_read)
-    contenders = parse_systems(
+    contenders = parse_contenders(
         agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, parse_subset(only or [], ids))
@@ -171,7 +171,7 @@ def eval_run(
         print(table(forecast_run(request, context, out), advice=better))
         return
     options.announce(choice)
-    limits = RunOptions(samples_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
+    limits = RunOptions(items_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
     run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
     report(out, page=page)
 
@@ -244,12 +244,12 @@ def check(
 ) -> None:
     """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
-    from kinodex.jobs.eval.samples import parse_subset, select_samples
+    from kinodex.jobs.eval.items import parse_subset, select_items
     from kinodex.jobs.output import console, print_json
 
     part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
-    read = replace(read, samples=select_samples(read.samples, part))
+    read = replace(read, items=select_items(read.items, part))
     found: dict[str, Any] = {
         "benchmark": read.name,
         "title": read.title,
@@ -268,32 +268,32 @@ def check(
         _show(found, console())
 
 
-def _counts(read: Benchmark[Sample]) -> dict[str, Any]:
+def _counts(read: Benchmark[Item]) -> dict[str, Any]:
     groups: dict[str, Counter[str]] = {}
-    for item in read.samples:
+    for item in read.items:
         for breakdown, names in item.groups.items():
             groups.setdefault(breakdown, Counter()).update(names)
     return {
-        "questions": len(read.samples),
-        "videos": len({item.video for item in read.samples}),
-        "with_truth": sum(item.truth.known for item in read.samples),
-        "with_evidence": sum(bool(item.truth.evidence) for item in read.samples),
+        "questions": len(read.items),
+        "videos": len({item.video for item in read.items}),
+        "with_truth": sum(item.truth.known for item in read.items),
+        "with_evidence": sum(bool(item.truth.evidence) for item in read.items),
         "scoring": read.scoring,
-        "options": dict(sorted(Counter(len(item.question.options) for item in read.samples).items())),
+        "options": dict(sorted(Counter(len(item.question.options) for item in read.items).items())),
         "groups": {breakdown: dict(counts.most_common()) for breakdown, counts in groups.items()},
     }
 
 
-def _in_library(read: Benchmark[Sample], library: str, id_map: Path | None) -> dict[str, Any]:
+def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
     from kinodex.index.library import Library
-    from kinodex.jobs.eval.samples import match_videos, read_id_map
+    from kinodex.jobs.eval.items import match_videos, read_id_map
 
     names = read_id_map(id_map) if id_map else None
-    matching = match_videos(read.samples, Library.open(library).videos(), names, read.episodes)
+    matching = match_videos(read.items, Library.open(library).videos(), names, read.episodes)
     return {
         "uri": library,
         "found": len(matching.videos),
-        "questions": len(read.samples) - sum(each.questions for each in matching.missing),
+        "questions": len(read.items) - sum(each.questions for each in matching.missing),
         "missing": [asdict(each) for each in matching.missing],
     }
 
@@ -301,7 +301,7 @@ def _in_library(read: Benchmark[Sample], library: str, id_map: Path | None) -> d
 def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
-    from kinodex.jobs.eval.samples import WHOLE
+    from kinodex.jobs.eval.items import WHOLE
     from kinodex.jobs.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)

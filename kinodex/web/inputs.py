@@ -28,8 +28,8 @@ from kinodex.index.store.database import State
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import PAGE, PLAN, Run, read_run, trace_file
+from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import make_report
-from kinodex.jobs.eval.samples import Sample
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
 from kinodex.web.search import Groundings, GroundRequest, LibrarySearch, SearchRequest, TextTowers, needs_vector
@@ -508,7 +508,7 @@ def run_view(run: Run) -> dict[str, Any]:
     }
 
 
-def truth_of(run: Run, item: Sample) -> dict[str, Any]:
+def truth_of(run: Run, item: Item) -> dict[str, Any]:
     """True answer of a question, with the time ranges that show it by video."""
     videos = run.plan.items[item.item_id]
     clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
@@ -520,7 +520,7 @@ def _questions(run: Run) -> list[dict[str, Any]]:
     records = {(each.contender, each.item_id): each for each in run.records}
     verdicts = {(each.contender, each.item_id): each for each in run.judgements if each.judge == run.judge}
 
-    def answer(contender: str, item: Sample) -> dict[str, Any] | None:
+    def answer(contender: str, item: Item) -> dict[str, Any] | None:
         record = records.get((contender, item.item_id))
         if record is None:
             return None

@@ -39,7 +39,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.text import redact
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.samples import make_question
+from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.open import load_image_tower
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError

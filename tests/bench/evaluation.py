@@ -27,9 +27,9 @@ from kinodex.agent.protocol import Exchange, Model, R, Request
 from kinodex.agent.requests.tree import Decide
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.plan import RunRequest, make_plan
-from kinodex.jobs.eval.run import RunOptions, Workers, run, samples_for
-from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System
+from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.models import ModelChoice
 from tests.bench.fake_llm_server import AGENTS, MODEL, FakeServer, open_fake_server
@@ -126,7 +126,7 @@ async def _clocked(solver: AbstractAsyncContextManager[Solve], clock: _Clock) ->
     async with solver as solve:
         clock.opened_s = time.perf_counter()
 
-        async def clocked_solve(system: System, sample: SampleInput) -> SolvedSample:
+        async def clocked_solve(system: Contender, sample: ItemInput) -> SolvedItem:
             solved = await solve(system, sample)
             clock.answered_s = time.perf_counter()
             return solved
@@ -141,7 +141,7 @@ def _measure(agent: str, library: Path, questions: Path, server: FakeServer, loa
         MODEL, server.base_url, at_once=load.at_once, cache_path=folder / f"cache-{agent}" / "replies.sqlite"
     )
     context = RunContext(str(library), choice, Budget())
-    plan, samples = make_plan(RunRequest("sketch", questions, (System(agent, agent),)), context)
+    plan, samples = make_plan(RunRequest("sketch", questions, (Contender(agent, agent),)), context)
     clock = _Clock()
     run(
         plan,
@@ -149,7 +149,7 @@ def _measure(agent: str, library: Path, questions: Path, server: FakeServer, loa
         _clocked(Workers(load.processes).open_solver(context), clock),
         folder / f"run-{agent}",
         Console(file=io.StringIO()),
-        RunOptions(samples_for(load.at_once)),
+        RunOptions(items_for(load.at_once)),
     )
     calls = server.calls()
     counted = [calls[sample.question.text] for sample in samples]
@@ -179,7 +179,7 @@ def ideal(questions: Sequence[tuple[int, int]], load: Load) -> float:
     begun: list[list[int]] = []
     steps = 0
     while waiting or begun:
-        while waiting and len(begun) < samples_for(load.at_once):
+        while waiting and len(begun) < items_for(load.at_once):
             begun.append(waiting.popleft())
         free, steps = load.at_once, steps + 1
         for question in begun:

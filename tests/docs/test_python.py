@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.ask import find_variant
-from kinodex.jobs.eval.systems import parse_systems
+from kinodex.jobs.eval.contenders import parse_contenders
 from tests.support.servers.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -67,5 +67,5 @@ def test_a_variant_of_ones_own(root: Path, folder: Path, library: Path) -> None:
     assert len(first["code"].splitlines()) < 40
     run(page)
     assert find_variant("topk.py:TOPK").needs_pictures
-    names = [each.name for each in parse_systems(["topk.py:beside-s=0", "eea"], ablations=True, controls=False)]
+    names = [each.name for each in parse_contenders(["topk.py:beside-s=0", "eea"], ablations=True, controls=False)]
     assert names[:2] == ["topk:beside-s=0", "topk:beside-s=0, nothing beside"]

@@ -31,12 +31,12 @@ from kinodex.agent.variants.videoagent2_requests import Assess
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
+from kinodex.jobs.eval.items import Item, Target
 from kinodex.jobs.eval.plan import RunRequest, make_plan
 from kinodex.jobs.eval.run import RunOptions, run
-from kinodex.jobs.eval.samples import Sample, Target
 from kinodex.jobs.eval.solve import make_solver
-from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, parse_systems
 from kinodex.jobs.models import ModelChoice
 from tests.agent.prompts.test_render import KINDS
 from tests.support.house.reachable import reachable
@@ -126,8 +126,8 @@ FILMS = (
 )
 SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
-EVERYONE = parse_systems(SPECS)
-VERIFIED = parse_systems(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
+EVERYONE = parse_contenders(SPECS)
+VERIFIED = parse_contenders(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart"}
@@ -154,7 +154,7 @@ def found(*roots: object) -> list[object]:
 
 
 def true_ones(objects: Sequence[object]) -> list[object]:
-    return [each for each in objects if isinstance(each, Target | Sample) or secret(each)]
+    return [each for each in objects if isinstance(each, Target | Item) or secret(each)]
 
 
 def secret(value: object) -> bool:
@@ -224,7 +224,7 @@ def put(
     name: str,
     row: Mapping[str, Any],
     folder: Path,
-    everyone: Sequence[System] = EVERYONE,
+    everyone: Sequence[Contender] = EVERYONE,
     server: ChatServer | None = None,
     looking: bool = True,
     rules: AnswerRules = USUAL,
@@ -259,14 +259,14 @@ def put(
                 traces=looking,
             )
 
-            async def asked(contender: System, question: SampleInput) -> SolvedSample:
+            async def asked(contender: Contender, question: ItemInput) -> SolvedItem:
                 watched.agent = contender.name
                 watched.crossed += [contender, question]
                 return await ask(contender, question)
 
             yield asked
 
-    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(samples=1))
+    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(items=1))
     assert {each.contender for each in read_results(folder / "run") if not each.error} == {c.name for c in everyone}
     return watched
 
@@ -281,16 +281,16 @@ def kept(folder: Path) -> Iterator[str]:
 def test_the_forms_are_all_there_is_and_hold_what_is_looked_for(tmp_path: Path) -> None:
     assert set(TRUTHS) == set(BENCHMARKS)
     for name, (planted, another) in TRUTHS.items():
-        read: list[Sample] = []
+        read: list[Item] = []
         for row in (planted, another):
             folder = tmp_path / f"{name}-{len(read)}"
             folder.mkdir()
-            read += read_benchmark(name, published(folder, name, row)).samples
+            read += read_benchmark(name, published(folder, name, row)).items
         one, other = read
         assert one.question == other.question and one.truth != other.truth
         assert one.truth in found({"a": [lambda hidden=one: hidden]})
         assert found(planted)
-    assert found(SampleInput("1", one.question, ("v",)), Question("31 kites at 31.3 s?")) == []
+    assert found(ItemInput("1", one.question, ("v",)), Question("31 kites at 31.3 s?")) == []
     assert secret("a kite at 31.42 s") and secret("[1, 42.4242]") and secret(f"from {CLOCK.partition('-')[0]}")
 
 
@@ -309,7 +309,7 @@ def test_nothing_of_the_truth_reaches_who_answers_and_another_truth_changes_noth
 
 def test_ablations_and_every_tool_say_nothing_of_it_either(library: Library, tmp_path: Path) -> None:
     truth = TRUTHS["longtvqa"][0]
-    watched = put(library, "longtvqa", truth, tmp_path / "run", parse_systems(SPECS, ablations=True))
+    watched = put(library, "longtvqa", truth, tmp_path / "run", parse_contenders(SPECS, ablations=True))
     verified = put(library, "longtvqa", truth, tmp_path / "verified", VERIFIED, rules=VERIFYING, unsure=True)
     requests = [*watched.requests, *verified.requests]
     assert watched.reached == verified.reached == found(*watched.crossed, *verified.crossed, *requests) == []
@@ -335,7 +335,7 @@ def test_nobody_who_asks_imports_what_knows_the_truth() -> None:
     code = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     knowing = {
-        "kinodex.jobs.eval.samples",
+        "kinodex.jobs.eval.items",
         "kinodex.jobs.eval.folder",
         "kinodex.jobs.eval.score",
         "kinodex.jobs.known_answers",

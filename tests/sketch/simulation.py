@@ -27,9 +27,9 @@ from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEA, REWARD_TEMPERATURE, EEAParameters
 from kinodex.jobs.child_processes import without_interrupts
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, parse_contenders
 from kinodex.jobs.eval.plots import INK, MUTED, PAGE_IN, colour, for_page, marker, save_plot
 from kinodex.jobs.eval.score import Estimate, estimate
-from kinodex.jobs.eval.systems import System, parse_systems
 from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, World, make_world
 from tests.support.say import say
 
@@ -244,7 +244,7 @@ def read_questions(annotations: Path, count: int, seed: int) -> tuple[SimulatedQ
 
     items = [
         item
-        for item in read_benchmark("lvbench", annotations).samples
+        for item in read_benchmark("lvbench", annotations).items
         if item.duration_s and item.truth.evidence and item.truth.option is not None
     ]
     if not items:
@@ -384,7 +384,7 @@ def select_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
     return tuple(known[name] for name in names or known)
 
 
-def check_agents(also: Sequence[System], questions: Sequence[SimulatedQuestion]) -> None:
+def check_agents(also: Sequence[Contender], questions: Sequence[SimulatedQuestion]) -> None:
     """Let each agent answer one question, so that one that cannot work fails now and not after minutes of sweeps.
 
     Raises `UsageError` for an agent that reads words, and any error of the agent itself.
@@ -399,7 +399,7 @@ def check_agents(also: Sequence[System], questions: Sequence[SimulatedQuestion])
         run_trial(Trial(0.0, each.name, each.agent, each.settings), questions[:1], seed=0)
 
 
-def add_agents(sweeps: Sequence[Sweep], also: Sequence[System]) -> list[Sweep]:
+def add_agents(sweeps: Sequence[Sweep], also: Sequence[Contender]) -> list[Sweep]:
     """Add further agents to sweeps as `with_agents` has them; raise `UsageError` if none of them takes any."""
     if also and all(sweep.kind == "choice" for sweep in sweeps):
         conditions = ", ".join(each.name for each in all_sweeps() if each.kind == "conditions")
@@ -410,7 +410,7 @@ def add_agents(sweeps: Sequence[Sweep], also: Sequence[System]) -> list[Sweep]:
     return [with_agents(each, also) for each in sweeps]
 
 
-def with_agents(sweep: Sweep, also: Sequence[System]) -> Sweep:
+def with_agents(sweep: Sweep, also: Sequence[Contender]) -> Sweep:
     """Add further agents to all places of a sweep of conditions; leave a choice of EEA as it is.
 
     Raises `UsageError` for an agent that the sweep compares anyway.
@@ -745,7 +745,7 @@ def main(
 
     SIMULATION: the model knows the evidence and errs at set rates; no figure says anything about a real model.
     """
-    also = parse_systems(agent or [], controls=False)
+    also = parse_contenders(agent or [], controls=False)
     sweeps = add_agents(select_sweeps(sweep or []), also)
     asked = read_questions(annotations, questions, seed) if annotations else make_questions(questions, seed)
     check_agents(also, asked)

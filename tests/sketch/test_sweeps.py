@@ -6,7 +6,7 @@ import pytest
 
 from kinodex.index.errors import KinodexError
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.systems import parse_systems
+from kinodex.jobs.eval.contenders import parse_contenders
 from tests.sketch.simulation import (
     TrialResult,
     add_agents,
@@ -40,7 +40,7 @@ def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     own = tmp_path / "mine.py"
     own.write_text(OWN_AGENT)
     (sweep,) = (
-        with_agents(each, parse_systems([f"{own}:frames=4"], controls=False)) for each in select_sweeps(["match"])
+        with_agents(each, parse_contenders([f"{own}:frames=4"], controls=False)) for each in select_sweeps(["match"])
     )
     mine = [trial for trial in sweep.trials if trial.series == "mine:frames=4"]
     theirs = [trial for trial in sweep.trials if trial.series == "eea"]
@@ -50,11 +50,11 @@ def test_agents_of_ones_own_are_compared_under_the_same_conditions(tmp_path):
     (outcome,) = run_trial(mine[0], make_questions(1, 0), 0)
     assert outcome.frames == 4
     with pytest.raises(UsageError, match="got --agent eea, which is compared anyway"):
-        with_agents(sweep, parse_systems(["eea"], controls=False))
+        with_agents(sweep, parse_contenders(["eea"], controls=False))
 
 
 def test_an_agent_that_no_sweep_would_take_is_refused():
-    also, choices = parse_systems(["uniform:frames=4"], controls=False), select_sweeps(["pooling", "halfway"])
+    also, choices = parse_contenders(["uniform:frames=4"], controls=False), select_sweeps(["pooling", "halfway"])
     with pytest.raises(UsageError, match=r"got --agent uniform:.* --sweep pooling, halfway, .*: reward-noise, match, "):
         add_agents(choices, also)
     assert add_agents(choices, []) == list(choices)
@@ -73,7 +73,7 @@ def test_an_agent_that_no_sweep_would_take_is_refused():
 )
 def test_an_agent_that_cannot_be_simulated_is_refused_before_the_sweeps(agent, says):
     with pytest.raises(KinodexError, match=says):
-        check_agents(parse_systems([agent], controls=False), make_questions(1, 0))
+        check_agents(parse_contenders([agent], controls=False), make_questions(1, 0))
 
 
 def test_an_unknown_sweep_is_refused_with_the_names_of_those_that_there_are() -> None:

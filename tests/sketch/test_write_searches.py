@@ -43,7 +43,7 @@ def test_ranges_hold_the_shots_that_say_so_and_no_other(tmp_path: Path) -> None:
     file = tmp_path / "searches.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in write_searches(scripts, 10, 7)))
     read = read_moment_benchmark("own", file)
-    assert (len(read.samples), read.problems) == (10, ())
+    assert (len(read.items), read.problems) == (10, ())
 
 
 def test_searches_of_one_film_name_it() -> None:

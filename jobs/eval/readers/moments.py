@@ -10,14 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.readers.questions import CluedRow, LengthS, Text
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.items import (
     AddNote,
     BadRow,
-    MomentSample,
     Range,
     Raw,
     Row,
+    SearchItem,
     check_range,
     is_there,
     json_file,
@@ -25,6 +24,7 @@ from kinodex.jobs.eval.samples import (
     json_rows,
     text_lines,
 )
+from kinodex.jobs.eval.readers.questions import CluedRow, LengthS, Text
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -44,7 +44,7 @@ class OwnSearchRow(Row, extra="forbid"):
     absent: bool = False
     category: Text | None = None
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         image = None if self.image is None else Path(self.image)
         if image is not None and not is_there(image):
             raise BadRow(f"image: there is no file {image}; give its path from the folder of the file of searches")
@@ -61,7 +61,7 @@ class OwnSearchRow(Row, extra="forbid"):
                 raise BadRow(f"grades: got {min(self.grades):g}; each is more than 0")
         relevant = tuple(map(self._range, self.relevant))
         found = (relevant, self.grades, image, self.absent, self.category)
-        return MomentSample(self.id, "own", self.text, self.video, *found)
+        return SearchItem(self.id, "own", self.text, self.video, *found)
 
     def _range(self, moment: tuple[float, float] | tuple[str, float, float]) -> Range:
         if len(moment) == 3:
@@ -90,11 +90,11 @@ def own_rows(path: Path) -> Iterator[Raw]:
 class ClueRow(CluedRow):
     """A question as a search."""
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         clues = tuple((self.video_uid, *check_range("clue_intervals", *clue)) for clue in self.clue_intervals)
         category = self.sub_category or self.domain
         text, video = self.question.strip(), self.video_uid
-        return MomentSample(self.qid, "cg-bench", text, video, clues, category=category, duration_s=self.duration)
+        return SearchItem(self.qid, "cg-bench", text, video, clues, category=category, duration_s=self.duration)
 
 
 # MomentSeeker: moments in long films, by words, by a picture or by a clip (Yuan et al. 2025, arXiv 2502.12558).
@@ -117,7 +117,7 @@ class MomentSeekerRow(Row):
     task: str | None = None
     answering_time_interval: Annotated[tuple[tuple[float, float], ...], Field(min_length=1)]
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         if self.qry_video_path:
             raise BadRow("qry_video_path: a search by a clip is left out; kinodex searches by words and by a picture")
         image = Path(self.folder) / self.qry_img_path if self.qry_img_path else None
@@ -130,7 +130,7 @@ class MomentSeekerRow(Row):
             (video, *check_range("answering_time_interval", *each)) for each in self.answering_time_interval
         )
         text = self.qry_text.strip()
-        return MomentSample(self.id, "momentseeker", text, video, moments, image=image, category=self.task)
+        return SearchItem(self.id, "momentseeker", text, video, moments, image=image, category=self.task)
 
 
 def momentseeker_rows(path: Path) -> Iterator[Raw]:
@@ -180,7 +180,7 @@ class QVHighlightsRow(Row):
     relevant_clip_ids: tuple[int, ...] = ()
     saliency_scores: tuple[Annotated[tuple[Score, ...], Field(min_length=1)], ...] = ()
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         clips, scores = len(self.relevant_clip_ids), len(self.saliency_scores)
         if clips != scores:
             raise BadRow(f"saliency_scores: got {scores}; there are {clips} clips")
@@ -190,7 +190,7 @@ class QVHighlightsRow(Row):
             note(f"relevant_windows: got an end at {late:g} s of {self.duration:g}; the search is kept")
         relevant = tuple((self.vid, start_s, end_s) for start_s, end_s in ranges)
         text, grades = self.query.strip(), self._grades()
-        return MomentSample(self.qid, "qvhighlights", text, self.vid, relevant, grades, duration_s=self.duration)
+        return SearchItem(self.qid, "qvhighlights", text, self.vid, relevant, grades, duration_s=self.duration)
 
     def _grades(self) -> tuple[float, ...] | None:
         """The grades of the windows; None if not every window has a clip with scores."""
@@ -217,9 +217,9 @@ class CharadesRow(Row):
     end: float
     sentence: Name
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         moment = (self.video, *check_range("times", self.start, self.end))
-        return MomentSample(str(self.line), "charades-sta", self.sentence, self.video, (moment,))
+        return SearchItem(str(self.line), "charades-sta", self.sentence, self.video, (moment,))
 
 
 def charades_rows(path: Path) -> Iterator[Raw]:
@@ -251,7 +251,7 @@ class ActivityNetRow(Row):
     times: tuple[float, float]
     sentence: str
 
-    def item(self, note: AddNote) -> MomentSample:
+    def item(self, note: AddNote) -> SearchItem:
         text, (start_s, end_s) = self.sentence.strip(), self.times
         if not text:
             raise BadRow("sentence: got no words")
@@ -259,7 +259,7 @@ class ActivityNetRow(Row):
             note(f"timestamps: got an end at {end_s:g} s of {self.duration:g}; the moment is cut there")
         moment = (self.video, *check_range("timestamps", start_s, min(end_s, self.duration)))
         name = f"{self.video}-{self.number}"
-        return MomentSample(name, "activitynet-captions", text, self.video, (moment,), duration_s=self.duration)
+        return SearchItem(name, "activitynet-captions", text, self.video, (moment,), duration_s=self.duration)
 
 
 def activitynet_rows(path: Path) -> Iterator[Raw]:

@@ -27,13 +27,13 @@ from pydantic import (
 
 from kinodex.agent.protocol import Question
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.items import (
     AS_PUBLISHED,
     AddNote,
     BadRow,
+    Item,
     Raw,
     Row,
-    Sample,
     Target,
     json_file,
     json_lines,
@@ -63,16 +63,16 @@ class OwnOpenRow(Row, extra="forbid"):
     evidence: tuple[Range, ...] = ()
     category: Text | tuple[Text, ...] = ()
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         return self._item((), Target(text=self.answer, evidence=self.evidence), note)
 
-    def _item(self, options: tuple[str, ...], truth: Target, note: AddNote) -> Sample:
+    def _item(self, options: tuple[str, ...], truth: Target, note: AddNote) -> Item:
         for start_s, end_s in self.evidence:
             if not 0 <= start_s < end_s:
                 raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start from 0 on and a later end in seconds")
         categories = (self.category,) if isinstance(self.category, str) else self.category
         groups = {"category": categories} if categories else {}
-        return Sample(self.id, self.video, make_question(self.question, options, note), truth, groups)
+        return Item(self.id, self.video, make_question(self.question, options, note), truth, groups)
 
 
 class OwnRow(OwnOpenRow):
@@ -80,7 +80,7 @@ class OwnRow(OwnOpenRow):
 
     options: Options
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         option = None if self.answer is None else _own_option(self.options, self.answer)
         return self._item(self.options, Target(option, evidence=self.evidence), note)
 
@@ -111,7 +111,7 @@ class SketchRow(Row):
     ranges: tuple[Range, ...] = ()
     needs: str | None = None
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         if not 0 <= self.answer < len(self.options):
             raise BadRow(f"answer: got {self.answer}; there are {len(self.options)} options, counted from 0")
         evidence = self.ranges or (self.evidence,)
@@ -120,7 +120,7 @@ class SketchRow(Row):
                 raise BadRow(f"evidence: got {start_s} to {end_s}; it is a start and a later end in seconds")
         asked = make_question(self.question, self.options, note)
         groups = _groups(kind=self.kind, needs=self.needs)
-        return Sample(self.question_id, self.video, asked, Target(self.answer, evidence=evidence), groups)
+        return Item(self.question_id, self.video, asked, Target(self.answer, evidence=evidence), groups)
 
 
 # EgoSchema: three-minute films of daily life, five options (Mangalam et al. 2023, arXiv 2308.09126).
@@ -146,16 +146,16 @@ class EgoSchemaRow(Row):
     truth: Annotated[int | None, Field(ge=0, le=4)] = None
     file: str
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         options = (self.option_0, self.option_1, self.option_2, self.option_3, self.option_4)
         asked = make_question(self.question, options, note)
-        return Sample(self.q_uid, self.q_uid, asked, Target(self.truth), duration_s=EGOSCHEMA_S)
+        return Item(self.q_uid, self.q_uid, asked, Target(self.truth), duration_s=EGOSCHEMA_S)
 
 
 class EgoSchemaSubsetRow(EgoSchemaRow):
     """One of the 500 questions with a published answer."""
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         if self.truth is None:
             raise BadRow(f"no truth; give {EGOSCHEMA_ANSWERS} beside {self.file}, or ask for egoschema-full")
         return super().item(note)
@@ -214,13 +214,13 @@ class NextQARow(Row):
     a3: str
     a4: str
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         official = "TN" if self.type == "TP" else self.type
         return self._item({"type": self.type, "official_type": official, "C/T/D": self.type[0]}, note)
 
-    def _item(self, groups: Mapping[str, str], note: AddNote) -> Sample:
+    def _item(self, groups: Mapping[str, str], note: AddNote) -> Item:
         asked = make_question(self.question, (self.a0, self.a1, self.a2, self.a3, self.a4), note)
-        return Sample(f"{self.video}_{self.qid}", self.video, asked, Target(self.answer), _groups(**groups))
+        return Item(f"{self.video}_{self.qid}", self.video, asked, Target(self.answer), _groups(**groups))
 
 
 class IntentQARow(NextQARow):
@@ -228,7 +228,7 @@ class IntentQARow(NextQARow):
 
     video: Annotated[str, Field(alias="video_id")]
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         official = "TP&TN" if self.type in ("TP", "TN") else self.type
         return self._item({"type": self.type, "official_type": official}, note)
 
@@ -263,10 +263,10 @@ class LVBenchRow(BaseModel):
     video_info: _LVBenchVideo
     qa: _LVBenchQuestion
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         text, options = _split_lvbench(self.qa.question)
         answer = lettered_answer("answer", self.qa.answer, options)
-        return Sample(
+        return Item(
             self.qa.uid,
             self.key,
             make_question(text, options, note),
@@ -332,14 +332,14 @@ class VideoMMERow(Row):
     options: Options
     answer: Letter
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         answer = lettered_answer("answer", self.answer, self.options)
         letters = [match and match[1] for match in map(_LETTER.match, self.options)]
         if letters != list(string.ascii_uppercase[: len(self.options)]):
             raise BadRow(f"options: got {' | '.join(self.options)!r:.80}; each begins with its letter, from A. on")
         asked = make_question(self.question, [_LETTER.sub("", option, count=1) for option in self.options], note)
         groups = _groups(**{name: getattr(self, name) for name in ("duration", "domain", "sub_category", "task_type")})
-        return Sample(self.question_id, self.video, asked, Target(answer), groups)
+        return Item(self.question_id, self.video, asked, Target(answer), groups)
 
 
 # Video-MME-v2: 800 films with a group of four questions each, eight options (Fu et al. 2026, arXiv 2604.05015). Its own
@@ -378,7 +378,7 @@ class VideoMMEv2Row(Row):
             raise ValueError(f"got {options[:60]!r}; each option is on a line and begins with its letter, from A. on")
         return parts[1::2]
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         structure = (self.group_structure or "").replace(" ", "")
         if self.group_type == "logic" and structure not in STRUCTURES:
             note(f"group_structure: got {structure or 'none'}; its group is scored as {STRUCTURES[0]}")
@@ -386,7 +386,7 @@ class VideoMMEv2Row(Row):
         groups = {name: value for name in names if (value := getattr(self, name)) != "None"}
         asked = make_question(self.question, self.options, note)
         truth = Target(lettered_answer("answer", self.answer, self.options))
-        return Sample(self.question_id, self.video_id, asked, truth, _groups(**groups))
+        return Item(self.question_id, self.video_id, asked, truth, _groups(**groups))
 
 
 # MLVU: nine tasks about films of three minutes to two hours (Zhou et al. 2024, arXiv 2406.04264).
@@ -417,13 +417,13 @@ class MLVUOpenRow(Row):
     question_type: Annotated[str, Field(min_length=1)]
     answer: str | None = None
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         return self._item((), Target(text=self.answer), note)
 
-    def _item(self, options: tuple[str, ...], target: Target, note: AddNote) -> Sample:
+    def _item(self, options: tuple[str, ...], target: Target, note: AddNote) -> Item:
         groups = _groups(task=self.question_type, kind=MLVU_KINDS.get(self.question_type))
         asked = make_question(self.question, options, note)
-        return Sample(self.id, PurePosixPath(self.video).name, asked, target, groups, self.duration)
+        return Item(self.id, PurePosixPath(self.video).name, asked, target, groups, self.duration)
 
 
 class MLVURow(MLVUOpenRow):
@@ -431,7 +431,7 @@ class MLVURow(MLVUOpenRow):
 
     candidates: Options
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         bare, option = [candidate.strip() for candidate in self.candidates], None
         if self.answer is not None:
             if self.answer.strip() not in bare:
@@ -481,7 +481,7 @@ class MinervaRow(Row):
     split: str = ""
     category: str = ""
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         options = [getattr(self, f"answer_choice_{number}") for number in range(5)]
         if not all(option.strip() for option in options):
             raise BadRow("answer_choice: got one without words; there are five")
@@ -492,7 +492,7 @@ class MinervaRow(Row):
         groups = {**({"skill": skills} if skills else {}), **_groups(split=self.split, category=self.category)}
         address = _YOUTUBE.search(self.video_id)
         video = address[1] if address else self.video_id
-        return Sample(self.key, video, make_question(self.question, options, note), Target(self.answer_id), groups)
+        return Item(self.key, video, make_question(self.question, options, note), Target(self.answer_id), groups)
 
 
 # CG-Bench: questions about long films with the clues that answer them (Chen et al. 2024, arXiv 2412.12075).
@@ -518,14 +518,14 @@ class CGBenchRow(CluedRow):
     choices: Options
     right_answer: Letter
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         answer = lettered_answer("right_answer", self.right_answer, self.choices, "choices")
         clues = tuple(clue for clue in self.clue_intervals if 0 <= clue[0] < clue[1])
         if len(clues) < len(self.clue_intervals):
             note("clue_intervals: got one that ends where it begins or before; the question is kept without it")
         asked = make_question(self.question, self.choices, note)
         groups = _groups(domain=self.domain, sub_category=self.sub_category)
-        return Sample(self.qid, self.video_uid, asked, Target(answer, evidence=clues), groups, self.duration)
+        return Item(self.qid, self.video_uid, asked, Target(answer, evidence=clues), groups, self.duration)
 
 
 # MMBench-Video: free-form questions about films of some minutes (Fang et al. 2024, arXiv 2406.14515).
@@ -566,14 +566,14 @@ class MMBenchVideoRow(Row):
     answer: Annotated[str, Field(min_length=1)]
     dimensions: str
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         leaves = _leaves(self.dimensions)
         groups = {
             "dimension": leaves,
             "ability": tuple(dict.fromkeys(BRANCHES[leaf][0] for leaf in leaves)),
             "perception/reasoning": tuple(dict.fromkeys(BRANCHES[leaf][1] for leaf in leaves)),
         }
-        return Sample(self.index, self.video, Question(self.question.strip()), Target(text=self.answer), groups)
+        return Item(self.index, self.video, Question(self.question.strip()), Target(text=self.answer), groups)
 
 
 def _leaves(dimensions: str) -> tuple[str, ...]:
@@ -621,14 +621,14 @@ class LongVideoBenchRow(Row):
             options.pop()
         return {**row, "candidates": options}
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         truth = None if self.correct_choice == -1 else self.correct_choice
         if truth is not None and not 0 <= truth < len(self.candidates):
             raise BadRow(f"correct_choice: got {truth}; there are {len(self.candidates)} candidates, counted from 0")
         groups = {"duration_group": self.duration_group, "question_category": self.question_category}
         video, asked = PurePosixPath(self.video_path).stem, make_question(self.question, self.candidates, note)
         groups_of = _groups(**groups, level=self.level, topic=self.topic_category)
-        return Sample(self.id, video, asked, Target(truth), groups_of, self.duration)
+        return Item(self.id, video, asked, Target(truth), groups_of, self.duration)
 
 
 def longvideobench_rows(path: Path) -> Iterator[Raw]:
@@ -659,7 +659,7 @@ class LongTVQARow(Row):
     occur_clip: str
     ts: object = None
 
-    def item(self, note: AddNote) -> Sample:
+    def item(self, note: AddNote) -> Item:
         if not self.occur_clip.startswith(self.episode_name):
             note(
                 f"occur_clip: got {self.occur_clip}, which is not of episode {self.episode_name}; the question is kept"
@@ -667,7 +667,7 @@ class LongTVQARow(Row):
         asked = make_question(self.q, (self.a0, self.a1, self.a2, self.a3, self.a4), note)
         truth = Target(int(self.answer[1]), evidence=_clip_range(self.ts, note), clip=self.occur_clip)
         season = re.sub(r"e\d+$", "", self.episode_name)
-        return Sample(self.qid, self.episode_name, asked, truth, {"season": (season,)})
+        return Item(self.qid, self.episode_name, asked, truth, {"season": (season,)})
 
 
 def _clip_range(ts: object, note: AddNote) -> tuple[Range, ...]:

@@ -25,11 +25,11 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Exchange, Request
 from kinodex.index.library import Library
+from kinodex.jobs.eval.contenders import ItemResult, RunContext, Solve, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.plan import RunRequest, make_plan
 from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import make_solver
-from kinodex.jobs.eval.systems import RunContext, SampleResult, Solve, parse_systems
 from kinodex.jobs.models import ModelChoice
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, explorer, film, make_library
 from tests.support.runs.eval_runs import FILMS, write_questions
@@ -60,10 +60,10 @@ async def slowly(library: Library) -> AsyncIterator[Solve]:
 def evaluate(folder: Path, out: Path) -> None:
     """Run the evaluation in the child process."""
     library = Library.open(str(folder / "library"))
-    entered = parse_systems(["eea", "vca"], has_language=False)
+    entered = parse_contenders(["eea", "vca"], has_language=False)
     setting = RunContext(library.uri, ModelChoice(anyway=True), Budget(rounds=2))
     plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
-    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(samples=3))
+    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(items=3))
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
@@ -72,7 +72,7 @@ def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
 
 
-def without_times(out: Path) -> dict[tuple[str, str], SampleResult]:
+def without_times(out: Path) -> dict[tuple[str, str], ItemResult]:
     records = read_results(out)
     untimed = [replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in records]
     return {(each.contender, each.item_id): each for each in untimed}

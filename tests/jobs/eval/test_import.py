@@ -11,8 +11,8 @@ from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import JUDGED, ImportRequest, import_predictions, read_option, read_predictions, read_run
+from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import EvalReport, Standing, report_run
-from kinodex.jobs.eval.samples import Sample
 from tests.support.command import Kinodex, bad
 from tests.support.runs.solved_runs import answer, item, spoken, write_run
 from tests.support.servers.chat_server import ChatServer
@@ -229,9 +229,9 @@ REAL = {
 def test_the_truth_of_real_questions_is_read_as_right_in_every_form(
     tmp_path: Path, benchmarks: Path, benchmark: str, form: str
 ) -> None:
-    samples = read_benchmark(benchmark, benchmarks / REAL[benchmark]).samples[:500]
+    samples = read_benchmark(benchmark, benchmarks / REAL[benchmark]).items[:500]
 
-    def predicted(sample: Sample) -> object:
+    def predicted(sample: Item) -> object:
         option = sample.truth.option or 0
         letter, words = sample.question.lettered[option]
         return {"index": option, "letter": letter, "words": words, "sentence": f"The answer is {letter}. {words}"}[form]

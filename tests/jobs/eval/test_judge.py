@@ -17,6 +17,7 @@ from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.describe import JudgeAnswer, Verdict
+from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import (
     ANSWERS,
     JUDGED,
@@ -26,9 +27,8 @@ from kinodex.jobs.eval.folder import (
     read_judgements,
     read_plan,
 )
+from kinodex.jobs.eval.items import Scoring, Target
 from kinodex.jobs.eval.report import report_run
-from kinodex.jobs.eval.samples import Scoring, Target
-from kinodex.jobs.eval.systems import Judgement, SampleResult
 from tests.support.command import Kinodex, bad
 from tests.support.runs.solved_runs import item, said, write_run
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
@@ -106,10 +106,14 @@ def test_another_judge_scores_everything_anew(tmp_path: Path, kinodex: Kinodex) 
     assert (report.judge, report.complete) == (f"tester at {server.base_url}", True), "the one that judged last"
 
 
+def always(reply: dict | str) -> Callable[[dict], dict | str]:
+    return lambda body: reply
+
+
 def test_a_bare_number_is_a_score(tmp_path: Path, kinodex: Kinodex) -> None:
     for number, bare in enumerate(["2", " 2.\n", "Score: 2", "**2**", "The score is 2.", "2/3", "2 out of 3", "[2]"]):
         run = make_run(tmp_path / str(number))
-        with ChatServer(lambda _, bare=bare: bare) as server:
+        with ChatServer(always(bare)) as server:
             assert judging(kinodex, run, server, "--no-cache").code == 0, bare
         assert scores(run) == {"q0": 2, "q1": 2, "q2": 2}, bare
         assert len(server.seen) == 3, "each asked for once"
@@ -131,8 +135,7 @@ WRONG = (
 def test_a_reply_that_is_no_score_is_data_and_asked_for_again_later(tmp_path: Path, kinodex: Kinodex) -> None:
     for number, wrong in enumerate(WRONG):
         run = make_run(tmp_path / str(number))
-        reply = wrong if isinstance(wrong, dict) else str(wrong)
-        with ChatServer(lambda _, reply=reply: reply) as server:
+        with ChatServer(always(wrong if isinstance(wrong, dict) else str(wrong))) as server:
             ran = judging(kinodex, run, server, "--no-cache")
             assert (ran.code, len(server.seen)) == (0, 6), wrong  # each asked for twice
             assert scores(run) == {"q0": None, "q1": None, "q2": None}, wrong
@@ -205,7 +208,7 @@ def change_item(run: Path, **changes: Any) -> None:
 
 def change_answer(run: Path) -> None:
     with open_for_append(run / ANSWERS) as append:
-        append(SampleResult("blind", "q0", "answered", None, "a green kite", "", 1, Ledger(), ()))
+        append(ItemResult("blind", "q0", "answered", None, "a green kite", "", 1, Ledger(), ()))
 
 
 def change_instructions(run: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import pytrec_eval
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
+from kinodex.jobs.eval.items import MissingVideo, MomentQuery, Problem
 from kinodex.jobs.eval.moments import (
     Case,
     Cases,
@@ -30,7 +31,6 @@ from kinodex.jobs.eval.moments import (
     video_gains,
     video_worths,
 )
-from kinodex.jobs.eval.samples import MissingVideo, MomentQuery, Problem
 from kinodex.jobs.eval.score import estimate
 from kinodex.jobs.eval.tables import NOTHING, as_json, ground_tables, moment_facts, search_tables
 

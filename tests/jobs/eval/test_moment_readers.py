@@ -17,7 +17,7 @@ from kinodex.jobs.eval.benchmarks import (
     find_moment_benchmark,
     read_moment_benchmark,
 )
-from kinodex.jobs.eval.samples import BadRow, MomentQuery, MomentSample, check_range
+from kinodex.jobs.eval.items import BadRow, MomentQuery, SearchItem, check_range
 from tests.jobs.eval.test_readers import HOSTILE
 from tests.support.libraries.benchmark_files import cg_bench_row
 from tests.support.runs.moment_files import own_search, problems
@@ -219,7 +219,7 @@ CASES: tuple[tuple[str, object, list[str], list[tuple[str, str]]], ...] = (
 )
 
 
-def shown(search: MomentSample) -> str:
+def shown(search: SearchItem) -> str:
     grades = search.grades or (None,) * len(search.relevant)
     moments = [
         f"{video} {start_s:g}-{end_s:g}" + ("" if grade is None else f" worth {grade:g}")
@@ -250,8 +250,8 @@ def test_rows_become_searches_and_what_is_wrong_with_others_is_noted(tmp_path: P
         (folder / "there.png").write_bytes(b"a picture")
         benchmark = read_moment_benchmark(name, write(folder, name, content))
         assert benchmark == read_moment_benchmark(name, folder)
-        assert list(map(shown, benchmark.samples)) == searches, name
-        assert {each.benchmark for each in benchmark.samples} == {name}
+        assert list(map(shown, benchmark.items)) == searches, name
+        assert {each.benchmark for each in benchmark.items} == {name}
         found = [each for each in problems(benchmark) if each[0] != "file"]
         assert [where for where, _ in found] == [where for where, _ in noted], f"{name}: {found}"
         assert all(part in what for (_, what), (_, part) in zip(found, noted, strict=True)), f"{name}: {found}"
@@ -263,7 +263,7 @@ def test_rows_become_searches_and_what_is_wrong_with_others_is_noted(tmp_path: P
 
 def test_a_query_has_nothing_of_what_is_true_and_videos_are_named_once() -> None:
     moments = (("a.mp4", 1.0, 2.0), ("b.mp4", 3.0, 4.0))
-    sample = MomentSample("7", "own", "a dog eats", "a.mp4", moments, (1.0, 2.0), Path("dog.png"))
+    sample = SearchItem("7", "own", "a dog eats", "a.mp4", moments, (1.0, 2.0), Path("dog.png"))
     assert sample.query == MomentQuery("a dog eats", "a.mp4", Path("dog.png"))
     assert {field.name for field in fields(MomentQuery)} == {"text", "video", "image"}
     assert sample.videos == ("a.mp4", "b.mp4")

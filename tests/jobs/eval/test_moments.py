@@ -19,6 +19,7 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.captions import Caption
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
+from kinodex.jobs.eval.items import MomentQuery, SearchItem
 from kinodex.jobs.eval.moments import (
     Bench,
     Case,
@@ -34,7 +35,6 @@ from kinodex.jobs.eval.moments import (
     run_settings,
     solver,
 )
-from kinodex.jobs.eval.samples import MomentQuery, MomentSample
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from tests.support.command import Kinodex, Ran, bad
@@ -259,7 +259,11 @@ def test_a_result_is_kept_only_if_all_that_it_depends_on_is_the_same(
     shutil.copytree(library, place / "library")
     (place / "agent.py").write_text(OWN_AGENT)
     with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        options = {"--contender": f"agent:{place / 'agent.py'}", "--model": "tester", "--base-url": server.base_url}
+        options: dict[str, object] = {
+            "--contender": f"agent:{place / 'agent.py'}",
+            "--model": "tester",
+            "--base-url": server.base_url,
+        }
         options |= {"--out": place / "results.jsonl", "--library": place / "library"}
 
         def search(of: Inputs) -> Ran:
@@ -416,8 +420,8 @@ def sample(
     image: Path | None = None,
     absent: bool = False,
     category: str | None = None,
-) -> MomentSample:
-    return MomentSample(name, "own", text, video, relevant, grades, image, absent, category)
+) -> SearchItem:
+    return SearchItem(name, "own", text, video, relevant, grades, image, absent, category)
 
 
 def test_videos_are_named_by_id_and_a_missing_one_keeps_its_moments(videos: list[VideoRow]) -> None:
@@ -497,8 +501,8 @@ def published(opened: Library, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def samples_of(folder: Path) -> tuple[MomentSample, ...]:
-    return read_moment_benchmark("momentseeker", folder / "i2v.json").samples
+def samples_of(folder: Path) -> tuple[SearchItem, ...]:
+    return read_moment_benchmark("momentseeker", folder / "i2v.json").items
 
 
 def solved(opened: Library, cases: Cases, pictures: Pictures, *names: str) -> dict[tuple[str, str], Result]:
@@ -565,4 +569,4 @@ def test_without_an_image_tower_those_with_a_picture_are_counted_with_the_way_to
 
 def test_where_nothing_is_searched_by_a_picture_no_tower_is_loaded(tmp_path: Path) -> None:
     other = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    assert open_pictures(other, None, ["frames"], [MomentSample("1", "own", "a boat", None, ())]) == Pictures()
+    assert open_pictures(other, None, ["frames"], [SearchItem("1", "own", "a boat", None, ())]) == Pictures()

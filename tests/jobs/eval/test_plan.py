@@ -21,11 +21,11 @@ from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.items import complete_items
 from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
 from kinodex.jobs.eval.report import report_run
-from kinodex.jobs.eval.samples import complete_samples
-from kinodex.jobs.eval.systems import parse_systems
 from kinodex.jobs.models import ModelChoice, local_contents
 from tests.support.command import Kinodex, bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
@@ -51,24 +51,24 @@ from tests.support.servers.chat_server import ChatServer
 
 
 def test_a_spec_is_an_agent_and_its_settings() -> None:
-    (system,) = parse_systems(["eea:anchor-frames=2,pooling=sum"], controls=False)
+    (system,) = parse_contenders(["eea:anchor-frames=2,pooling=sum"], controls=False)
     assert (system.name, system.agent) == ("eea:anchor-frames=2,pooling=sum", "eea")
     assert system.settings == {"anchor_frames": "2", "pooling": "sum"}
     assert (system.source, system.code, system.is_control) == (None, None, False)
 
 
 def test_controls_are_added_and_uniform_follows_the_first_agent() -> None:
-    names = [each.name for each in parse_systems(["vca", "eea"])]
+    names = [each.name for each in parse_contenders(["vca", "eea"])]
     assert names == ["vca", "eea", "uniform, as many frames as vca", "blind", "random"]
-    assert [each.name for each in parse_systems(["vca"], has_language=False)][1:] == [
+    assert [each.name for each in parse_contenders(["vca"], has_language=False)][1:] == [
         "uniform, as many frames as vca",
         "random",
     ]
-    assert [each.name for each in parse_systems(["blind", "uniform"])] == ["blind", "uniform", "random"]
+    assert [each.name for each in parse_contenders(["blind", "uniform"])] == ["blind", "uniform", "random"]
 
 
 def test_ablations_follow_their_agent() -> None:
-    first, *ablations = parse_systems(["eea:pooling=sum"], ablations=True, controls=False)
+    first, *ablations = parse_contenders(["eea:pooling=sum"], ablations=True, controls=False)
     assert ablations
     assert all(each.name.startswith(f"{first.name}, ") and each.settings["pooling"] == "sum" for each in ablations)
 
@@ -76,10 +76,10 @@ def test_ablations_follow_their_agent() -> None:
 def test_the_file_of_ones_own_agent_is_kept_with_its_code(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
     path.write_text(OWN_AGENT)
-    (system,) = parse_systems([f"{path}:frames=3"], controls=False)
+    (system,) = parse_contenders([f"{path}:frames=3"], controls=False)
     assert (system.name, system.source, system.settings) == ("mine:frames=3", OWN_AGENT, {"frames": "3"})
     path.write_text(OWN_AGENT + "\n")
-    (changed,) = parse_systems([str(path)], controls=False)
+    (changed,) = parse_contenders([str(path)], controls=False)
     assert None not in (system.code, changed.code)
     assert system.code != changed.code
     assert system.find_variant().name == "mine"
@@ -96,7 +96,7 @@ def test_the_file_of_ones_own_agent_is_kept_with_its_code(tmp_path: Path) -> Non
 )
 def test_specs_that_make_no_sense_are_refused(specs: list[str], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
-        parse_systems(specs)
+        parse_contenders(specs)
 
 
 # The plan of a run: spaces, missing videos, episodes, and requests that cannot work.
@@ -395,7 +395,7 @@ OTHER: dict[str, Any] = {
     "scoring": "judge",
     "library": "/another",
     "space": "another",
-    "contenders": parse_systems(["vca"], controls=False),
+    "contenders": parse_contenders(["vca"], controls=False),
     "models": {"default": "another"},
     "budget": Budget(rounds=3),
     "subtitles": False,
@@ -539,6 +539,6 @@ def test_a_clip_goes_by_its_id_and_evidence_counts_in_it(place: Path) -> None:
     rows = {row.video_id: row for row in Library.open(str(place / "library")).videos()}
     by_title = {row.title: row.video_id for row in rows.values()}
     episode = item("a", "s01", clip="orchard", evidence=((1.0, 2.0),))
-    ((sample,), problems) = complete_samples([episode], {"a": tuple(rows)}, rows, None)
+    ((sample,), problems) = complete_items([episode], {"a": tuple(rows)}, rows, None)
     assert (sample.truth.clip, sample.truth.evidence, problems) == (by_title["orchard"], ((1.0, 2.0),), ())
     assert sample.duration_s == sum(row.duration_s for row in rows.values())

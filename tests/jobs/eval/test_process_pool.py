@@ -22,8 +22,8 @@ from kinodex.agent.limits import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.towers import carry_towers
@@ -35,7 +35,7 @@ from tests.support.servers.chat_server import ChatServer, hanging
 pytestmark = pytest.mark.slow
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
-READER = System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
+READER = Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT)
 PROCESSES = 2
 
 
@@ -72,7 +72,7 @@ class Processes:
     runner: asyncio.Runner
     ask: Solve
 
-    def all(self, asked: Sequence[SampleInput]) -> list[SolvedSample]:
+    def all(self, asked: Sequence[ItemInput]) -> list[SolvedItem]:
         return self.runner.run(together(self.ask, asked))
 
 
@@ -93,27 +93,27 @@ def setting_of(place: Path, server: ChatServer, **choice: Any) -> RunContext:
     )
 
 
-def questions(place: Path, count: int) -> list[SampleInput]:
+def questions(place: Path, count: int) -> list[ItemInput]:
     [video] = Library.open(str(place / "library")).videos()
     known = read_known(place / "questions.jsonl")
-    return [SampleInput(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
+    return [ItemInput(str(n), known[n % len(known)].question, (video.video_id,)) for n in range(count)]
 
 
-async def together(ask: Solve, asked: Sequence[SampleInput]) -> list[SolvedSample]:
+async def together(ask: Solve, asked: Sequence[ItemInput]) -> list[SolvedItem]:
     return list(await asyncio.gather(*(ask(READER, each) for each in asked)))
 
 
-async def all_asked(who_asks: AbstractAsyncContextManager[Solve], asked: Sequence[SampleInput]) -> list[SolvedSample]:
+async def all_asked(who_asks: AbstractAsyncContextManager[Solve], asked: Sequence[ItemInput]) -> list[SolvedItem]:
     async with who_asks as ask:
         return await together(ask, asked)
 
 
-def without_times(outcome: SolvedSample) -> object:
+def without_times(outcome: SolvedItem) -> object:
     ledger = replace(outcome.result.ledger, seconds=0.0, model_seconds=0.0)
     return replace(outcome.result, ledger=ledger)
 
 
-def space_of(outcome: SolvedSample) -> str:
+def space_of(outcome: SolvedItem) -> str:
     """The space that a question was asked in, as its trace says."""
     return str(json.loads(gzip.decompress(outcome.trace or b"").splitlines()[0])["space"])
 
@@ -145,9 +145,9 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
 
 def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer, processes: Processes) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: 1 / 0')
-    broken = System("mine", "broken.py", source=source)
+    broken = Contender("mine", "broken.py", source=source)
 
-    async def run() -> SolvedSample:
+    async def run() -> SolvedItem:
         return await processes.ask(broken, questions(place, 1)[0])
 
     solved = processes.runner.run(run())
@@ -157,7 +157,7 @@ def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer,
 
 def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: spin()')
-    stuck = System("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
+    stuck = Contender("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
 
     async def run() -> None:
         async with process_solver(setting_of(place, server), 1, grace_s=0.1) as ask:
@@ -175,7 +175,7 @@ def test_questions_of_a_process_that_died_are_asked_again_in_another(
 ) -> None:
     asked = questions(place, 4)
 
-    async def run() -> list[SolvedSample]:
+    async def run() -> list[SolvedItem]:
         first = await processes.ask(READER, asked[0])
         server.reply = lambda body: hanging(2.0)
         under_way = [asyncio.ensure_future(processes.ask(READER, each)) for each in asked[1:]]
@@ -213,16 +213,16 @@ MINE = replace(UNIFORM, name="mine", run=run)
     ("fault", "says"),
     [
         ("os._exit(9)", "the process that asked ended with status 9 (out of memory?)"),
-        ("while True: pass", "the agent did not give its process back for 5 s"),
+        ("while True: pass", "the agent did not give its process back for 3 s"),
     ],
 )
 def test_a_question_that_ends_its_process_takes_no_other_with_it(
     place: Path, server: ChatServer, fault: str, says: str
 ) -> None:
-    faulty = System("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault=fault))
+    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault=fault))
 
-    async def run() -> list[SolvedSample]:
-        async with process_solver(setting_of(place, server), 2, grace_s=0.1, hang_s=5.0) as ask:
+    async def run() -> list[SolvedItem]:
+        async with process_solver(setting_of(place, server), 2, grace_s=0.1, hang_s=3.0) as ask:
             return list(await asyncio.gather(*(ask(faulty, each) for each in questions(place, 4))))
 
     before = set(children())
@@ -235,9 +235,9 @@ def test_a_question_that_ends_its_process_takes_no_other_with_it(
 def test_an_error_that_cannot_be_read_here_ends_the_run_with_its_words(
     place: Path, server: ChatServer, processes: Processes
 ) -> None:
-    faulty = System("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault="raise Odd(1, 2)"))
+    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault="raise Odd(1, 2)"))
 
-    async def run() -> SolvedSample:
+    async def run() -> SolvedItem:
         return await processes.ask(faulty, questions(place, 3)[2])
 
     with pytest.raises(RuntimeError, match="Odd: odd"):

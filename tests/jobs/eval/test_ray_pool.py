@@ -12,11 +12,11 @@ from rich.console import Console
 
 from kinodex.agent.errors import ModelUnknown
 from kinodex.agent.limits import Budget
+from kinodex.jobs.eval.contenders import Contender, ItemResult, RunContext
 from kinodex.jobs.eval.folder import read_results
 from kinodex.jobs.eval.plan import RunRequest, make_plan
 from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import open_solver
-from kinodex.jobs.eval.systems import RunContext, SampleResult, System
 from kinodex.jobs.models import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.ray
 
 ANSWER = {"action": "answer", "option": "A", "answer": None, "evidence": [1]}
 FILMS = ("harbour",)
-READERS = (System("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), System("random", "random"))
+READERS = (Contender("mine", "elsewhere.py", {"frames": 3}, source=OWN_AGENT), Contender("random", "random"))
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,14 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
-def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], SampleResult]:
+def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[tuple[str, str], ItemResult]:
     """The records of a run by contender and question, without times."""
     from kinodex.jobs.workers import ray_solver
 
     setting = RunContext(str(place / "library"), choice, Budget())
     plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)
     who_asks = ray_solver(setting, 1, None) if ray else open_solver(setting)
-    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(samples=3))
+    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(items=3))
     timeless = [
         replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_results(out)
     ]

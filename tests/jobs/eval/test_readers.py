@@ -18,7 +18,7 @@ from kinodex.jobs.eval.benchmarks import (
     read_benchmark,
     read_moment_benchmark,
 )
-from kinodex.jobs.eval.samples import Sample, Target
+from kinodex.jobs.eval.items import Item, Target
 from tests.support.command import Kinodex
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.benchmark_files import problems, read
@@ -64,7 +64,7 @@ sketch | film-01-001 of film-01.mp4: What appears first? [a cat / a kite / a bir
 """The made-up row of every benchmark as it is read; see `shown`."""
 
 
-def shown(item: Sample) -> str:
+def shown(item: Item) -> str:
     """All of an item in one line: id, video, length, question, options, what is true and when, and its groups."""
     truth = item.truth
     parts = [f"{item.item_id} of {item.video}" + (f", {item.duration_s:g} s" if item.duration_s else "")]
@@ -339,7 +339,7 @@ def test_the_row_of_every_benchmark_is_read_from_its_file_and_from_the_folder(tm
         (tmp_path / name).mkdir()
         benchmark = read(tmp_path / name, name)
         assert benchmark == read_benchmark(name, tmp_path / name)
-        assert (benchmark.name, [shown(each) for each in benchmark.samples]) == (name, [expected[name]])
+        assert (benchmark.name, [shown(each) for each in benchmark.items]) == (name, [expected[name]])
         assert all("got 1 questions about 1 videos; published: " in each.what for each in benchmark.problems), name
         assert len(benchmark.problems) == bool(info.sizes), name
         judged |= {name} if benchmark.scoring == "judge" else set()
@@ -354,7 +354,7 @@ def test_rows_become_items_and_what_is_wrong_with_others_is_noted(tmp_path: Path
         folder.mkdir()
         benchmark = read(folder, name, *rows)
         case, found = f"{name}, {rows!r:.200}", problems(benchmark)
-        lines = list(map(shown, benchmark.samples))
+        lines = list(map(shown, benchmark.items))
         assert len(lines) == len(items), f"{case}: {lines} {found}"
         assert all(part in line for part, line in zip(items, lines, strict=True)), f"{case}: {lines}"
         assert [where for where, _ in found] == [where for where, _ in noted], f"{case}: {found}"
@@ -362,7 +362,7 @@ def test_rows_become_items_and_what_is_wrong_with_others_is_noted(tmp_path: Path
 
 
 def test_what_only_a_judge_may_see_is_no_part_of_a_question(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "longtvqa").samples
+    (item,) = read(tmp_path, "longtvqa").items
     asked = repr((item.item_id, item.video, item.question, item.groups))
     assert not any(secret in asked for secret in ("clip_15", "12.3", "label", "img_id"))
     assert "PLANTED" not in repr(read(tmp_path, "minerva", kit.minerva_row(reasoning="At 01:05 the PLANTED lamp.")))
@@ -375,17 +375,17 @@ def test_egoschema_as_its_makers_publish_it(tmp_path: Path) -> None:
     kit.write_json(tmp_path / "questions.json", [without(kit.ego_row(uid), "truth") for uid in ("one", "two", "three")])
     kit.write_json(tmp_path / "subset_answers.json", {"two": 4, "three": 5})
     full = read_benchmark("egoschema-full", tmp_path)
-    assert {item.item_id: item.truth.option for item in full.samples} == {"one": None, "two": 4}
-    assert not full.samples[0].truth.known
+    assert {item.item_id: item.truth.option for item in full.items} == {"one": None, "two": 4}
+    assert not full.items[0].truth.known
     assert problems(full) == [("row 3", "truth: Input should be less than or equal to 4, got '5'")]
-    assert [item.item_id for item in read_benchmark("egoschema", tmp_path).samples] == ["two"]
+    assert [item.item_id for item in read_benchmark("egoschema", tmp_path).items] == ["two"]
     assert [path.name for path in annotation_files("egoschema", tmp_path)] == ["questions.json", "subset_answers.json"]
 
     rows = [kit.ego_row("a", truth=None), kit.ego_row("b", truth=None), kit.ego_row() | {"q_uid": ["c"]}]
     kit.write_json(tmp_path / "questions.json", rows)
     kit.write_json(tmp_path / "subset_answers.json", {"a": 2})
     filled = read_benchmark("egoschema", tmp_path / "questions.json")
-    assert [(item.item_id, item.truth) for item in filled.samples] == [("a", Target(2))]
+    assert [(item.item_id, item.truth) for item in filled.items] == [("a", Target(2))]
     assert [where for where, _ in problems(filled)] == ["row 3"]
 
     (tmp_path / "subset_answers.json").unlink()
@@ -403,7 +403,7 @@ def test_longvideobench_in_parquet_has_its_options_in_columns(tmp_path: Path) ->
         row = without(kit.longvideobench_row(correct_choice=answer), "candidates", "level", "position")
         options_by_name = {f"option{at}": option for at, option in enumerate(columns)}
         kit.write_parquet(tmp_path / "validation-00000-of-00001.parquet", [{**row, **options_by_name}])
-        (item,) = read_benchmark("longvideobench", tmp_path).samples
+        (item,) = read_benchmark("longvideobench", tmp_path).items
         assert (item.question.options, item.truth, "level" in item.groups) == (options, Target(answer), False)
 
 
@@ -412,15 +412,15 @@ def test_a_folder_of_mlvu_has_all_tasks_and_a_file_of_one_task_has_that(tmp_path
     counted = kit.mlvu_row("count_1.mp4", question_type="count", candidates=["1", "2"], answer="2")
     kit.write_json(tmp_path / "4_count.json", [counted, {"video": "no question"}])
     benchmark = read_benchmark("mlvu", tmp_path)
-    assert [item.item_id for item in benchmark.samples] == ["1_plotQA-1", "1_plotQA-2", "4_count-1"]
-    assert benchmark.samples[2].groups == {"task": ("count",), "kind": ("multi-detail",)}
+    assert [item.item_id for item in benchmark.items] == ["1_plotQA-1", "1_plotQA-2", "4_count-1"]
+    assert benchmark.items[2].groups == {"task": ("count",), "kind": ("multi-detail",)}
     assert [where for where, _ in problems(benchmark)] == ["4_count.json, row 2"]
-    assert [item.item_id for item in read_benchmark("mlvu", tmp_path / "4_count.json").samples] == ["4_count-1"]
+    assert [item.item_id for item in read_benchmark("mlvu", tmp_path / "4_count.json").items] == ["4_count-1"]
 
     kit.write_json(tmp_path / "9_summary.json", [kit.mlvu_open_row("s.mp4", question_type="summary")])
     free = read(tmp_path, "mlvu-open")
-    assert [item.item_id for item in free.samples] == ["8_sub_scene-1", "9_summary-1"]
-    assert (free.samples[0].truth, free.samples[1].groups["kind"]) == (
+    assert [item.item_id for item in free.items] == ["8_sub_scene-1", "9_summary-1"]
+    assert (free.items[0].truth, free.items[1].groups["kind"]) == (
         Target(text="He knocks and leaves."),
         ("holistic",),
     )
@@ -428,7 +428,7 @@ def test_a_folder_of_mlvu_has_all_tasks_and_a_file_of_one_task_has_that(tmp_path
     for task in tmp_path.glob("*.json"):
         task.unlink()
     kit.write_json(tmp_path / "test_question.json", [without(kit.mlvu_row(question_id="TM_7"), "answer")])
-    (item,) = read_benchmark("mlvu", tmp_path).samples
+    (item,) = read_benchmark("mlvu", tmp_path).items
     assert (item.item_id, item.truth.known) == ("TM_7", False)
 
 
@@ -438,8 +438,8 @@ def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path:
     rows = [kit.own_row("1", question=text), kit.own_row("2")]
     file.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
     benchmark = read_benchmark("own", file)
-    assert [item.item_id for item in benchmark.samples] == ["1", "2"]
-    assert (benchmark.samples[0].question.text, benchmark.problems) == (text, ())
+    assert [item.item_id for item in benchmark.items] == ["1", "2"]
+    assert (benchmark.items[0].question.text, benchmark.problems) == (text, ())
 
 
 def test_rows_of_csv_with_fields_too_many_or_too_few_are_left_out(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_rows_of_csv_with_fields_too_many_or_too_few_are_left_out(tmp_path: Path
     lines[2], lines[3] = lines[2] + ",more", lines[3].rsplit(",", 1)[0]
     path.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
     benchmark = read_benchmark("nextqa", path)
-    assert [item.item_id for item in benchmark.samples] == ["111_0"]
+    assert [item.item_id for item in benchmark.items] == ["111_0"]
     assert problems(benchmark) == [("line 3", "got 14 fields; there are 13"), ("line 4", "got 12 fields; there are 13")]
 
 
@@ -468,24 +468,24 @@ def test_lines_that_are_no_object_are_noted(tmp_path: Path) -> None:
 
 def test_the_real_egoschema_subset(benchmarks: Path) -> None:
     found = read_benchmark("egoschema", benchmarks / "egoschema")
-    assert len(found.samples) == 500
-    assert Counter(item.truth.option for item in found.samples) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
+    assert len(found.items) == 500
+    assert Counter(item.truth.option for item in found.items) == {0: 101, 1: 108, 2: 91, 3: 83, 4: 117}
     assert [each.what[:34] for each in found.problems] == ["options C and E have the same text"]
 
 
 def test_the_real_nextqa_validation_set(benchmarks: Path) -> None:
     found = read_benchmark("nextqa", benchmarks / "nextqa")
-    types = Counter(item.groups["type"][0] for item in found.samples)
+    types = Counter(item.groups["type"][0] for item in found.items)
     assert types == {"CW": 1924, "CH": 683, "TN": 895, "TC": 663, "TP": 54, "DL": 295, "DC": 177, "DO": 305}
-    assert len({item.video for item in found.samples}) == 570
+    assert len({item.video for item in found.items}) == 570
     assert [each.where for each in found.problems] == ["line 626", "line 3572", "line 3846"]
 
 
 def test_real_rows_of_longtvqa_plus(benchmarks: Path) -> None:
     (path,) = (benchmarks / "longtvqa").glob("*.json")
     found = read_benchmark("longtvqa-plus", path)
-    assert len(found.samples) == 150
-    assert all(len(item.truth.evidence) == 1 and item.truth.clip for item in found.samples)
+    assert len(found.items) == 150
+    assert all(len(item.truth.evidence) == 1 and item.truth.clip for item in found.items)
     assert [each.where for each in found.problems] == ["file", "row 47"]
 
 
@@ -542,7 +542,7 @@ def test_whatever_stands_in_a_field_is_a_defect_of_its_row_and_no_traceback(name
 OWN = """
 from kinodex.agent.protocol import Question
 from kinodex.jobs.eval.benchmarks import BenchmarkInfo
-from kinodex.jobs.eval.samples import BadRow, Row, Sample, Target, csv_rows
+from kinodex.jobs.eval.items import BadRow, Row, Item, Target, csv_rows
 
 class Line(Row):
     id: str
@@ -553,7 +553,7 @@ class Line(Row):
     def item(self, note):
         if self.is_true not in ("yes", "no"):
             raise BadRow(f"is_true: got {self.is_true}; it is yes or no")
-        return Sample(self.id, self.film, Question(self.asked, ("yes", "no")), Target(int(self.is_true == "no")))
+        return Item(self.id, self.film, Question(self.asked, ("yes", "no")), Target(int(self.is_true == "no")))
 
 MINE = BenchmarkInfo("Mine", csv_rows, Line, ("mine.csv",))
 OTHER = BenchmarkInfo("Other", csv_rows, Line, ("mine.csv",), scoring="judge")
@@ -565,7 +565,7 @@ def test_a_benchmark_of_ones_own_is_a_file_as_an_agent_is(tmp_path: Path, kinode
     own.write_text(OWN)
     table.write_text("id,film,asked,is_true\n1,harbour,Is it red?,yes\n2,harbour,Is it blue?,perhaps\n")
     found = read_benchmark(f"{own}:MINE", tmp_path)
-    assert [shown(each) for each in found.samples] == ["1 of harbour: Is it red? [yes / no] -> 0"]
+    assert [shown(each) for each in found.items] == ["1 of harbour: Is it red? [yes / no] -> 0"]
     assert problems(found) == [("line 3", "is_true: got perhaps; it is yes or no")]
     assert annotation_files(f"{own}:MINE", tmp_path) == (table, own), "the plan of a run keeps a digest of both"
     checked = json.loads(kinodex("eval", "check", f"{own}:MINE", table, "--json").out)
@@ -577,5 +577,5 @@ def test_a_benchmark_of_ones_own_is_a_file_as_an_agent_is(tmp_path: Path, kinode
     ):
         with pytest.raises(UnknownBenchmark, match=says):
             read_benchmark(spec, tmp_path)
-    with pytest.raises(UsageError, match="Mine is of another kind: a row of it is no search but a Sample"):
+    with pytest.raises(UsageError, match="Mine is of another kind: a row of it is no search but a Item"):
         read_moment_benchmark(f"{own}:MINE", table)

@@ -11,10 +11,10 @@ import pytest
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
+from kinodex.jobs.eval.contenders import Contender, Judgement, Round
 from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
-from kinodex.jobs.eval.systems import Judgement, Round, System
 from tests.support.command import Kinodex
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken, write_run
@@ -114,7 +114,7 @@ def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> 
     video = {"key": "v1", "type": "tv", "video_info": {"duration_minutes": 70}, "qa": asked}
     path = tmp_path / "video_info.meta.jsonl"
     path.write_text(json.dumps(video) + "\n")
-    items = read_benchmark("lvbench", path).samples
+    items = read_benchmark("lvbench", path).items
     standing = only(plan_of(items), items, [answer(each.item_id, 2) for each in items])
     assert means(standing.groups["question_type"]) == {
         "key information retrieval": 0.0,
@@ -131,7 +131,7 @@ def test_nextqa_has_tp_among_tn_and_c_t_d(tmp_path: Path) -> None:
     lines = [f"4010069381,369,640,480,what is {kind},1,{n},{kind},v,w,x,y,z\n" for n, kind in enumerate(right)]
     path = tmp_path / "val.csv"
     path.write_text(head + "".join(lines))
-    items = read_benchmark("nextqa", path).samples
+    items = read_benchmark("nextqa", path).items
     standing = only(plan_of(items), items, [answer(each.item_id, right[each.groups["type"][0]]) for each in items])
     assert means(standing.groups["C/T/D"]) == {"C": 0.5, "T": round(2 / 3, 4), "D": round(1 / 3, 4)}
     official = {"CH": 0.0, "CW": 1.0, "DC": 0.0, "DL": 1.0, "DO": 0.0, "TC": 1.0, "TN": 0.5}
@@ -144,7 +144,7 @@ def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> 
     lines = [f'{index}\tv{index}\tx\tWhat?\tA kite\t"{leaves}"\n' for index, leaves in rows.items()]
     path = tmp_path / "MMBench-Video.tsv"
     path.write_text("index\tvideo\tvideo_path\tquestion\tanswer\tdimensions\n" + "".join(lines))
-    items = read_benchmark("mmbench-video", path).samples
+    items = read_benchmark("mmbench-video", path).items
     records = [said("1", "a kite"), said("2", "a bird"), said("3", "who knows"), said("4", None, status="invalid")]
     verdicts = [Judgement("eea", "1", "gpt", 3), Judgement("eea", "2", "gpt", 1), Judgement("eea", "3", "gpt", None)]
     plan = plan_of(items, scoring="judge")
@@ -420,7 +420,7 @@ def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
     items = [spoken("a"), spoken("b", "v2")]
     runs = []
     for judge, rounds in (("gpt-4o", 3), ("qwen", 5)):
-        entered = (System("eea", "eea", {"rounds": rounds}),)
+        entered = (Contender("eea", "eea", {"rounds": rounds}),)
         verdicts = [Judgement("eea", each.item_id, judge, 3) for each in items]
         records = [said(each.item_id, "a kite") for each in items]
         folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)

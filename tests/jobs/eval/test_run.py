@@ -28,11 +28,11 @@ from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval import solve
+from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
 from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.run import RunOptions, Tally, evaluate, run, show_progress
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
-from kinodex.jobs.eval.systems import SampleInput, SampleResult, Solve, SolvedSample, System
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
 from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, caption_library, command, write_questions
@@ -138,7 +138,7 @@ def test_figures_do_not_hang_on_how_many_are_asked_at_once(place, kinodex, serve
     assert figures[0] == figures[1]
 
 
-def without_seconds(result: SampleResult) -> SampleResult:
+def without_seconds(result: ItemResult) -> ItemResult:
     return replace(result, ledger=replace(result.ledger, seconds=0.0, model_seconds=0.0))
 
 
@@ -420,13 +420,13 @@ def test_who_got_no_reply_is_asked_again_after_all_others(tmp_path: Path) -> Non
 
     @asynccontextmanager
     async def solver() -> AsyncIterator[Solve]:
-        async def solve(system: System, sample: SampleInput) -> SolvedSample:
+        async def solve(system: Contender, sample: ItemInput) -> SolvedItem:
             begun.append(sample.item_id)
-            return SolvedSample(result_of(system, sample, 0.0))
+            return SolvedItem(result_of(system, sample, 0.0))
 
         yield solve
 
-    run(plan_of(asked), asked, solver(), tmp_path, Console(quiet=True), RunOptions(samples=1))
+    run(plan_of(asked), asked, solver(), tmp_path, Console(quiet=True), RunOptions(items=1))
     assert begun == ["q0", "q3", "q4", "q1"]
 
 
@@ -452,7 +452,7 @@ class Costly:
     async def open(self) -> AsyncIterator[Solve]:
         yield self.solve
 
-    def solve(self, system: System, sample: SampleInput) -> Awaitable[SolvedSample]:
+    def solve(self, system: Contender, sample: ItemInput) -> Awaitable[SolvedItem]:
         """Check that this sample and those in flight fit at the worst that is known of their systems."""
         kept = read_results(self.out)
         worst: dict[str, float] = {}
@@ -469,13 +469,13 @@ class Costly:
         self.begun.append((system.name, cost))
         return self._answer(system, sample, cost)
 
-    async def _answer(self, system: System, sample: SampleInput, cost: float) -> SolvedSample:
+    async def _answer(self, system: Contender, sample: ItemInput, cost: float) -> SolvedItem:
         for _ in range(1 + round(cost)):
             await asyncio.sleep(0)
-        return SolvedSample(result_of(system, sample, cost))
+        return SolvedItem(result_of(system, sample, cost))
 
 
-def result_of(system: System, sample: SampleInput, cost: float) -> SampleResult:
+def result_of(system: Contender, sample: ItemInput, cost: float) -> ItemResult:
     return answer(sample.item_id, 0, system.name, ledger=Ledger(calls=1, cost=cost))
 
 
@@ -491,7 +491,7 @@ def test_a_limit_of_money_is_a_reservation(seed: int, tmp_path: Path) -> None:
         for each in asked
     }
     solver, console = Costly(tmp_path, costs, chance.uniform(0.05, 60.0)), Console(quiet=True)
-    options = RunOptions(samples=chance.choice([1, 4, 64]), stop_at_cost=solver.limit)
+    options = RunOptions(items=chance.choice([1, 4, 64]), stop_at_cost=solver.limit)
     try:
         run(plan, asked, solver.open(), tmp_path, console, options)
         ended = False

@@ -9,10 +9,10 @@ import pytest
 
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import AnswerRules
+from kinodex.jobs.eval.contenders import Judgement
 from kinodex.jobs.eval.folder import REPORT
+from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import read_report
-from kinodex.jobs.eval.samples import MissingVideo, Problem
-from kinodex.jobs.eval.systems import Judgement
 from kinodex.jobs.eval.tables import Table, fitting
 from tests.support.command import Kinodex, bad
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run

@@ -11,15 +11,15 @@ import pytest
 from kinodex.agent.protocol import Question
 from kinodex.cli.eval import with_run
 from kinodex.index.rows import VideoRow
-from kinodex.jobs.eval.samples import Sample, Target, match_videos
+from kinodex.jobs.eval.items import Item, Target, match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.text_library import text_library
 from tests.support.runs.eval_runs import FILMS, caption_library
 
 
-def item(item_id: str, video: str, *kinds: str) -> Sample:
-    return Sample(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
+def item(item_id: str, video: str, *kinds: str) -> Item:
+    return Item(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
 
 
 def found(video: str, rows: Sequence[VideoRow], id_map: dict[str, str] | None = None, episodes: bool = False) -> object:

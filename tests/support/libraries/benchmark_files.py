@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.jobs.eval.benchmarks import read_benchmark
-from kinodex.jobs.eval.samples import Benchmark, Sample
+from kinodex.jobs.eval.items import Benchmark, Item
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -193,11 +193,11 @@ def published(folder: Path, name: str, *rows: Mapping[str, Any]) -> Path:
     return folder / file
 
 
-def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark[Sample]:
+def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark[Item]:
     """Write a benchmark's file of these rows, or of one made-up row, and read it."""
     return read_benchmark(name, published(folder, name, *rows))
 
 
-def problems(benchmark: Benchmark[Sample]) -> list[tuple[str, str]]:
+def problems(benchmark: Benchmark[Item]) -> list[tuple[str, str]]:
     """The problems of rows, without that of the whole file, which made-up files always have: they are short."""
     return [(each.where, each.what) for each in benchmark.problems if each.where != "file"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kinodex.jobs.eval.benchmarks import MOMENT_BENCHMARKS, read_moment_benchmark
-from kinodex.jobs.eval.samples import MomentBenchmark
+from kinodex.jobs.eval.items import MomentBenchmark
 
 
 def own_search(id_: str = "1", **changes: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinodex.jobs.eval.folder import IndexCost
+from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import Depth, EvalReport, Pair, Standing
-from kinodex.jobs.eval.samples import MissingVideo, Problem
 from kinodex.jobs.eval.score import Estimate, estimate, p_value, spread
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")

@@ -8,29 +8,29 @@ from pathlib import Path
 from kinodex.agent.answer import Evidence
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import Question
+from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
 from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
-from kinodex.jobs.eval.samples import Sample, Target
+from kinodex.jobs.eval.items import Item, Target
 from kinodex.jobs.eval.score import Estimate
-from kinodex.jobs.eval.systems import Judgement, SampleResult, parse_systems
 
 FOUR = ("red", "blue", "green", "yellow")
 LIBRARY = "library:"
 """What the library calls a video: this, and the benchmark's name of it."""
 
 
-def item(name: str, video: str = "v1", option: int | None = 0, options=FOUR, **others) -> Sample:
+def item(name: str, video: str = "v1", option: int | None = 0, options=FOUR, **others) -> Item:
     """A question with four options of which the first is right; truth and other fields as named."""
     fields = {key: others.pop(key) for key in ("text", "evidence", "clip") if key in others}
-    return Sample(name, video, Question(f"What of {name}?", options), Target(option, **fields), **others)
+    return Item(name, video, Question(f"What of {name}?", options), Target(option, **fields), **others)
 
 
-def spoken(name: str, video: str = "v1", **others) -> Sample:
+def spoken(name: str, video: str = "v1", **others) -> Item:
     """A free-form question."""
     return item(name, video, None, (), text="a kite", **others)
 
 
-def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) -> RunPlan:
-    entered = parse_systems(names, controls=False)
+def plan_of(asked: Sequence[Item], names: Sequence[str] = ("eea",), **others) -> RunPlan:
+    entered = parse_contenders(names, controls=False)
     fields = {
         "benchmark": "made-up",
         "title": "Made up",
@@ -56,7 +56,7 @@ def plan_of(asked: Sequence[Sample], names: Sequence[str] = ("eea",), **others) 
     return RunPlan(**{**fields, **others})
 
 
-def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> SampleResult:
+def answer(name: str, option: int | None = 0, contender: str = "eea", **others) -> ItemResult:
     """The answer of a system to the question of this name; its option is the first unless another is given."""
     fields = {
         "status": "insufficient_evidence" if option is None else "answered",
@@ -66,10 +66,10 @@ def answer(name: str, option: int | None = 0, contender: str = "eea", **others) 
         "ledger": Ledger(),
         "evidence": (),
     }
-    return SampleResult(contender, name, option=option, **{**fields, **others})
+    return ItemResult(contender, name, option=option, **{**fields, **others})
 
 
-def said(name: str, text: str | None, contender: str = "eea", **others) -> SampleResult:
+def said(name: str, text: str | None, contender: str = "eea", **others) -> ItemResult:
     """A free-form answer."""
     return answer(name, None, contender, text=text, **others)
 
@@ -80,8 +80,8 @@ def seen(start_s: float, end_s: float, video: str = "v1") -> Evidence:
 
 def write_run(
     folder: Path,
-    items: Sequence[Sample],
-    answers: Sequence[SampleResult],
+    items: Sequence[Item],
+    answers: Sequence[ItemResult],
     judgements: Sequence[Judgement] = (),
     names: Sequence[str] = ("eea",),
     **others,

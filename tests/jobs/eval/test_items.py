@@ -15,19 +15,19 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.folder import read_items, read_plan
-from kinodex.jobs.eval.samples import (
+from kinodex.jobs.eval.items import (
     BadRow,
+    Item,
     MissingVideo,
-    Sample,
     Target,
     csv_rows,
-    draw_samples,
+    draw_items,
     json_file,
     json_lines,
     match_videos,
     parse_subset,
     read_id_map,
-    select_samples,
+    select_items,
 )
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
@@ -58,7 +58,7 @@ def questions(folder: Path, films: Sequence[str] = FILMS) -> Path:
 
 
 def ids_of(name: str, path: Path, only: Sequence[str], ids: Path | None = None) -> list[str]:
-    return [item.item_id for item in select_samples(read_benchmark(name, path).samples, parse_subset(only, ids))]
+    return [item.item_id for item in select_items(read_benchmark(name, path).items, parse_subset(only, ids))]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], f
 )
 def test_the_groups_are_those_that_papers_report(name: str, rows: list[dict], word: str | None, tmp_path: Path):
     path = kit.published(tmp_path, name, *rows)
-    *_, last = read_benchmark(name, path).samples
+    *_, last = read_benchmark(name, path).items
     assert ids_of(name, path, [word or "duration_group=3600"]) == [last.item_id]
 
 
@@ -171,18 +171,18 @@ def test_a_part_that_is_refused_is_one_line_of_the_command(kinodex: Kinodex, tmp
     bad(kinodex, "eval", "check", "sketch", questions(tmp_path), "--only", "kind", code=2, says="give GROUP=VALUE")
 
 
-def item(item_id: str, video: str, *kinds: str) -> Sample:
-    return Sample(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
+def item(item_id: str, video: str, *kinds: str) -> Item:
+    return Item(item_id, video, Question("What?", ("a", "b")), Target(0), {"type": kinds} if kinds else {})
 
 
-def many() -> list[Sample]:
+def many() -> list[Item]:
     """700 questions of 70 videos in three categories of very different size."""
     kinds = ["often"] * 600 + ["seldom"] * 93 + ["rare"] * 7
     return [item(f"q{number}", f"v{number % 70}", kind) for number, kind in enumerate(kinds)]
 
 
 def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None:
-    part = draw_samples(many(), 100, seed=0)
+    part = draw_items(many(), 100, seed=0)
     assert Counter(each.groups["type"] for each in part) == {("often",): 86, ("seldom",): 13, ("rare",): 1}
     assert set(Counter(each.video for each in part).values()) <= {1, 2}
     assert len({each.video for each in part}) == 70
@@ -191,8 +191,8 @@ def test_a_part_keeps_the_shares_of_categories_and_spreads_over_videos() -> None
 
 
 def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
-    def ids(items: Sequence[Sample], limit: int, seed: int) -> set[str]:
-        return {each.item_id for each in draw_samples(items, limit, seed)}
+    def ids(items: Sequence[Item], limit: int, seed: int) -> set[str]:
+        return {each.item_id for each in draw_items(items, limit, seed)}
 
     items = many()
     part = ids(items, 50, 1)
@@ -203,9 +203,9 @@ def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
 
 def test_no_limit_and_a_limit_beyond_take_all() -> None:
     items = many()
-    assert draw_samples(items, None, 0) == draw_samples(items, 700, 0) == draw_samples(items, 9999, 0) == tuple(items)
-    assert len(draw_samples(items, 699, 0)) == 699
-    assert len(draw_samples([item("1", "v"), item("2", "v")], 1, 0)) == 1
+    assert draw_items(items, None, 0) == draw_items(items, 700, 0) == draw_items(items, 9999, 0) == tuple(items)
+    assert len(draw_items(items, 699, 0)) == 699
+    assert len(draw_items([item("1", "v"), item("2", "v")], 1, 0)) == 1
 
 
 def row(video_id: str, uri: str, title: str | None = None) -> VideoRow:

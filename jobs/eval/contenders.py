@@ -1,4 +1,4 @@
-"""The systems that a run compares, from their specs: agents with some parameters set, ablations, and controls."""
+"""The contenders that a run compares, from their specs: agents with some parameters set, ablations, and controls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CONTROLS = ("uniform", "blind", "random")
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class Contender:
     """An agent with some of its parameters set, under the name of its row.
 
-    `frames_of` names the system whose mean number of frames this one gets as its parameter `frames`; it starts only
+    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it starts only
     when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
-    solve samples run this text, and the plan of the run keeps it.
+    solve items run this text, and the plan of the run keeps it.
     """
 
     name: str
@@ -47,10 +47,10 @@ class System:
         return self.agent in CONTROLS
 
 
-def parse_systems(
+def parse_contenders(
     specs: Sequence[str], *, ablations: bool = False, controls: bool = True, has_language: bool = True
-) -> tuple[System, ...]:
-    """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into systems, each followed by its ablations on request.
+) -> tuple[Contender, ...]:
+    """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
 
     AGENT is a name or what `kinodex.agent.ask` takes; such an agent goes by the name that its file gives it.
 
@@ -58,24 +58,24 @@ def parse_systems(
     blind is left out if no model `has_language`. Raises `UsageError` for a malformed or repeated spec and
     `UnknownAgent` for an unknown agent.
     """
-    systems: list[System] = []
+    contenders: list[Contender] = []
     for spec in specs:
-        system = _parse_spec(spec)
-        systems.append(system)
+        contender = _parse_spec(spec)
+        contenders.append(contender)
         if ablations:
-            off = system.find_variant().ablations.items()
-            systems += [
-                replace(system, name=f"{system.name}, {part}", settings={**system.settings, **settings})
+            off = contender.find_variant().ablations.items()
+            contenders += [
+                replace(contender, name=f"{contender.name}, {part}", settings={**contender.settings, **settings})
                 for part, settings in off
             ]
-    names = [each.name for each in systems]
+    names = [each.name for each in contenders]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise UsageError(f"got the agent {repeated!r} twice; give each once, or with other settings")
-    return tuple(systems + (_missing_controls(systems, has_language) if controls else []))
+    return tuple(contenders + (_missing_controls(contenders, has_language) if controls else []))
 
 
-def _parse_spec(spec: str) -> System:
+def _parse_spec(spec: str) -> Contender:
     agent, rest = _split(spec)
     settings = {}
     for each in rest.split(",") if rest else []:
@@ -85,7 +85,7 @@ def _parse_spec(spec: str) -> System:
         settings[name.strip().replace("-", "_")] = value.strip()
     source = plugin_source(agent) if is_plugin(agent) else None
     name = find_variant(agent, source).name
-    return System(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
+    return Contender(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
 
 
 def _split(spec: str) -> tuple[str, str]:
@@ -97,20 +97,20 @@ def _split(spec: str) -> tuple[str, str]:
     return (agent, rest) if "=" in rest and agent else (spec, "")
 
 
-def _missing_controls(systems: Sequence[System], has_language: bool) -> list[System]:
-    named = {each.agent for each in systems} | (set() if has_language else {"blind"})
-    controls = {name: System(name, name) for name in CONTROLS}
-    if first := next((each for each in systems if not each.is_control), None):
-        controls["uniform"] = System(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
+def _missing_controls(contenders: Sequence[Contender], has_language: bool) -> list[Contender]:
+    named = {each.agent for each in contenders} | (set() if has_language else {"blind"})
+    controls = {name: Contender(name, name) for name in CONTROLS}
+    if first := next((each for each in contenders if not each.is_control), None):
+        controls["uniform"] = Contender(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
     return [each for name, each in controls.items() if name not in named]
 
 
-# Types of a run that cross between processes: samples without their targets, the run's context, and results.
+# Types of a run that cross between processes: items without their targets, the run's context, and results.
 
 
 @dataclass(frozen=True, slots=True)
-class SampleInput:
-    """A sample without its target: the question as an agent gets it, and the library's videos that it is about."""
+class ItemInput:
+    """An item without its target: the question as an agent gets it, and the library's videos that it is about."""
 
     item_id: str
     question: Question
@@ -119,7 +119,7 @@ class SampleInput:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Settings that all samples of a run share; a worker needs no more than this, on whatever machine.
+    """Settings that all items of a run share; a worker needs no more than this, on whatever machine.
 
     `space` is one of the library's, by name or digest; None is its own. `otlp` is the collector that gets every run as
     spans.
@@ -154,8 +154,8 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleResult:
-    """One sample solved by one system. `error` is one line where no answer came at all; that counts as wrong.
+class ItemResult:
+    """One item solved by one contender. `error` is one line where no answer came at all; that counts as wrong.
 
     Of an `unreachable` one the endpoint gave no reply in the end: the next run asks it again, after all others.
     `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
@@ -201,21 +201,21 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class SolvedSample:
-    """The result of a sample, and its trace as compressed JSON lines if traces are on, else None."""
+class SolvedItem:
+    """The result of an item, and its trace as compressed JSON lines if traces are on, else None."""
 
-    result: SampleResult
+    result: ItemResult
     trace: bytes | None = None
 
 
-Solve = Callable[[System, SampleInput], Awaitable[SolvedSample]]
+Solve = Callable[[Contender, ItemInput], Awaitable[SolvedItem]]
 
 
 def failed_result(
-    system: System, sample: SampleInput, error: str, spent: Ledger | None = None, *, unreachable: bool = False
-) -> SampleResult:
-    """Make the result of a sample that got no answer at all, though its calls until then were paid."""
+    contender: Contender, item: ItemInput, error: str, spent: Ledger | None = None, *, unreachable: bool = False
+) -> ItemResult:
+    """Make the result of an item that got no answer at all, though its calls until then were paid."""
     line, ledger = " ".join(error.split()), spent or Ledger()
-    return SampleResult(
-        system.name, sample.item_id, None, None, None, "", 0, ledger, (), error=line, unreachable=unreachable
+    return ItemResult(
+        contender.name, item.item_id, None, None, None, "", 0, ledger, (), error=line, unreachable=unreachable
     )

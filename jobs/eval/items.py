@@ -37,7 +37,7 @@ class Target:
     """The true answer: the index of the right option, or a text where there are no options; None if not published.
 
     `evidence` are the half-open ranges in seconds that show it, in the time of `clip` where the benchmark names the one
-    video of several that they lie in, else of the sample's video.
+    video of several that they lie in, else of the item's video.
     """
 
     option: int | None = None
@@ -52,7 +52,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Item:
     """One question of a benchmark with its target. `video` is the benchmark's own name of a video, or of an episode.
 
     `groups` are the categories it counts in, by breakdown: {"question_type": ("summarization", "reasoning")}.
@@ -73,7 +73,7 @@ Range = tuple[str, float, float]
 
 @dataclass(frozen=True, slots=True)
 class MomentQuery:
-    """All of a sample that a search may see: `text` may be empty where there is an `image`; no `video`: all videos."""
+    """All of an item that a search may see: `text` may be empty where there is an `image`; no `video`: all videos."""
 
     text: str
     video: str | None
@@ -81,7 +81,7 @@ class MomentQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class MomentSample:
+class SearchItem:
     """One text to search for and, apart from it, the true moments. Videos have the benchmark's own names.
 
     `relevant` is empty where the moments are not published, and where there are none: then `absent` is true.
@@ -106,7 +106,7 @@ class MomentSample:
 
     @property
     def query(self) -> MomentQuery:
-        """The part of the sample that a search may see."""
+        """The part of the item that a search may see."""
         return MomentQuery(self.text, self.video, self.image)
 
     @property
@@ -116,7 +116,7 @@ class MomentSample:
 
     @property
     def videos(self) -> tuple[str, ...]:
-        """The names of all videos of the sample: the searched one and those of the moments, each once."""
+        """The names of all videos of the item: the searched one and those of the moments, each once."""
         names = (self.video, *(video for video, _, _ in self.relevant))
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -162,7 +162,7 @@ class _HasId(Protocol):
     def item_id(self) -> str: ...
 
 
-Item = TypeVar("Item", bound=_HasId)
+AnyItem = TypeVar("AnyItem", bound=_HasId)
 ItemOf = TypeVar("ItemOf", bound=_HasId, covariant=True)
 
 
@@ -178,7 +178,7 @@ class RowOf(Protocol[ItemOf]):
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark(Generic[Item]):
+class Benchmark(Generic[AnyItem]):
     """A benchmark: its items in the file's order, and the defects of the file, by row.
 
     A row that cannot be asked is left out; one that can is kept and noted, such as one with two equal options.
@@ -188,21 +188,21 @@ class Benchmark(Generic[Item]):
 
     name: str
     title: str
-    samples: tuple[Item, ...]
+    items: tuple[AnyItem, ...]
     problems: tuple[Problem, ...] = ()
     scoring: Scoring = "options"
     episodes: bool = False
 
 
-MomentBenchmark = Benchmark[MomentSample]
+MomentBenchmark = Benchmark[SearchItem]
 
 
-def parse_rows(rows: Iterable[Raw], shape: type[RowOf[Item]]) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+def parse_rows(rows: Iterable[Raw], shape: type[RowOf[AnyItem]]) -> tuple[tuple[AnyItem, ...], tuple[Problem, ...]]:
     """Parse the rows of the published shape into items, in their order, and note the problems of the others.
 
     A second row of an id is left out.
     """
-    items: dict[str, Item] = {}
+    items: dict[str, AnyItem] = {}
     problems: list[Problem] = []
     for where, raw in rows:
 
@@ -454,8 +454,8 @@ def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
     return Subset(groups, None if ids is None else _read_ids(ids))
 
 
-def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, ...]:
-    """Select the samples of a subset, in the order given.
+def select_items(samples: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
+    """Select the items of a subset, in the order given.
 
     Raises `UsageError` for a breakdown, group or id that no question has, and where no question is left.
     """
@@ -477,7 +477,7 @@ def select_samples(samples: Sequence[Sample], subset: Subset) -> tuple[Sample, .
 
 
 def match_videos(
-    samples: Sequence[Sample], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
+    samples: Sequence[Item], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
 ) -> VideoMatches:
     """Find each video of the items by its name in `id_map`, else by its own name; see `match_names`."""
     return match_names(Counter(each.video for each in samples), videos, id_map, episodes)
@@ -519,7 +519,7 @@ def match_names(
 
 
 def composed(name: str) -> str:
-    """A name as it is compared: a letter and its accent may be one character or two, by the system that wrote it."""
+    """A name as it is compared: a letter and its accent may be one character or two, by the contender that wrote it."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -551,11 +551,11 @@ def read_id_map(path: Path) -> dict[str, str]:
     return names
 
 
-def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
-    """Draw at most `limit` samples and keep their order; None keeps all.
+def draw_items(samples: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+    """Draw at most `limit` items and keep their order; None keeps all.
 
     The categories of the first breakdown keep their shares (Sainte-Lague). In each category the videos with the fewest
-    drawn samples come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
+    drawn items come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
     """
     if limit is None or limit >= len(samples):
         return tuple(samples)
@@ -576,7 +576,7 @@ def draw_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tup
     return tuple(samples[number] for number in sorted(numbers))
 
 
-def _check_groups(samples: Sequence[Sample], breakdown: str, names: Collection[str]) -> None:
+def _check_groups(samples: Sequence[Item], breakdown: str, names: Collection[str]) -> None:
     known = {each: None for sample in samples for each in sample.groups}
     if breakdown not in known:
         there = f"it is one of {some(known)}" if known else "these questions have no groups"
@@ -604,8 +604,8 @@ def some(names: Collection[str], most: int = MOST_NAMED) -> str:
     return ", ".join(list(names)[:most]) + more
 
 
-def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Sample], by_video: Counter[str]) -> int:
-    """Pop the sample whose video has the fewest drawn samples; of several, the one with the lowest hash."""
+def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Item], by_video: Counter[str]) -> int:
+    """Pop the item whose video has the fewest drawn items; of several, the one with the lowest hash."""
     while True:
         count, drawn, number = waiting[0]
         # A count in the heap may be older than the last draws from this video; counts only grow.
@@ -636,21 +636,21 @@ def _prefixes(name: str) -> Iterator[str]:
 # Items completed with what a library knows of their videos: durations and ids of clips.
 
 
-def complete_samples(
-    samples: Sequence[Sample],
+def complete_items(
+    samples: Sequence[Item],
     video_ids: Mapping[str, Sequence[str]],
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
-) -> tuple[tuple[Sample, ...], tuple[Problem, ...]]:
-    """Complete samples, and note the evidence that lies outside of its video.
+) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Complete items, and note the evidence that lies outside of its video.
 
-    `video_ids` are the library's videos of each sample, `rows` all of its videos by id. A sample gets the library's
+    `video_ids` are the library's videos of each item, `rows` all of its videos by id. An item gets the library's
     `duration_s` in seconds where the benchmark publishes none, and its clip goes by the id of the library's video.
     """
     clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
     found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
     ids = {name: matched[0] for name, matched in found.items()}
-    completed: list[Sample] = []
+    completed: list[Item] = []
     problems: list[Problem] = []
     for sample in samples:
         videos = [rows[each] for each in video_ids[sample.item_id]]

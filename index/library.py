@@ -102,11 +102,7 @@ GLOB = re.compile(r"[*?\[]")
 
 
 class LibraryReader:
-    """An open library for reading; `Library` opens one.
-
-    Its parts, each made on first use: `search`, `additions` (optional stages), `clips` (captions that agents wrote),
-    `ingest_log`.
-    """
+    """An open library for reading; `Library` opens one. Its parts are made on first use."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -192,10 +188,7 @@ class LibraryReader:
         return self.visible.video(name, whole_name=whole_name)
 
     def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
-        """Find the videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.
-
-        Raises UnknownVideo for a name of none or several, and for a glob that matches none.
-        """
+        """Find the videos of some names (see `video`) and globs (`2026/*.mp4`), each once; raises UnknownVideo."""
         rows: dict[str, VideoRow] = {}
         for name in names:
             matches = matching_videos(self.visible.videos(), name) if GLOB.search(name) else []
@@ -229,10 +222,7 @@ class LibraryReader:
         return load_tower_of(self.uri, self.space(name), towers)
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
-        """Read all frame vectors of a video in time order, to be searched in memory.
-
-        `space` is the name or digest of one of `spaces()`; None is the library's own. Raises DamagedRows.
-        """
+        """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
         video = self.video(video_id)
         in_space = space_scope(self.tables, self.visible, self.fingerprint, space)
         in_space.check([video.video_id])
@@ -252,10 +242,7 @@ class LibraryReader:
         return InMemory.of(self.vectors(video_id, space))
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Read stored frames with their pictures, in the order given.
-
-        Raises TimeOutside for an unknown number, and DamagedRows.
-        """
+        """Read stored frames with their pictures, in the order given; raises TimeOutside or DamagedRows."""
         return read_frames(self.tables, self.video(video_id), frame_nos)
 
     def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
@@ -311,10 +298,7 @@ class LibraryReader:
         label: str | None = None,
         min_score: float = 0.0,
     ) -> list[DetectionRow]:
-        """Read the detections at times in `[start_s, end_s)` by all models that completed the stage.
-
-        By time, then the surest first.
-        """
+        """Read the detections at times in `[start_s, end_s)` by all models, by time, then the surest first."""
         video = self.video(video_id)
         of_label = [] if label is None else [equal("label", plain_label(label))]
         limits = within(*stored_range(video.zero_s, start_s, end_s))
@@ -402,11 +386,7 @@ CREATION = "creation"
 
 
 class Library(LibraryReader):
-    """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again.
-
-    Beside the parts of `LibraryReader`: `writer`, for the rows of videos. `kinodex.index` has functions that
-    take a library.
-    """
+    """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again."""
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Library.open, (self.uri,)
@@ -455,10 +435,7 @@ class Library(LibraryReader):
 
     @classmethod
     def open_or_create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
-        """Open the library at `uri`, or create it if there is none.
-
-        Raises SettingsMismatch or SpaceMismatch if there is one with other settings or another space.
-        """
+        """Open the library at `uri`, or create it if there is none; raises SettingsMismatch or SpaceMismatch."""
         library = cls.open(uri) if cls.exists(uri) else cls.create(uri, settings, fingerprint)
         library.check_settings(settings)
         library.check_space(fingerprint)
@@ -484,10 +461,7 @@ class Library(LibraryReader):
             )
 
     def lease(self, name: str, owner: str, pace: Pace = DEFAULT_LEASE) -> Lease:
-        """Make a lease, the right to be the only one to do `name`, such as "ingest"; a context manager.
-
-        Entering it raises LibraryBusy if another run holds it. See `kinodex.index.store.leases`.
-        """
+        """Make a lease, the right to be the only one to do `name`; entering it raises LibraryBusy if it is held."""
         return Lease(self.tables, name, owner, pace)
 
     def check_lease(self, name: str, token: str) -> None:

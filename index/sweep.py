@@ -59,8 +59,6 @@ from kinodex.index.videos.writer import (
 )
 
 # Check the rows of optional stages: each row belongs to a complete addition, and each addition has its rows.
-#
-# One scan a table; readers never do this.
 
 Key = tuple[str, str]
 """Video id and model."""
@@ -88,10 +86,7 @@ class AddedAudit:
 
 
 def audit_added(library: Library, stages: Sequence[str] = STAGES, deep: bool = False) -> AddedAudit:
-    """Check the additions of some stages; values of vectors only where `deep`.
-
-    Additions that seem broken are checked a second time, since a run at work may have changed them meanwhile.
-    """
+    """Check the additions of some stages, vectors only where `deep`; what seems broken is checked a second time."""
     leftovers: list[AddedRows] = []
     broken: list[AddedRows] = []
     unchecked = 0
@@ -113,10 +108,7 @@ def discard_added(library: Library, found: Iterable[AddedRows]) -> None:
 
 
 def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key], int]:
-    """Find leftovers and broken additions, and count those without a digest.
-
-    Additions are read first: their rows are older than they are.
-    """
+    """Find leftovers and broken additions, of additions read before their rows, and count those without a digest."""
     tables = library.tables
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
@@ -208,10 +200,7 @@ def check_values(library: Library, video_ids: Sequence[str]) -> None:
 def altered_rows(
     library: Library, deep: bool = False, video_ids: Sequence[str] | None = None
 ) -> tuple[tuple[AlteredRows, ...], int]:
-    """Find the videos with altered values in the tables that ingest fills, and count those without digests.
-
-    Frames and vectors are read only where `deep`. What seems altered is read again: a run at work may have changed it.
-    """
+    """Find videos with altered values, of frames and vectors only where `deep`, and count those without digests."""
     altered, unchecked = _altered_in(library, deep, video_ids)
     suspects = sorted(set().union(*altered.values()))
     if suspects:
@@ -310,18 +299,12 @@ class Audit:
 
 
 def audit(library: Library, deep: bool = False) -> Audit:
-    """Check that every complete video and addition has all its rows, and that there are no others; reads much.
-
-    `deep` reads every picture and vector, too.
-    """
+    """Check that complete videos and additions have all their rows, and there are no others; `deep` reads all."""
     return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
 
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:
-    """Check the rows that ingest writes, and clips.
-
-    Videos that seem broken are checked a second time, since a run at work may have changed them meanwhile.
-    """
+    """Check the rows that ingest writes, and clips; videos that seem broken are checked a second time."""
     tables, vectors_table = library.tables, library.vectors_table
     videos = complete_videos(tables)
     held = counts_of(tables, vectors_table)
@@ -348,10 +331,7 @@ def _but(altered: Sequence[AlteredRows], known: Collection[str]) -> tuple[Altere
 
 
 def sweep(library: Library) -> int:
-    """Delete the rows that interrupted ingests left of incomplete videos, and return of how many videos.
-
-    Call it when no ingest is at work, that is under its lease. Quick where there is nothing to delete.
-    """
+    """Delete the rows that interrupted ingests left, under their lease, and return of how many videos; quick."""
     tables = library.tables
     columns = expected_rows(library.vectors_table)
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
@@ -371,10 +351,7 @@ def sweep(library: Library) -> int:
 
 
 def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
-    """Raise LibraryDamaged for videos whose rows are no leftovers: an ingest completed them, since it noted a source.
-
-    Their rows in `videos` were lost, by an older copy of that table, say.
-    """
+    """Raise LibraryDamaged for videos that an ingest completed: their rows in `videos` were lost."""
     rows = (library.tables.rows("sources", one_of("video_id", ids), ["video_id"]) for ids in chunked(orphans))
     complete = sorted({video_id for each in rows for video_id in each["video_id"].to_pylist()})
     if complete:
@@ -399,10 +376,7 @@ def _videos_with_clips(tables: Tables) -> set[str]:
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:
-    """Delete all but one of the rows of each number; return the videos that had more.
-
-    A row that maintenance moves meanwhile is left for the next sweep.
-    """
+    """Delete all but one of the rows of each number, but those that move; return the videos that had more."""
     columns = key_columns(name)
     repaired: set[str] = set()
     for ids in chunked(video_ids if len(columns) > 1 else ()):
@@ -423,11 +397,7 @@ JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
 
 
 def damaged_pictures(library: Library) -> tuple[str, ...]:
-    """Find the videos with pictures that were damaged on the disk, sorted by id; reads every picture.
-
-    A picture of a library that was made before there were checksums counts as damaged if it does not begin and
-    end as a JPEG does.
-    """
+    """Find videos with damaged pictures by their checksums, in older libraries by how a JPEG begins and ends."""
     known = CHECKSUM in library.tables["frames"].schema.names
     columns = ["video_id", "jpeg", *([CHECKSUM] if known else [])]
     damaged: set[str] = set()

@@ -11,10 +11,7 @@ CPU_DEVICES = ("auto", "cpu")
 
 
 def load_text_tower(name: str) -> TextEmbedder:
-    """Load the text tower of a space by its name (see index/spaces/space.py).
-
-    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
-    """
+    """Load the text tower of a space by its name; raises a SpaceError (TorchMissing without torch)."""
     loaded = _load_with_torch(name, "auto", "text")
     if isinstance(loaded, Space):
         return loaded

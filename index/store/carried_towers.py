@@ -51,10 +51,7 @@ LEASE = "towers"
 
 
 def held_towers(uri: str, digest: str) -> SpaceTowers | None:
-    """Read the description of the towers that a library carries for a space; None if it has none.
-
-    Raises TowersDamaged, in a library on this machine also for a file that is missing or cut off, or StorageError.
-    """
+    """Read the description of a library's towers for a space, or None; raises TowersDamaged or StorageError."""
     with _again_advice(uri):
         if is_local(uri):
             towers = read_towers(_local_folder(uri, digest))
@@ -79,10 +76,7 @@ def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path 
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
-    """Open the exported text tower of a space: the built-in space's own, or the one that the library carries.
-
-    Returns None if there is none. Raises TowersDamaged or StorageError. Imports neither torch nor open_clip.
-    """
+    """Open the exported text tower of a space, built in or carried, or None; imports neither torch nor open_clip."""
     folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
     if folder is None:
         return None
@@ -92,10 +86,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space, as `open_text_tower` does.
-
-    Returns None also for one that needs ONNX Runtime where that is missing.
-    """
+    """Open the exported image tower of a space; None too where it needs ONNX Runtime and that is missing."""
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None

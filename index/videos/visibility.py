@@ -213,10 +213,7 @@ def find_video(videos: Mapping[str, VideoRow], name: str, *, whole_name: bool = 
 
 
 def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoRow]:
-    """Find videos whose title, or whose URI from its end, matches a glob: `holiday-*`, `2026/*.mp4`; by title.
-
-    None where a video has exactly this name, such as `film [abc].mp4`: that one is meant, not `film a.mp4`.
-    """
+    """Find videos by a glob for titles or the ends of URIs, by title; none where one has exactly this name."""
     if _named(videos, pattern):
         return []
     pattern = _composed(pattern)

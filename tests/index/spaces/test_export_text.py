@@ -290,7 +290,7 @@ def test_what_is_not_covered_is_refused_by_name():
         change(model)
         with pytest.raises(ExportRefused, match=says):
             export_transformer(model)
-    others = {"pools by 'none'": {"pool_type": "none"}, "by scaled cosines": {"scaled_cosine_attn": True}}
+    others: dict[str, dict[str, Any]] = {"pools by 'none'": {"pool_type": "none"}, "by scaled cosines": {"scaled_cosine_attn": True}}
     for says, options in others.items():
         with pytest.raises(ExportRefused, match=says):
             export_transformer(model_of(**options))

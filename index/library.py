@@ -36,8 +36,10 @@ from kinodex.index.errors import (
     LibraryDamaged,
     LibraryError,
     NotALibrary,
+    QueryError,
     SettingsMismatch,
     SpaceMismatch,
+    TimeOutside,
 )
 from kinodex.index.rows import (
     CaptionRow,
@@ -68,15 +70,17 @@ from kinodex.index.store.database import (
     space_tables,
     table_names,
 )
-from kinodex.index.store.indexes import index_text
+from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
+    LAST_FRAME_NO,
     SENTENCES_PREFIX,
     VECTORS_PREFIX,
     Filter,
     all_of,
     at_least,
     equal,
+    of_frames,
     one_of,
     other_than,
     overlapping,
@@ -87,17 +91,16 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.videos.visibility import (
     VisibilityCache,
+    check_pictures,
     check_vectors,
-    frame_times,
     matching_videos,
-    read_frames,
-    read_frames_at,
     space_scope,
+    with_checksum,
 )
 from kinodex.index.videos.writer import IngestLog, VideoWriter
 
-# An open library as readers see it: complete videos and complete additions.
-
+FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
+EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
 
 
@@ -235,7 +238,10 @@ class LibraryReader:
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
-        return frame_times(self.tables, self.video(video_id))
+        video = self.video(video_id)
+        rows = self.tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"])
+        frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
+        return frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
 
     def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
         """Read a video's frames to search them again and again, a hundred times faster than by `search.frames`."""
@@ -243,7 +249,19 @@ class LibraryReader:
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
         """Read stored frames with their pictures, in the order given; raises TimeOutside or DamagedRows."""
-        return read_frames(self.tables, self.video(video_id), frame_nos)
+        video, numbers = self.video(video_id), [int(number) for number in frame_nos]
+        if not numbers:
+            return []
+        possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
+        columns = with_checksum(FRAME_COLUMNS, self.tables.schema("frames"))
+        table = self.tables.rows("frames", of_frames(video.video_id, possible), columns)
+        check_pictures(table, self.uri)
+        rows = table.select(FRAME_COLUMNS).to_pylist()
+        stored = {row["frame_no"]: StoredFrame(**moved(row, -video.zero_s)) for row in rows}
+        for number in numbers:
+            if number not in stored:
+                raise TimeOutside(f"got frame {number} of {video.title}, which has no such frame; ask for it by time")
+        return [stored[number] for number in numbers]
 
     def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
         """Read one stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
@@ -251,7 +269,17 @@ class LibraryReader:
         `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
         at exactly this time (within a microsecond) or TimeOutside.
         """
-        return read_frames_at(self.tables, self.video(video_id), times_s, mode)
+        video = self.video(video_id)
+        for time_s in times_s:
+            if not video.start_s <= time_s < video.end_s:
+                allowed = f"[{video.start_s:.3f}, {video.end_s:.3f})"
+                raise TimeOutside(
+                    f"got {time_s:.3f} s of {video.title}, which covers {allowed} s; give a time in there"
+                )
+        if times_s and not video.frames:
+            raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
+        numbers, stored_s = self.frame_times(video.video_id)
+        return self.frames(video.video_id, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
 
     def segments(self, video_id: str) -> list[SegmentRow]:
         """Read the segments in order, each with its caption by the newest model that captioned the video.
@@ -370,6 +398,23 @@ class LibraryReader:
         return self.tables.rows(table, all_of(of_video), columns)
 
 
+def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: VideoRow) -> int:
+    """Find which of the rising `stored_s` stands for `time_s`; of two equally near ones the earlier."""
+    nearest = int(np.argmin(np.abs(stored_s - time_s)))
+    if mode == "nearest":
+        return nearest
+    if mode == "shown":
+        return max(int(np.searchsorted(stored_s, time_s + EXACT_S, side="right")) - 1, 0)
+    if mode != "exact":
+        raise QueryError(f"got mode {mode!r}; it is nearest, exact or shown")
+    if abs(stored_s[nearest] - time_s) > EXACT_S:
+        raise TimeOutside(
+            f"got {time_s:.6f} s of {video.title}, where no frame is stored; the nearest is at "
+            f"{stored_s[nearest]:.6f} s: ask for that, or with mode nearest"
+        )
+    return nearest
+
+
 def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
     vectors = column.combine_chunks()
     matrix: NDArray[np.float16] = vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size)
@@ -380,7 +425,6 @@ OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
 )  # fmt: skip
-SEARCHED_BY_WORDS = ("transcript", "captions")
 CREATION = "creation"
 """The lease of a process that makes a library: its row alone is no trace of one that was there."""
 
@@ -523,6 +567,4 @@ def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
             raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
         for name, schema in schemas.items():
             lease.check()
-            tables.create(name, schema)
-            if name in SEARCHED_BY_WORDS:
-                index_text(tables, name)
+            create_table(tables, name, schema)

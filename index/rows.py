@@ -1,4 +1,4 @@
-"""Rows of a library as plain dataclasses. Times are those that a player shows (see the clocks below), in seconds, float64."""
+"""Rows of a library as plain dataclasses. Times are those that a player shows (see below), in seconds, float64."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.annotations import CLIPS_TABLE
+from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.digests import (
     OWN_ROW,
     ROWS_AT_ONCE,
@@ -152,8 +152,7 @@ def _held(
         return held, digests
     for name in present(tables, [STAGE_TABLES[stage]]):
         for batch in _batches(tables, name, chosen, ["video_id", "model"], reads_values):
-            counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
-            for row in counts.to_pylist():
+            for row in grouped(batch, ["video_id", "model"]):
                 if row["model"] is not None:  # subtitles have none
                     held[row["video_id"], row["model"]] += row["count_all"]
             if reads_values:
@@ -219,7 +218,10 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
     promised: dict[str, dict[str, Any]] = {}
     unchecked = 0
     for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE):
-        for video_id, text, row_hash in zip(*_columns(batch), row_hashes(batch), strict=True):
+        ids = batch.column("video_id").to_pylist()
+        is_older = VIDEO_DIGESTS not in batch.schema.names
+        texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
+        for video_id, text, row_hash in zip(ids, texts, row_hashes(batch), strict=True):
             if text is None:
                 unchecked += 1
                 continue
@@ -233,14 +235,6 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
                 id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])
             }
     return altered, unchecked
-
-
-def _columns(batch: pa.RecordBatch) -> tuple[list[str], list[bytes | None]]:
-    """The ids of videos and their digests, none in an older library."""
-    ids = batch.column("video_id").to_pylist()
-    if VIDEO_DIGESTS not in batch.schema.names:
-        return ids, [None] * len(ids)
-    return ids, batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
 
 
 def _read(text: bytes) -> dict[str, Any]:
@@ -403,18 +397,12 @@ def damaged_pictures(library: Library) -> tuple[str, ...]:
     damaged: set[str] = set()
     for batch in library.tables.batches("frames", None, columns, rows=PICTURES_AT_ONCE):
         checksums = batch[CHECKSUM].to_pylist() if known else [None] * batch.num_rows
-        for video_id, jpeg, checksum in zip(
-            batch["video_id"].to_pylist(), batch["jpeg"].to_pylist(), checksums, strict=True
-        ):
-            if not _is_sound(jpeg, checksum):
+        ids, jpegs = batch["video_id"].to_pylist(), batch["jpeg"].to_pylist()
+        for video_id, jpeg, checksum in zip(ids, jpegs, checksums, strict=True):
+            begins_and_ends = jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)
+            if not (begins_and_ends if checksum is None else zlib.crc32(jpeg) == checksum):
                 damaged.add(video_id)
     return tuple(sorted(damaged))
-
-
-def _is_sound(jpeg: bytes, checksum: int | None) -> bool:
-    if checksum is None:
-        return jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)
-    return zlib.crc32(jpeg) == checksum
 
 
 # Holders of a library's leases at this moment, read without waiting for anybody.
@@ -452,18 +440,10 @@ class LeaseHolder:
 
 def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
     """Read the holders of all leases, by name."""
-    rows = tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist()
-    return tuple(_holder(row) for row in rows)
-
-
-def _holder(row: dict[str, Any]) -> LeaseHolder:
-    process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
-    return LeaseHolder(
-        lease=row["name"],
-        owner=row["owner"],
-        host=row["host"],
-        pid=row["pid"],
-        since=row["since"],
-        beat_at=row["beat_at"],
-        is_dead=is_known(process) and not is_running(process),
-    )
+    found = []
+    for row in tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist():
+        process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
+        is_dead = is_known(process) and not is_running(process)
+        facts = (row[name] for name in ("name", "owner", "host", "pid", "since", "beat_at"))
+        found.append(LeaseHolder(*facts, is_dead))
+    return tuple(found)

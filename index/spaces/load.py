@@ -29,7 +29,11 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """
     loaded = _load_with_torch(name, device, "image")
     if isinstance(loaded, Space):
-        return _on_cpu(loaded) if loaded.device_type == "cpu" else loaded
+        if loaded.device_type != "cpu":
+            return loaded
+        from kinodex.index.spaces.cpu import CpuTower
+
+        return CpuTower(loaded)
     if device not in CPU_DEVICES:
         raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
     from kinodex.index.spaces.resnet import open_image
@@ -41,12 +45,6 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
             "(`pip install 'kinodex[onnx]'`)"
         )
     return exported
-
-
-def _on_cpu(space: Space) -> ImageEmbedder:
-    from kinodex.index.spaces.cpu import CpuTower
-
-    return CpuTower(space)
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:

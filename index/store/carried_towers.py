@@ -29,7 +29,6 @@ from kinodex.index.spaces.towers import (
     ImageEmbedder,
     SpaceTowers,
     TextEmbedder,
-    TowerFacts,
     TowerKind,
     cached_place,
     check_content,
@@ -165,17 +164,12 @@ def _write_here(folder: Path, made: Path, towers: SpaceTowers, names: list[str])
         partial = folder / f".{name}.{os.getpid()}"
         try:
             shutil.copyfile(made / name, partial)
-            _flush(partial)
+            with partial.open("rb+") as stream:  # on the disk before anything names it
+                os.fsync(stream.fileno())
             partial.replace(folder / name)
         finally:
             partial.unlink(missing_ok=True)
     write_towers(folder, towers)
-
-
-def _flush(file: Path) -> None:
-    """Have a file on the disk before anything names it."""
-    with file.open("rb+") as stream:
-        os.fsync(stream.fileno())
 
 
 def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[str]) -> None:
@@ -213,7 +207,8 @@ def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
             for name in tower.files:
                 session.download_file(f"{TOWERS}/{digest}/{name}", scratch / name)
         check_content(scratch, tower.files, f"{uri}/{TOWERS}/{digest}")
-        write_towers(scratch, _only(towers, kind, tower))
+        alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
+        write_towers(scratch, replace(towers, **alone))
         put_whole(scratch, cached, kind)
     return cached
 
@@ -231,11 +226,6 @@ def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch:
         (scratch / TOWER_JSON).unlink()
 
 
-def _only(towers: SpaceTowers, kind: TowerKind, tower: TowerFacts) -> SpaceTowers:
-    alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
-    return replace(towers, **alone)
-
-
 # Models of the spaces that a library holds: its exported tower, else by torch, checked against what is stored.
 
 Towers = Literal["both", "text", "image"]
@@ -247,10 +237,6 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         return text_tower
     if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
         return image_tower
-    return _load_with_torch(uri, held, towers)
-
-
-def _load_with_torch(uri: str, held: Fingerprint, towers: Towers) -> Space:
     try:
         loaded = load_space(held.name, towers=towers)
     except ModuleNotFoundError as error:

@@ -395,9 +395,14 @@ def ensure_table(tables: Tables, name: str, schema: pa.Schema | None = None) -> 
         return
     with awaited_lease(tables, name, OWNER):
         if not tables.has(name):
-            tables.create(name, LATE_TABLES[name] if schema is None else schema)
-            if name in WORDED:
-                index_text(tables, name)  # without an index a search for words finds nothing
+            create_table(tables, name, LATE_TABLES[name] if schema is None else schema)
+
+
+def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
+    """Create a table, with an index of words where it is searched by them: without one nothing would be found."""
+    tables.create(name, schema)
+    if name in WORDED:
+        index_text(tables, name)
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:

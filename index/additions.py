@@ -55,10 +55,7 @@ def append_rows(
     videos: Mapping[str, Sequence[Any]],
     **made: Callable[[Any], Any],
 ) -> None:
-    """Append rows by video id, whose times are those that a player shows.
-
-    A column is what `made` makes of an object, or its attribute of that name; what older tables lack is left out.
-    """
+    """Append rows by video id, at times of a player: a column is what `made` makes of an object, or its attribute."""
     zeros_s = visible.zeros_s(videos)
     names = [name for name in tables.schema(table).names if name != "video_id"]
     rows = [
@@ -112,10 +109,7 @@ class Additions:
         self._tables.create(vectors_table(fingerprint), vectors_schema(fingerprint))
 
     def add_vectors(self, videos: Mapping[str, FrameVectors], fingerprint: Fingerprint) -> None:
-        """Append all frames' vectors in another space, which `add_space` has made.
-
-        Raises ValueError for vectors of another dimension than that space.
-        """
+        """Append all frames' vectors in another space, made by `add_space`; raises ValueError for another dimension."""
         self._check_not_own("vectors", fingerprint.digest)
         schema = vectors_schema(fingerprint)
         zeros_s, dim = self._visible.zeros_s(videos), fingerprint.dim
@@ -167,10 +161,7 @@ class Additions:
                 self._tables.delete(name, videos if not of_model else videos & of_model[0])
 
     def discard_leftovers(self, stage: str, model: str) -> int:
-        """Delete the rows of interrupted runs and return of how many videos. Call it when no other run is at work.
-
-        The first run of a stage makes its table here.
-        """
+        """Delete the rows of interrupted runs, beside no other, and return of how many videos; makes a late table."""
         self._check_not_own(stage, model)
         table, of_model = stage_rows(self._tables, stage, model)
         if table in LATE_TABLES:
@@ -203,10 +194,7 @@ class Additions:
         return {(row["video_id"], row["stage"]): row["rows"] for row in in_order.to_pylist()}
 
     def states(self, video_ids: Sequence[str], space: str) -> dict[str, str]:
-        """A digest of each of these videos that changes when it is ingested again, or something is added or deleted.
-
-        Vectors count in the space of this digest alone.
-        """
+        """A digest of each video that changes with its ingest and additions; vectors count in this space alone."""
         columns = ["video_id", "stage", "model", "rows", "added_at"]
         held = defaultdict[str, list[str]](list)
         for ids in chunked(sorted(video_ids)):

@@ -201,10 +201,7 @@ def newest_rows(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Read the rows of one video, by id or name, that match all filters and share some time with `[start_s, end_s)`.
-
-    None where no model completed the stage. Raises UnknownVideo.
-    """
+    """Read rows of one video, by id or name, of the newest model that completed the stage; raises UnknownVideo."""
     video = visible.video(name)
     video_id = video.video_id
     models = visible.models(stage, [video_id]).get(video_id, ())
@@ -217,8 +214,6 @@ def newest_rows(
 
 
 # Text that the pictures of videos show: a row for each line, from its first frame to its last.
-#
-# `kinodex add text` writes the rows. Libraries that were made before have no such table, which is one without rows.
 
 SCREEN_TEXT = "screen_text"
 SCREEN_TEXT_COLUMNS = [*ScreenTextRow.__slots__]
@@ -232,10 +227,7 @@ class ScreenText:
         self._visible = visible
 
     def rows(self, video_id: str, start_s: float | None = None, end_s: float | None = None) -> list[ScreenTextRow]:
-        """Read the lines that share some time with `[start_s, end_s)`, by time, then from top to bottom.
-
-        Raises UnknownVideo.
-        """
+        """Read the lines that share some time with `[start_s, end_s)`, by time, then from top to bottom."""
         found = newest_rows(
             self._tables, self._visible, SCREEN_TEXT, "text", video_id, [], SCREEN_TEXT_COLUMNS, start_s, end_s
         )
@@ -251,9 +243,6 @@ class ScreenText:
 
 
 # Scenes and chapters of videos, each with a title and a summary.
-#
-# `kinodex add summaries` writes the rows. Libraries that were made before have no such table, which is one without
-# rows.
 
 SCENES, SCENES_STAGE = "scenes", "summaries"
 SCENE_COLUMNS = [*SceneRow.__slots__]
@@ -269,10 +258,7 @@ class Scenes:
         self._visible = visible
 
     def rows(self, video_id: str, level: Literal["scene", "chapter"] | None = None) -> list[SceneRow]:
-        """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes.
-
-        Raises UnknownVideo.
-        """
+        """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes."""
         of_level = [] if level is None else [equal("level", level)]
         found = newest_rows(self._tables, self._visible, SCENES, SCENES_STAGE, video_id, of_level, SCENE_COLUMNS)
         return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
@@ -318,9 +304,9 @@ class Scenes:
 # Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part.
 #
 # They are no optional stage (see `additions`), whose rows count once a whole video has them: an agent needs some parts
-# now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use.
-# It is created on the first write: older libraries stay as they are. If two processes write a part at the same moment,
-# the first row stays.
+# now, and what was paid for is stored. So they have a table of their own, which searches and segments do not use. It is
+# created on the first write: older libraries stay as they are. If two processes write a part at the same moment, the
+# first row stays.
 
 CLIPS_TABLE = "clips"
 KEYS = ["video_id", "model", "part"]

@@ -163,10 +163,7 @@ PICTURE = "image"
 
 
 def on_player_clock(table: pa.Table, zeros_s: Mapping[str, float]) -> pa.Table:
-    """Turn stored times into those that a player shows; `zeros_s` has the presentation time of 0:00 where it is not 0.
-
-    The table has the columns `video_id` and, if it is to be turned, `time_s`.
-    """
+    """Turn the stored `time_s` into what a player shows; `zeros_s` has the time of 0:00 where it is not 0."""
     if not zeros_s or "time_s" not in table.column_names:
         return table
     names = table["video_id"].combine_chunks().dictionary_encode()
@@ -276,9 +273,8 @@ class TablesAt:
 # Plan of a reading: which rows of which fragments count, as pieces that many processes can read each on its own.
 #
 # A fragment is a file of a table; its rows that are not deleted have positions from 0 on. Whether a row counts is
-# decided
-# here, once: its video is complete and chosen, and it is the first of its number. So a reader of a piece has nothing to
-# look up, and all processes agree. One scan of ids and numbers: about 0.05 s of a core for a million rows.
+# decided here, once: its video is complete and chosen, and it is the first of its number. So a reader of a piece has
+# nothing to look up, and all processes agree. One scan of ids and numbers: about 0.05 s of a core for a million rows.
 
 Pieces = NDArray[np.int64]
 """`[n, 3]`: the number of a fragment, the position of the first row, and the number of rows."""
@@ -456,10 +452,7 @@ class FrameReader:
         self._titles: dict[str, str] = {}
 
     def read(self, pieces: Pieces) -> pa.Table:
-        """Read some pieces, in this order.
-
-        Raises LibraryError for a frame without its vector, DamagedRows, or StorageError.
-        """
+        """Read some pieces, in this order; raises LibraryError for a frame without its vector, or DamagedRows."""
         with storage_errors(self._plan.uri):
             parts = [self._read_one(*piece) for piece in pieces.tolist()]
         return pa.concat_tables(parts) if parts else self._plan.schema.empty_table()

@@ -36,8 +36,10 @@ from kinodex.index.errors import (
     LibraryDamaged,
     LibraryError,
     NotALibrary,
+    QueryError,
     SettingsMismatch,
     SpaceMismatch,
+    TimeOutside,
 )
 from kinodex.index.rows import (
     CaptionRow,
@@ -68,15 +70,17 @@ from kinodex.index.store.database import (
     space_tables,
     table_names,
 )
-from kinodex.index.store.indexes import index_text
+from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits, check_lease
 from kinodex.index.store.schema import (
+    LAST_FRAME_NO,
     SENTENCES_PREFIX,
     VECTORS_PREFIX,
     Filter,
     all_of,
     at_least,
     equal,
+    of_frames,
     one_of,
     other_than,
     overlapping,
@@ -87,26 +91,21 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.videos.visibility import (
     VisibilityCache,
+    check_pictures,
     check_vectors,
-    frame_times,
     matching_videos,
-    read_frames,
-    read_frames_at,
     space_scope,
+    with_checksum,
 )
 from kinodex.index.videos.writer import IngestLog, VideoWriter
 
-# An open library as readers see it: complete videos and complete additions.
-
+FRAME_COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
+EXACT_S = 1e-6
 GLOB = re.compile(r"[*?\[]")
 
 
 class LibraryReader:
-    """An open library for reading; `Library` opens one.
-
-    Its parts, each made on first use: `search`, `additions` (optional stages), `clips` (captions that agents wrote),
-    `ingest_log`.
-    """
+    """An open library for reading; `Library` opens one. Its parts are made on first use."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -192,10 +191,7 @@ class LibraryReader:
         return self.visible.video(name, whole_name=whole_name)
 
     def videos_named(self, names: Sequence[str], *, whole_name: bool = False) -> list[VideoRow]:
-        """Find the videos of some names (see `video`) and globs (`holiday-*`, `2026/*.mp4`), each once.
-
-        Raises UnknownVideo for a name of none or several, and for a glob that matches none.
-        """
+        """Find the videos of some names (see `video`) and globs (`2026/*.mp4`), each once; raises UnknownVideo."""
         rows: dict[str, VideoRow] = {}
         for name in names:
             matches = matching_videos(self.visible.videos(), name) if GLOB.search(name) else []
@@ -229,10 +225,7 @@ class LibraryReader:
         return load_tower_of(self.uri, self.space(name), towers)
 
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
-        """Read all frame vectors of a video in time order, to be searched in memory.
-
-        `space` is the name or digest of one of `spaces()`; None is the library's own. Raises DamagedRows.
-        """
+        """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
         video = self.video(video_id)
         in_space = space_scope(self.tables, self.visible, self.fingerprint, space)
         in_space.check([video.video_id])
@@ -245,18 +238,30 @@ class LibraryReader:
 
     def frame_times(self, video_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Read the numbers and times of a video's stored frames in time order, without vectors; empty where none."""
-        return frame_times(self.tables, self.video(video_id))
+        video = self.video(video_id)
+        rows = self.tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"])
+        frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
+        return frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
 
     def in_memory(self, video_id: str, space: str | None = None) -> InMemory:
         """Read a video's frames to search them again and again, a hundred times faster than by `search.frames`."""
         return InMemory.of(self.vectors(video_id, space))
 
     def frames(self, video_id: str, frame_nos: Sequence[int]) -> list[StoredFrame]:
-        """Read stored frames with their pictures, in the order given.
-
-        Raises TimeOutside for an unknown number, and DamagedRows.
-        """
-        return read_frames(self.tables, self.video(video_id), frame_nos)
+        """Read stored frames with their pictures, in the order given; raises TimeOutside or DamagedRows."""
+        video, numbers = self.video(video_id), [int(number) for number in frame_nos]
+        if not numbers:
+            return []
+        possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
+        columns = with_checksum(FRAME_COLUMNS, self.tables.schema("frames"))
+        table = self.tables.rows("frames", of_frames(video.video_id, possible), columns)
+        check_pictures(table, self.uri)
+        rows = table.select(FRAME_COLUMNS).to_pylist()
+        stored = {row["frame_no"]: StoredFrame(**moved(row, -video.zero_s)) for row in rows}
+        for number in numbers:
+            if number not in stored:
+                raise TimeOutside(f"got frame {number} of {video.title}, which has no such frame; ask for it by time")
+        return [stored[number] for number in numbers]
 
     def frames_at(self, video_id: str, times_s: Sequence[float], mode: str = "nearest") -> list[StoredFrame]:
         """Read one stored frame for each time, which must be in the video's `[start_s, end_s)`, else TimeOutside.
@@ -264,7 +269,17 @@ class LibraryReader:
         `mode` is "nearest"; "shown", the frame on screen then: the latest at or before; or "exact", a frame
         at exactly this time (within a microsecond) or TimeOutside.
         """
-        return read_frames_at(self.tables, self.video(video_id), times_s, mode)
+        video = self.video(video_id)
+        for time_s in times_s:
+            if not video.start_s <= time_s < video.end_s:
+                allowed = f"[{video.start_s:.3f}, {video.end_s:.3f})"
+                raise TimeOutside(
+                    f"got {time_s:.3f} s of {video.title}, which covers {allowed} s; give a time in there"
+                )
+        if times_s and not video.frames:
+            raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
+        numbers, stored_s = self.frame_times(video.video_id)
+        return self.frames(video.video_id, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
 
     def segments(self, video_id: str) -> list[SegmentRow]:
         """Read the segments in order, each with its caption by the newest model that captioned the video.
@@ -311,10 +326,7 @@ class LibraryReader:
         label: str | None = None,
         min_score: float = 0.0,
     ) -> list[DetectionRow]:
-        """Read the detections at times in `[start_s, end_s)` by all models that completed the stage.
-
-        By time, then the surest first.
-        """
+        """Read the detections at times in `[start_s, end_s)` by all models, by time, then the surest first."""
         video = self.video(video_id)
         of_label = [] if label is None else [equal("label", plain_label(label))]
         limits = within(*stored_range(video.zero_s, start_s, end_s))
@@ -386,6 +398,23 @@ class LibraryReader:
         return self.tables.rows(table, all_of(of_video), columns)
 
 
+def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: VideoRow) -> int:
+    """Find which of the rising `stored_s` stands for `time_s`; of two equally near ones the earlier."""
+    nearest = int(np.argmin(np.abs(stored_s - time_s)))
+    if mode == "nearest":
+        return nearest
+    if mode == "shown":
+        return max(int(np.searchsorted(stored_s, time_s + EXACT_S, side="right")) - 1, 0)
+    if mode != "exact":
+        raise QueryError(f"got mode {mode!r}; it is nearest, exact or shown")
+    if abs(stored_s[nearest] - time_s) > EXACT_S:
+        raise TimeOutside(
+            f"got {time_s:.6f} s of {video.title}, where no frame is stored; the nearest is at "
+            f"{stored_s[nearest]:.6f} s: ask for that, or with mode nearest"
+        )
+    return nearest
+
+
 def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
     vectors = column.combine_chunks()
     matrix: NDArray[np.float16] = vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size)
@@ -396,17 +425,12 @@ OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
     "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
 )  # fmt: skip
-SEARCHED_BY_WORDS = ("transcript", "captions")
 CREATION = "creation"
 """The lease of a process that makes a library: its row alone is no trace of one that was there."""
 
 
 class Library(LibraryReader):
-    """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again.
-
-    Beside the parts of `LibraryReader`: `writer`, for the rows of videos. `kinodex.index` has functions that
-    take a library.
-    """
+    """An open library for reading and writing. Pickling it sends its URI; the receiver opens it again."""
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Library.open, (self.uri,)
@@ -455,10 +479,7 @@ class Library(LibraryReader):
 
     @classmethod
     def open_or_create(cls, uri: str, settings: Any, fingerprint: Fingerprint) -> Library:
-        """Open the library at `uri`, or create it if there is none.
-
-        Raises SettingsMismatch or SpaceMismatch if there is one with other settings or another space.
-        """
+        """Open the library at `uri`, or create it if there is none; raises SettingsMismatch or SpaceMismatch."""
         library = cls.open(uri) if cls.exists(uri) else cls.create(uri, settings, fingerprint)
         library.check_settings(settings)
         library.check_space(fingerprint)
@@ -484,10 +505,7 @@ class Library(LibraryReader):
             )
 
     def lease(self, name: str, owner: str, pace: Pace = DEFAULT_LEASE) -> Lease:
-        """Make a lease, the right to be the only one to do `name`, such as "ingest"; a context manager.
-
-        Entering it raises LibraryBusy if another run holds it. See `kinodex.index.store.leases`.
-        """
+        """Make a lease, the right to be the only one to do `name`; entering it raises LibraryBusy if it is held."""
         return Lease(self.tables, name, owner, pace)
 
     def check_lease(self, name: str, token: str) -> None:
@@ -549,6 +567,4 @@ def _create_all(tables: Tables, schemas: Mapping[str, pa.Schema]) -> None:
             raise LibraryError(f"got {tables.uri}, where another process just made a library; run again to use it")
         for name, schema in schemas.items():
             lease.check()
-            tables.create(name, schema)
-            if name in SEARCHED_BY_WORDS:
-                index_text(tables, name)
+            create_table(tables, name, schema)

@@ -324,13 +324,11 @@ def _missing_space(tables: Tables, facts: TableFacts) -> str | None:
 
 # Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.
 #
-# Joining files leaves a file as it is while less than a tenth of its rows is deleted. But an update moves
-# rows: one that sets a column to its own value, in all rows of a fragment, writes them into a new fragment and takes
-# the
-# old one out of the table, in one commit. Appends at the same time go through; a delete or a
-# compaction of the same rows makes it start again. If it is killed, the fragment is as it was and still has deleted
-# rows,
-# by which the next purge finds it. The old file goes with the older versions of the table.
+# Joining files leaves a file as it is while less than a tenth of its rows is deleted. But an update moves rows: one
+# that sets a column to its own value, in all rows of a fragment, writes them into a new fragment and takes the old one
+# out of the table, in one commit. Appends at the same time go through; a delete or a compaction of the same rows makes
+# it start again. If it is killed, the fragment is as it was and still has deleted rows, by which the next purge finds
+# it. The old file goes with the older versions of the table.
 #
 # Indexes hold words, labels and vectors of rows that are gone, and nothing tells which. So all are rebuilt: those that
 # are quickly built before rows move; an index of vectors is dropped, and built by the refresh that follows. A purge
@@ -348,10 +346,7 @@ def holds_deleted(tables: Tables, name: str) -> bool:
 
 
 def purge_table(tables: Tables, name: str) -> None:
-    """Rebuild a table's indexes and rewrite the fragments that hold deleted rows, those with visible gaps first.
-
-    Rows deleted at a fragment's end leave no gap, so the others follow until there is nothing deleted.
-    """
+    """Rebuild a table's indexes and rewrite fragments that hold deleted rows, until there is nothing deleted."""
     with storage_errors(tables.uri):
         forget_deleted(tables, name)
     for fragment in _suspects(tables, name) if holds_deleted(tables, name) else ():
@@ -389,10 +384,7 @@ REMOVE_OWNER = "kinodex remove"
 
 
 def remove_videos(library: Library, *video_ids: str) -> None:
-    """Remove complete videos, with all that was added to them; raises LibraryBusy beside an ingest.
-
-    Readers no longer see them at once; `maintain` frees the disk space, by default an hour later.
-    """
+    """Remove complete videos at once for all readers; `maintain` frees the space. Raises LibraryBusy."""
     with Lease(library.tables, INGEST, REMOVE_OWNER, DEFAULT_LEASE):
         for ids in chunked(video_ids):
             uris = _sources_of(library.tables, ids)

@@ -22,7 +22,7 @@ from kinodex.index.maintain import OWNER, check_writable
 from kinodex.index.rows import SourceRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables, is_local, place, space_tables, table_names, table_place
-from kinodex.index.store.indexes import WORDED, index_text
+from kinodex.index.store.indexes import create_table
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease
 from kinodex.index.store.schema import STAGES, read_heading, table_schemas, vectors_table
 from kinodex.index.sweep import MAINTENANCE, WRITERS, held_rows
@@ -82,7 +82,8 @@ def repair(uri: str, usual: Mapping[str, Any], read_facts: ReadFacts) -> Repair:
             held.enter_context(Lease(tables, name, OWNER, DEFAULT_LEASE))
         for name in made:
             if name not in ("leases", "additions", "videos"):
-                lost += _make_empty(tables, name, schemas[name])
+                create_table(tables, name, schemas[name])
+                lost.append(f"the rows of the table {name}")
         if "videos" in made:
             rows, unmade = _video_rows(tables, space, settings, read_facts, None)
             # In one commit with the table: an ingest that saw it empty would take all rows for leftovers.
@@ -110,13 +111,6 @@ def _set_aside_unreadable(tables: Tables, name: str) -> list[str]:
     aside = f".damaged-{name}-{uuid4().hex[:8]}"
     Path(table_place(tables.uri, name)).rename(Path(tables.uri) / aside)
     return [f"the table {name}, which cannot be read; its files are now in {aside}"]
-
-
-def _make_empty(tables: Tables, name: str, schema: pa.Schema) -> list[str]:
-    tables.create(name, schema)
-    if name in WORDED:
-        index_text(tables, name)  # without an index a search for words finds nothing
-    return [f"the rows of the table {name}"]
 
 
 def _heading(

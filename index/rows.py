@@ -1,4 +1,4 @@
-"""Rows of a library as plain dataclasses. Times are those that a player shows (`index.clock`), in seconds, float64."""
+"""Rows of a library as plain dataclasses. Times are those that a player shows (see below), in seconds, float64."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class VideoRow:
     state: str
     ingested_at: datetime
     zero_s: float = 0.0
-    """Presentation time, in the file, of what a player shows as 0:00; `kinodex.index.rows` finds it."""
+    """Presentation time, in the file, of what a player shows as 0:00; `first_zero_s` finds it."""
 
     @property
     def end_s(self) -> float:
@@ -149,10 +149,7 @@ class TranscriptRow:
 
 @dataclass(frozen=True, slots=True)
 class SpeakerRow:
-    """A voice of the library, such as `speaker-3`, and the name that a person gave it, if any.
-
-    `seconds` of speech are in the voice as it is stored; the encoder `model` made it.
-    """
+    """A voice of the library, the name that a person gave it, if any, and the seconds of speech in its vector."""
 
     speaker: str
     name: str | None
@@ -383,9 +380,6 @@ def moved(row: Mapping[str, Any], by_s: float) -> dict[str, Any]:
 
 
 def stored_range(zero_s: float, start_s: float | None, end_s: float | None) -> tuple[float | None, float | None]:
-    """Presentation times of a range that a player shows (None: no bound), to compare stored ones with.
-
-    Half a unit of rounding earlier, so that a time counts in the range in which it is shown.
-    """
+    """Presentation times of a range that a player shows, earlier by half a unit of rounding, for stored ones."""
     by_s = zero_s - 0.5 * 10.0**-DECIMALS if zero_s else 0.0
     return None if start_s is None else start_s + by_s, None if end_s is None else end_s + by_s

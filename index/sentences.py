@@ -127,10 +127,7 @@ class Sentences:
         return None if space is None else self._loaded_once(space)
 
     def meaning(self, text: str) -> Meaning | None:
-        """Embed a query by the library's sentence model; None if it has none or this machine cannot load it.
-
-        The reason is in `missing`. Raises TowersDamaged or StorageError.
-        """
+        """Embed a query by the library's sentence model; None, with a reason in `missing`, where that cannot be had."""
         space = self.space()
         if space is None or space.digest == self._unloadable or not text.strip():
             return None

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinodex.index.annotations import CLIPS_TABLE
+from kinodex.index.annotations import CLIPS_TABLE, grouped
 from kinodex.index.digests import (
     OWN_ROW,
     ROWS_AT_ONCE,
@@ -59,8 +59,6 @@ from kinodex.index.videos.writer import (
 )
 
 # Check the rows of optional stages: each row belongs to a complete addition, and each addition has its rows.
-#
-# One scan a table; readers never do this.
 
 Key = tuple[str, str]
 """Video id and model."""
@@ -88,10 +86,7 @@ class AddedAudit:
 
 
 def audit_added(library: Library, stages: Sequence[str] = STAGES, deep: bool = False) -> AddedAudit:
-    """Check the additions of some stages; values of vectors only where `deep`.
-
-    Additions that seem broken are checked a second time, since a run at work may have changed them meanwhile.
-    """
+    """Check the additions of some stages, vectors only where `deep`; what seems broken is checked a second time."""
     leftovers: list[AddedRows] = []
     broken: list[AddedRows] = []
     unchecked = 0
@@ -113,10 +108,7 @@ def discard_added(library: Library, found: Iterable[AddedRows]) -> None:
 
 
 def _check(library: Library, stage: str, deep: bool, video_ids: Sequence[str] | None) -> tuple[set[Key], set[Key], int]:
-    """Find leftovers and broken additions, and count those without a digest.
-
-    Additions are read first: their rows are older than they are.
-    """
+    """Find leftovers and broken additions, of additions read before their rows, and count those without a digest."""
     tables = library.tables
     chosen = [] if video_ids is None else [one_of("video_id", video_ids)]
     rows = tables.rows("additions", all_of([*chosen, equal("stage", stage)]))
@@ -160,8 +152,7 @@ def _held(
         return held, digests
     for name in present(tables, [STAGE_TABLES[stage]]):
         for batch in _batches(tables, name, chosen, ["video_id", "model"], reads_values):
-            counts = pa.Table.from_batches([batch]).group_by(["video_id", "model"]).aggregate([([], "count_all")])
-            for row in counts.to_pylist():
+            for row in grouped(batch, ["video_id", "model"]):
                 if row["model"] is not None:  # subtitles have none
                     held[row["video_id"], row["model"]] += row["count_all"]
             if reads_values:
@@ -208,10 +199,7 @@ def check_values(library: Library, video_ids: Sequence[str]) -> None:
 def altered_rows(
     library: Library, deep: bool = False, video_ids: Sequence[str] | None = None
 ) -> tuple[tuple[AlteredRows, ...], int]:
-    """Find the videos with altered values in the tables that ingest fills, and count those without digests.
-
-    Frames and vectors are read only where `deep`. What seems altered is read again: a run at work may have changed it.
-    """
+    """Find videos with altered values, of frames and vectors only where `deep`, and count those without digests."""
     altered, unchecked = _altered_in(library, deep, video_ids)
     suspects = sorted(set().union(*altered.values()))
     if suspects:
@@ -230,7 +218,10 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
     promised: dict[str, dict[str, Any]] = {}
     unchecked = 0
     for batch in tables.batches("videos", all_of(chosen), rows=ROWS_AT_ONCE):
-        for video_id, text, row_hash in zip(*_columns(batch), row_hashes(batch), strict=True):
+        ids = batch.column("video_id").to_pylist()
+        is_older = VIDEO_DIGESTS not in batch.schema.names
+        texts = [None] * len(ids) if is_older else batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
+        for video_id, text, row_hash in zip(ids, texts, row_hashes(batch), strict=True):
             if text is None:
                 unchecked += 1
                 continue
@@ -244,14 +235,6 @@ def _altered_in(library: Library, deep: bool, video_ids: Sequence[str] | None) -
                 id_ for id_, digests in promised.items() if digests.get(name, as_text(held[id_])) != as_text(held[id_])
             }
     return altered, unchecked
-
-
-def _columns(batch: pa.RecordBatch) -> tuple[list[str], list[bytes | None]]:
-    """The ids of videos and their digests, none in an older library."""
-    ids = batch.column("video_id").to_pylist()
-    if VIDEO_DIGESTS not in batch.schema.names:
-        return ids, [None] * len(ids)
-    return ids, batch.column(VIDEO_DIGESTS).cast(pa.binary()).to_pylist()
 
 
 def _read(text: bytes) -> dict[str, Any]:
@@ -310,18 +293,12 @@ class Audit:
 
 
 def audit(library: Library, deep: bool = False) -> Audit:
-    """Check that every complete video and addition has all its rows, and that there are no others; reads much.
-
-    `deep` reads every picture and vector, too.
-    """
+    """Check that complete videos and additions have all their rows, and there are no others; `deep` reads all."""
     return replace(audit_videos(library, deep), added=audit_added(library, deep=deep))
 
 
 def audit_videos(library: Library, deep: bool = False) -> Audit:
-    """Check the rows that ingest writes, and clips.
-
-    Videos that seem broken are checked a second time, since a run at work may have changed them meanwhile.
-    """
+    """Check the rows that ingest writes, and clips; videos that seem broken are checked a second time."""
     tables, vectors_table = library.tables, library.vectors_table
     videos = complete_videos(tables)
     held = counts_of(tables, vectors_table)
@@ -348,10 +325,7 @@ def _but(altered: Sequence[AlteredRows], known: Collection[str]) -> tuple[Altere
 
 
 def sweep(library: Library) -> int:
-    """Delete the rows that interrupted ingests left of incomplete videos, and return of how many videos.
-
-    Call it when no ingest is at work, that is under its lease. Quick where there is nothing to delete.
-    """
+    """Delete the rows that interrupted ingests left, under their lease, and return of how many videos; quick."""
     tables = library.tables
     columns = expected_rows(library.vectors_table)
     videos = tables.rows("videos", equal("state", "complete"), ["video_id", *sorted({*columns.values()})])
@@ -371,10 +345,7 @@ def sweep(library: Library) -> int:
 
 
 def check_leftovers(library: Library, orphans: Sequence[str]) -> None:
-    """Raise LibraryDamaged for videos whose rows are no leftovers: an ingest completed them, since it noted a source.
-
-    Their rows in `videos` were lost, by an older copy of that table, say.
-    """
+    """Raise LibraryDamaged for videos that an ingest completed: their rows in `videos` were lost."""
     rows = (library.tables.rows("sources", one_of("video_id", ids), ["video_id"]) for ids in chunked(orphans))
     complete = sorted({video_id for each in rows for video_id in each["video_id"].to_pylist()})
     if complete:
@@ -399,10 +370,7 @@ def _videos_with_clips(tables: Tables) -> set[str]:
 
 
 def _delete_doubles(tables: Tables, name: str, video_ids: Sequence[str]) -> set[str]:
-    """Delete all but one of the rows of each number; return the videos that had more.
-
-    A row that maintenance moves meanwhile is left for the next sweep.
-    """
+    """Delete all but one of the rows of each number, but those that move; return the videos that had more."""
     columns = key_columns(name)
     repaired: set[str] = set()
     for ids in chunked(video_ids if len(columns) > 1 else ()):
@@ -423,28 +391,18 @@ JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
 
 
 def damaged_pictures(library: Library) -> tuple[str, ...]:
-    """Find the videos with pictures that were damaged on the disk, sorted by id; reads every picture.
-
-    A picture of a library that was made before there were checksums counts as damaged if it does not begin and
-    end as a JPEG does.
-    """
+    """Find videos with damaged pictures by their checksums, in older libraries by how a JPEG begins and ends."""
     known = CHECKSUM in library.tables["frames"].schema.names
     columns = ["video_id", "jpeg", *([CHECKSUM] if known else [])]
     damaged: set[str] = set()
     for batch in library.tables.batches("frames", None, columns, rows=PICTURES_AT_ONCE):
         checksums = batch[CHECKSUM].to_pylist() if known else [None] * batch.num_rows
-        for video_id, jpeg, checksum in zip(
-            batch["video_id"].to_pylist(), batch["jpeg"].to_pylist(), checksums, strict=True
-        ):
-            if not _is_sound(jpeg, checksum):
+        ids, jpegs = batch["video_id"].to_pylist(), batch["jpeg"].to_pylist()
+        for video_id, jpeg, checksum in zip(ids, jpegs, checksums, strict=True):
+            begins_and_ends = jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)
+            if not (begins_and_ends if checksum is None else zlib.crc32(jpeg) == checksum):
                 damaged.add(video_id)
     return tuple(sorted(damaged))
-
-
-def _is_sound(jpeg: bytes, checksum: int | None) -> bool:
-    if checksum is None:
-        return jpeg.startswith(JPEG_START) and jpeg.endswith(JPEG_END)
-    return zlib.crc32(jpeg) == checksum
 
 
 # Holders of a library's leases at this moment, read without waiting for anybody.
@@ -482,18 +440,10 @@ class LeaseHolder:
 
 def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
     """Read the holders of all leases, by name."""
-    rows = tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist()
-    return tuple(_holder(row) for row in rows)
-
-
-def _holder(row: dict[str, Any]) -> LeaseHolder:
-    process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
-    return LeaseHolder(
-        lease=row["name"],
-        owner=row["owner"],
-        host=row["host"],
-        pid=row["pid"],
-        since=row["since"],
-        beat_at=row["beat_at"],
-        is_dead=is_known(process) and not is_running(process),
-    )
+    found = []
+    for row in tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist():
+        process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
+        is_dead = is_known(process) and not is_running(process)
+        facts = (row[name] for name in ("name", "owner", "host", "pid", "since", "beat_at"))
+        found.append(LeaseHolder(*facts, is_dead))
+    return tuple(found)

@@ -56,10 +56,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def redact_uri(uri: str) -> str:
-    """Take the secrets out of an address: what is left names the same thing, however often access is granted again.
-
-    A path of this machine comes back as it is.
-    """
+    """Take the secrets out of an address: what is left names the same thing; a path comes back as it is."""
     parts = _PARTS.fullmatch(uri) if "://" in uri else None
     if parts is None:
         return uri
@@ -112,10 +109,7 @@ def _plain_query(query: re.Match[str]) -> str:
 
 
 def _known_secrets(secrets: Iterable[str]) -> list[str]:
-    """List these values and those of the environment's variables that are named as keys, the longest first.
-
-    A path is where a key is kept, and none itself.
-    """
+    """List these values and those of the environment's keys (a path is none), the longest first."""
     named = (value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name.upper()))
     values = {*secrets, *(value for value in named if not os.access(value, os.F_OK))}
     return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)

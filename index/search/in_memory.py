@@ -55,10 +55,7 @@ class InMemory:
 def top_positions(
     scores: NDArray[np.floating], times_s: NDArray[np.float64], k: int, min_gap_s: float
 ) -> NDArray[np.intp]:
-    """Find the positions of the `k` best scores with no two times closer than `min_gap_s` (temporal NMS), best first.
-
-    Of equal scores the earlier comes first.
-    """
+    """Find the positions of the `k` best scores, `min_gap_s` apart (temporal NMS); of equal ones the earlier first."""
     if min_gap_s <= 0:
         top = np.arange(len(scores))
         if 0 < k < len(scores):  # all that tie with the last one stay, so that the earliest of them is taken

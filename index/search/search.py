@@ -177,10 +177,7 @@ class Search:
     def chapters(
         self, text: str, scope: Scope = EVERYWHERE, k: int = 10, level: Literal["chapter", "scene"] = "chapter"
     ) -> list[Hit]:
-        """Find the `k` chapters, or scenes, whose title and summary match a text best by BM25, best first.
-
-        The text of a hit is the title, and the summary in a line of its own.
-        """
+        """Find the `k` chapters, or scenes, that match best by BM25; a hit's text is title and summary, a line each."""
         check_scope(self._visible, scope, k)
         check_words(text)
         if not present(self._tables, [SCENES]):
@@ -309,10 +306,7 @@ class _Lines:
 
 
 def shown_rows(visible: VisibilityCache, rows: Rows, stage: str) -> Rows:
-    """Keep rows of complete videos without a model, or of the newest model that completed the stage there.
-
-    Detections are of all such models: each may look for other things. Times are then those that a player shows.
-    """
+    """Keep rows of complete videos by no model or the newest (detections: any), with times that a player shows."""
     ids = {row["video_id"] for row in rows}
     videos, models = visible.videos(ids), visible.models(stage, ids)
     shown = {id_: names if stage == "detections" else names[-1:] for id_, names in models.items()}

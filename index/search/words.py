@@ -2,7 +2,7 @@
 
 Words are matched in each kind of text by BM25 and put in one order by it; lines of like meaning come from the one table
 of a sentence model. Both orders are fused by rank. A line is found by meaning only where it is more like the query than
-chance has it (`index.embedding.sentences.likeness`): a nearest line always exists.
+chance has it (`spaces.sentence_model.Likeness`): a nearest line always exists.
 """
 
 from __future__ import annotations
@@ -87,10 +87,7 @@ def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> li
 
 
 def by_words_and_meaning(searches: Sequence[Sequence[Hit]], like: Sequence[Hit], k: int, min_gap_s: float) -> list[Hit]:
-    """Put hits by words of several kinds of text in one order, by BM25, and fuse it with those by meaning, if any.
-
-    Of two lines of equal rank the one of like meaning comes first: one word in common says less.
-    """
+    """Put hits of several kinds of text in one order by BM25, and fuse it with those by meaning, which go before."""
     ranked = sorted(
         (hit for hits in searches for hit in hits), key=lambda hit: (-(hit.bm25 or 0.0), hit.video_id, hit.time_s)
     )
@@ -161,8 +158,7 @@ def _key(hit: Hit) -> Line:
 # Search for words that forgives typos: in the query, and in what a model read off a picture.
 #
 # Lance compares terms by edit distance (Levenshtein) only where it is given as a number, and only in rows that the
-# index
-# of words knows; `refresh` sees to that at the end of each run.
+# index of words knows; `refresh` sees to that at the end of each run.
 
 WORD = regex.compile(r"[^\W_]+")
 LEAST_LETTERS, MANY_LETTERS = 4, 8
@@ -171,10 +167,7 @@ MOST_LETTERS = 100
 
 
 def forgiving_rows(tables: Tables, name: str, text: str, columns: list[str], where: Filter | None, k: int) -> Rows:
-    """Fetch the `k` best rows, by BM25, that hold every longer word of a text, each with a typo or two.
-
-    None where the text has no such word, or wants words to follow each other ("quotes").
-    """
+    """Fetch the `k` best rows, by BM25, that hold every longer word of a text, each with a typo or two."""
     query = forgiving_query(text)
     if query is None:
         return []
@@ -184,10 +177,7 @@ def forgiving_rows(tables: Tables, name: str, text: str, columns: list[str], whe
 
 
 def forgiving_query(text: str) -> BooleanQuery | None:
-    """Make a query that asks for every word of at least four letters; shorter ones only raise the score.
-
-    Scripts without upper and lower case are matched exactly: their words are short, and the index splits them itself.
-    """
+    """Make a query for every word of at least four letters, with typos where the script has upper and lower case."""
     words = dict.fromkeys(WORD.findall(plain_letters(text)))  # as the index has them: Lance does not do it here
     distances = {word: _distance(word) for word in words}
     if '"' in text or not any(distances.values()):
@@ -236,10 +226,7 @@ def nearest_rows(
     exact: bool,
     k: int,
 ) -> Rows:
-    """Fetch the `k` rows whose `vector` is nearest by cosine, exactly if `exact`; with `_distance` = 1 - cosine.
-
-    Raises DamagedRows where a row that would be searched has a vector with NaN, in a table without an index.
-    """
+    """Fetch the `k` rows nearest by cosine, with `_distance` = 1 - cosine; raises DamagedRows for a NaN."""
     with storage_errors(tables.uri):
         table = tables[name]
         if not count_parts(table):
@@ -254,19 +241,13 @@ def nearest_rows(
 
 
 def candidates(k: int, rows: int) -> int:
-    """Compute how many candidates a walk keeps in each graph of the index, for the best `k` of a table of so many rows.
-
-    A smaller graph needs fewer; the square root was chosen by measurement.
-    """
+    """Compute how many candidates a walk keeps in each graph: fewer in smaller ones, by measurement."""
     share = min(1.0, max(rows, 1) / PART_ROWS)
     return max(ceil(max(MIN_CANDIDATES, 10 * k) * sqrt(share)), MIN_WALK, REFINE_FACTOR * k)
 
 
 def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], where: Filter | None, k: int) -> Rows:
-    """Fetch the `k` rows whose `text` matches best by BM25, with `_score`; words in "quotes" must be adjacent.
-
-    Accents do not count, whether a text has them in its letters or as marks of their own.
-    """
+    """Fetch the `k` rows whose `text` matches best by BM25, accents aside; words in "quotes" must be adjacent."""
     words = {"query": both_forms(text), "columns": ["text"]}
     found = tables.rows(name, where, [*columns, "_score"], full_text_query=words, prefilter=True, limit=k)
     rows: Rows = found.to_pylist()
@@ -274,10 +255,7 @@ def matching_rows(tables: Tables, name: str, text: str, columns: Sequence[str], 
 
 
 def both_forms(text: str) -> str:
-    """Add the words of a text with their accents as marks of their own, which the index takes for other words.
-
-    Words in "quotes" stay as they are written: a second form would have to follow the first.
-    """
+    """Add the words of a text with accents as marks of their own; words in "quotes" stay as they are written."""
     composed, marked = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
     if composed == marked or '"' in text:
         return composed
@@ -285,10 +263,7 @@ def both_forms(text: str) -> str:
 
 
 def search_until_k(fetch: Callable[[int], Rows], to_hits: Callable[[Rows], list[Hit]], k: int, first: int) -> list[Hit]:
-    """Collect `k` hits, or all there are: `fetch(limit)` returns the best rows, `to_hits` the hits among them.
-
-    Of rows that tie with the last hit a table gives any: more are fetched, so that the earliest are taken.
-    """
+    """Collect `k` hits, or all there are, by asking for more rows; of rows that tie the earliest are taken."""
     limit = first
     while True:
         rows = fetch(limit + 1)
@@ -307,10 +282,7 @@ def _score(row: Mapping[str, Any]) -> Any:
 def in_scope(
     visible: VisibilityCache, scope: Scope, limit: Callable[[float | None, float | None], list[Filter]]
 ) -> list[Filter]:
-    """Match rows of the videos and times of a scope; `limit` is `within` or `overlapping`.
-
-    The scope's times are those that a player shows, and the stored ones of some videos count from elsewhere.
-    """
+    """Match rows of the videos and times of a scope, whatever their clocks; `limit` is `within` or `overlapping`."""
     chosen = [] if scope.video_ids is None else [one_of("video_id", scope.video_ids)]
     limits = limit(scope.start_s, scope.end_s)
     if not limits:

@@ -29,10 +29,7 @@ HALF_TO_SINGLE = np.float32(2.0**112)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], floats: str = "") -> None:
-    """Write `arrays` to a file, those of float32 as the code `floats` ("F16") where it is not empty.
-
-    Arrays of wide types come first, so that each begins at a multiple of its type's size.
-    """
+    """Write `arrays`, those of float32 as the code `floats` ("F16"), wide types first so that all are aligned."""
     codes = {
         name: floats if floats and each.dtype == np.float32 else CODES[each.dtype] for name, each in arrays.items()
     }
@@ -51,10 +48,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], floats: str = "
 
 
 class ArrayFile:
-    """The arrays of one file: small ones are read whole, rows of large ones by number, matrices in parts.
-
-    Several threads may read at once, each by its own `reader`.
-    """
+    """The arrays of one file, read whole, by rows or in parts; several threads may read, each by its own `reader`."""
 
     def __init__(self, path: Path) -> None:
         """Read the header; raises BadCheckpoint if the file is not of this layout or is cut short."""

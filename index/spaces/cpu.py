@@ -200,10 +200,7 @@ class CpuTower:
 
 
 def compare(space: Space, graph: ImageTower, batch: NDArray[np.uint8]) -> tuple[float, float]:
-    """Measure how many times as quick as torch a graph embeds a batch [n, 3, h, w], and the least cosine of a picture.
-
-    The faster of two interleaved rounds counts, so the first may warm up.
-    """
+    """Measure how many times as quick as torch a graph embeds a batch, and the least cosine of a picture."""
     seconds: dict[ImageEmbedder, list[float]] = {space: [], graph: []}
     vectors = {}
     for _ in range(TRIAL_ROUNDS):
@@ -249,10 +246,7 @@ class ImageTower:
 
     @classmethod
     def open(cls, folder: Path) -> ImageTower:
-        """Open the image tower of a folder with `tower.json`; raises TowersDamaged if it holds none or a damaged one.
-
-        Raises ModuleNotFoundError without ONNX Runtime.
-        """
+        """Open the image tower of a folder; raises TowersDamaged, or ModuleNotFoundError without ONNX Runtime."""
         space, _ = read_whole(folder, "image")
         tower = cls(space, folder / IMAGE_ONNX)
         tower._opened()
@@ -535,13 +529,9 @@ def _silent() -> Iterator[None]:
                 each.setLevel(level)
 
 
-# Export of a space's image tower into the user's cache, in a process of its own that `CpuTower` starts.
-#
-#     python -m index.embedding.export_to_cache SPACE DIGEST
-#
-# PyTorch's exporter changes classes of torch while it works, so no other thread may compute beside it, and it takes
-# up to
-# 2.5 GB of memory, which a process gives back. The tower is checked as for a library.
+# Export of a space's image tower into the user's cache, in a process of its own that `CpuTower` starts: PyTorch's
+# exporter changes classes of torch while it works, so no other thread may compute beside it, and it takes up to 2.5 GB
+# of memory, which a process gives back. The tower is checked as for a library.
 
 LIMIT_S = 900.0
 REFUSED, BUSY = 3, 4
@@ -553,10 +543,7 @@ class ExportBusy(Exception):
 
 
 def export_in_child(space_name: str, digest: str) -> str | None:
-    """Export a tower into the cache in a child process, which takes half a minute; return why it failed, if it did.
-
-    Raises ExportBusy if another process does so at this moment.
-    """
+    """Export a tower into the cache in a child process; return why it failed, if it did. Raises ExportBusy."""
     path = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)])
     command = [sys.executable, "-P", "-m", "kinodex.index.spaces.cpu", space_name, digest]
     with tempfile.TemporaryFile() as output:

@@ -70,10 +70,7 @@ def write_tower(
     expected: NDArray[np.float32],
     embed: Callable[[TextTower], NDArray[np.float32]],
 ) -> TowerFacts:
-    """Write weights in the least precision in which the tower gives the `expected` vectors of the check's texts.
-
-    Raises ExportRefused where none does; a vector that is no number counts as one with a cosine of -1.
-    """
+    """Write weights in the least precision that gives the `expected` vectors; raises ExportRefused if none does."""
     fits_half = all(np.abs(each).max(initial=0) <= LARGEST_HALF for each in arrays.values())
     least, worst = -1.0, ""
     for floats in ("F16", "F32") if fits_half else ("F32",):
@@ -193,10 +190,7 @@ def _byte_pairs(tokenizer: Any) -> dict[str, Any]:
 
 
 def _merge_special(model: Any, special: str, vocabulary: dict[str, int], ranks: list[tuple[str, str]]) -> None:
-    """Add merges that make one token of a special word that stands in a text, as open_clip's tokenizer does.
-
-    Its parts are letters beside marks, which no other word joins, so the new merges touch nothing else.
-    """
+    """Add merges that make one token of a special word that stands in a text, as open_clip's tokenizer does."""
     parts = [token.value for token in model.tokenize(special)]
     number = vocabulary[special]
     for place in range(1, len(parts)):
@@ -229,10 +223,7 @@ def _write(
 
 
 def _always(file: Mapping[str, Any], words: list[Word], unknown: str) -> tuple[str, ...]:
-    """List the words that any text may need: no part of it shows that it does.
-
-    A unigram model makes the score of what is unknown from its least score, so that word is one of them.
-    """
+    """List the words that any text may need, a unigram model's least likely, the measure of the unknown, too."""
     needed = {unknown, file["padding"]["pad_token"], *(token["content"] for token in file["added_tokens"])}
     if file["model"]["type"] == "Unigram":
         needed.add(min(words, key=lambda word: word.score).text)
@@ -287,10 +278,7 @@ BLOCK = re.compile(r"transformer\.resblocks\.(\d+)\.(.+)")
 
 
 def export_transformer(model: Any) -> tuple[Arrays, TransformerSettings]:
-    """Read the text transformer of an open_clip model, and its projection, as float32 arrays by our names.
-
-    Raises ExportRefused if it has anything that the numpy transformer does not compute.
-    """
+    """Read an open_clip model's text transformer and projection by our names; raises ExportRefused."""
     text, pool, eos_id = _text_module(model)
     modules = {name: getattr(text, name) for name in ("token_embedding", "transformer", "ln_final")}
     for module in modules.values():

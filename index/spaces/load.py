@@ -11,10 +11,7 @@ CPU_DEVICES = ("auto", "cpu")
 
 
 def load_text_tower(name: str) -> TextEmbedder:
-    """Load the text tower of a space by its name (see index/spaces/space.py).
-
-    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
-    """
+    """Load the text tower of a space by its name; raises a SpaceError (TorchMissing without torch)."""
     loaded = _load_with_torch(name, "auto", "text")
     if isinstance(loaded, Space):
         return loaded
@@ -32,7 +29,11 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """
     loaded = _load_with_torch(name, device, "image")
     if isinstance(loaded, Space):
-        return _on_cpu(loaded) if loaded.device_type == "cpu" else loaded
+        if loaded.device_type != "cpu":
+            return loaded
+        from kinodex.index.spaces.cpu import CpuTower
+
+        return CpuTower(loaded)
     if device not in CPU_DEVICES:
         raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
     from kinodex.index.spaces.resnet import open_image
@@ -44,12 +45,6 @@ def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
             "(`pip install 'kinodex[onnx]'`)"
         )
     return exported
-
-
-def _on_cpu(space: Space) -> ImageEmbedder:
-    from kinodex.index.spaces.cpu import CpuTower
-
-    return CpuTower(space)
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:

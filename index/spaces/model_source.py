@@ -133,10 +133,7 @@ def _check_folder(name: str, folder: Path) -> None:
 
 
 class SharedSwitch:
-    """A switch of the whole process that stays on while any block holds it.
-
-    `turn_on` returns the function that turns it off again; both run under a lock, once for all overlapping blocks.
-    """
+    """A switch of the process that stays on while any block holds it; `turn_on` returns what turns it off."""
 
     def __init__(self, turn_on: Callable[[], Callable[[], None]]) -> None:
         self.lock = threading.Lock()

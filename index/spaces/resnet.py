@@ -49,10 +49,7 @@ class ResNetSettings:
 
 
 def image_features(weights: Mapping[str, Floats], settings: ResNetSettings, pixels: NDArray[np.uint8]) -> Floats:
-    """Compute the features of pictures [n, 3, h, w], with sides of whole 32s: float32 [n, dim], not normalised.
-
-    Weights are matrices [in, out], of a convolution of 3 by 3 with its rows in the order of row, column, channel.
-    """
+    """Compute the features of pictures [n, 3, h, w], with sides of whole 32s: float32 [n, dim], not normalised."""
     mean, std = (np.array(each, np.float32) for each in (settings.mean, settings.std))
     states: Floats = ((pixels.transpose(0, 2, 3, 1).astype(np.float32) / 255 - mean) / std).astype(
         np.float32, copy=False
@@ -283,10 +280,7 @@ def _array(value: Any) -> Floats:
 
 
 def open_image(folder: Path) -> ImageEmbedder | None:
-    """Open the image tower of a folder with `tower.json`; None for one that needs ONNX Runtime where that is missing.
-
-    Raises TowersDamaged if the folder holds none, or a damaged one.
-    """
+    """Open the image tower of a folder; None for one that needs ONNX Runtime where that is missing."""
     if find_spec("onnxruntime") is not None:
         from kinodex.index.spaces.cpu import ImageTower
 

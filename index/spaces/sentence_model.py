@@ -1,6 +1,6 @@
 """Models of sentences: lines of text as unit vectors, by transformers once, and for searches without torch.
 
-May import index.errors and its neighbours in index.embedding. torch and transformers load only inside functions.
+torch and transformers load only inside functions.
 """
 
 from __future__ import annotations
@@ -217,10 +217,7 @@ class ModelFacts:
 
 
 def read_facts(name: str, read: ReadJson, pad_token: str, longest: int) -> ModelFacts:
-    """Read the facts of the model called `name`, whose transformer takes at most `longest` tokens.
-
-    Raises BadCheckpoint for a model that computes anything more.
-    """
+    """Read the facts of a model that takes at most `longest` tokens; raises BadCheckpoint if it computes more."""
     pooling_path = "1_Pooling"
     for module in read("modules.json") or ():
         kind = str(module["type"]).rsplit(".", 1)[-1]
@@ -261,7 +258,7 @@ def _pooling(name: str, config: Mapping[str, Any]) -> Pooling:
 # A sentence model by transformers, with torch: it embeds a library's lines, and is exported for searches without it.
 #
 # A model is named by its hub id ("sentence-transformers/all-MiniLM-L6-v2") or its folder. What sentence-transformers
-# keeps beside the weights is read and done as it says (see `model_facts`); that package itself is not needed.
+# keeps beside the weights is read and done as it says (see `ModelFacts`); that package itself is not needed.
 
 BATCH = 64
 OF_OTHER_HEADS = ("pooler.", "lm_head.", "cls.")
@@ -329,10 +326,7 @@ class SentenceModel:
 
 
 def load_sentence_model(name: str, device: str = "auto") -> SentenceModel:
-    """Load the sentence model of this hub id or folder on `device` ("auto", "cpu", "cuda", ...).
-
-    Raises WeightsMissing, BadCheckpoint, DeviceMissing, or TorchMissing without torch or transformers.
-    """
+    """Load a sentence model by hub id or folder; raises WeightsMissing, BadCheckpoint, DeviceMissing, TorchMissing."""
     name = _absolute(name)
     if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
         raise WeightsMissing(f"got the sentence model {name}, a folder without config.json; give a copy of a model")
@@ -445,7 +439,7 @@ def _weights_sha256(model: Any) -> str:
     return digest.hexdigest()
 
 
-# An exported sentence model without torch: a text tower (`index.embedding.portable.text_tower`) and its prompts.
+# An exported sentence model without torch: a text tower (`text_tower`) and its prompts.
 
 
 class SentenceTower:

@@ -131,10 +131,7 @@ class Space:
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
     def embed(self, batch: NDArray[np.uint8] | torch.Tensor) -> NDArray[np.float16]:
-        """Embed prepared pictures [n, 3, h, w], in memory or on the device, as unit vectors float16 [n, dim].
-
-        Several threads may call it at once.
-        """
+        """Embed prepared pictures [n, 3, h, w] as unit vectors float16 [n, dim]; several threads may call it."""
         import torch
 
         if not len(batch):

@@ -60,10 +60,7 @@ class TransformerSettings:
 
 
 def text_features(reader: ArrayReader, settings: TransformerSettings, ids: Ids) -> Floats:
-    """Compute the features of texts, given as token ids [n, positions]: float32 [n, dim], not normalised.
-
-    Positions that have no influence on the pooled one are left out.
-    """
+    """Compute features of token ids [n, positions] where they have influence: float32 [n, dim], not normalised."""
     looked_at, pooled = _mask(settings, ids)
     kept = np.asarray(looked_at.any(axis=0))
     if settings.causal:
@@ -243,10 +240,7 @@ class TextTower:
 
     @classmethod
     def open(cls, folder: Path) -> TextTower:
-        """Open the text tower of a folder with its `tower.json`.
-
-        Raises TowersDamaged if there is none, or a file is not as it was written; BadCheckpoint if it cannot be read.
-        """
+        """Open the text tower of a folder; raises TowersDamaged, or BadCheckpoint if a file cannot be read."""
         space, tower = read_whole(folder, "text")
         try:
             settings = TextSettings.from_json(tower.settings)

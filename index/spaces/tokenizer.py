@@ -115,10 +115,7 @@ def small_model(kind: str, words: Sequence[Word], unknown: str) -> dict[str, Any
 
 
 def clean(text: str, cleaning: Cleaning) -> str:
-    """Clean a text as open_clip does: mend its encoding, undo HTML's entities, join white space, and the `cleaning`.
-
-    Models of sentences take it as it is ("none"). Raises QueryError for a text that is not UTF-8.
-    """
+    """Clean a text as open_clip does, or not at all ("none"); raises QueryError for one that is not UTF-8."""
     if cleaning == "none":
         return checked_text(text)
     if not (text.isascii() and text.isprintable() and "&" not in text):  # else there is nothing to mend

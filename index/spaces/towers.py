@@ -104,8 +104,7 @@ class ImageEmbedder(InSpace, Protocol):
 #     image.onnx          the image tower, where it was exported
 #
 # Without a `tower.json` there are no towers, whatever else lies in the folder: so an interrupted export leaves none.
-# The
-# same folder lies with a library (see `index.store.carried_towers`), in the user's cache, and beside the weights of the
+# The same folder lies with a library (see `store/carried_towers`), in the user's cache, and beside the weights of the
 # built-in space.
 
 FORMAT_VERSION = 1
@@ -193,10 +192,7 @@ def write_towers(folder: Path, towers: SpaceTowers) -> None:
 
 
 def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
-    """Read the `tower.json` of a folder; None if there is none.
-
-    Raises TowersDamaged, which says that it lies at `place`: where the folder's files came from, if not from there.
-    """
+    """Read the `tower.json` of a folder, which came from `place`; None if there is none. Raises TowersDamaged."""
     place = place or str(folder)
     try:
         text = (folder / TOWER_JSON).read_text(encoding="utf-8")
@@ -208,10 +204,7 @@ def read_towers(folder: Path, place: str | None = None) -> SpaceTowers | None:
 
 
 def find_whole(folder: Path, kind: TowerKind) -> tuple[Fingerprint, TowerFacts] | None:
-    """Find a tower in a folder, all its files there and of their sizes: its space and its facts; None if none is held.
-
-    Raises TowersDamaged for files that are not as they were written.
-    """
+    """Find a tower in a folder whose files are of their sizes; None if none is held. Raises TowersDamaged."""
     towers = read_towers(folder)
     tower = towers.tower(kind) if towers else None
     if towers is None or tower is None:

@@ -29,7 +29,6 @@ from kinodex.index.spaces.towers import (
     ImageEmbedder,
     SpaceTowers,
     TextEmbedder,
-    TowerFacts,
     TowerKind,
     cached_place,
     check_content,
@@ -51,10 +50,7 @@ LEASE = "towers"
 
 
 def held_towers(uri: str, digest: str) -> SpaceTowers | None:
-    """Read the description of the towers that a library carries for a space; None if it has none.
-
-    Raises TowersDamaged, in a library on this machine also for a file that is missing or cut off, or StorageError.
-    """
+    """Read the description of a library's towers for a space, or None; raises TowersDamaged or StorageError."""
     with _again_advice(uri):
         if is_local(uri):
             towers = read_towers(_local_folder(uri, digest))
@@ -79,10 +75,7 @@ def find_tower(uri: str, digest: str, kind: TowerKind, again: str = "") -> Path 
 
 
 def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
-    """Open the exported text tower of a space: the built-in space's own, or the one that the library carries.
-
-    Returns None if there is none. Raises TowersDamaged or StorageError. Imports neither torch nor open_clip.
-    """
+    """Open the exported text tower of a space, built in or carried, or None; imports neither torch nor open_clip."""
     folder = builtin_tower(digest, "text") or find_tower(uri, digest, "text")
     if folder is None:
         return None
@@ -92,10 +85,7 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder | None:
 
 
 def open_image_tower(uri: str, digest: str) -> ImageEmbedder | None:
-    """Open the exported image tower of a space, as `open_text_tower` does.
-
-    Returns None also for one that needs ONNX Runtime where that is missing.
-    """
+    """Open the exported image tower of a space; None too where it needs ONNX Runtime and that is missing."""
     folder = builtin_tower(digest, "image") or find_tower(uri, digest, "image")
     if folder is None:
         return None
@@ -174,17 +164,12 @@ def _write_here(folder: Path, made: Path, towers: SpaceTowers, names: list[str])
         partial = folder / f".{name}.{os.getpid()}"
         try:
             shutil.copyfile(made / name, partial)
-            _flush(partial)
+            with partial.open("rb+") as stream:  # on the disk before anything names it
+                os.fsync(stream.fileno())
             partial.replace(folder / name)
         finally:
             partial.unlink(missing_ok=True)
     write_towers(folder, towers)
-
-
-def _flush(file: Path) -> None:
-    """Have a file on the disk before anything names it."""
-    with file.open("rb+") as stream:
-        os.fsync(stream.fileno())
 
 
 def _upload(uri: str, digest: str, made: Path, towers: SpaceTowers, names: list[str]) -> None:
@@ -222,7 +207,8 @@ def cached_tower(uri: str, digest: str, kind: TowerKind) -> Path | None:
             for name in tower.files:
                 session.download_file(f"{TOWERS}/{digest}/{name}", scratch / name)
         check_content(scratch, tower.files, f"{uri}/{TOWERS}/{digest}")
-        write_towers(scratch, _only(towers, kind, tower))
+        alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
+        write_towers(scratch, replace(towers, **alone))
         put_whole(scratch, cached, kind)
     return cached
 
@@ -240,11 +226,6 @@ def fetch_description(session: LanceFileSession, uri: str, digest: str, scratch:
         (scratch / TOWER_JSON).unlink()
 
 
-def _only(towers: SpaceTowers, kind: TowerKind, tower: TowerFacts) -> SpaceTowers:
-    alone: dict[str, Any] = {"text": None, "image": None, "refusals": {}, kind: tower}
-    return replace(towers, **alone)
-
-
 # Models of the spaces that a library holds: its exported tower, else by torch, checked against what is stored.
 
 Towers = Literal["both", "text", "image"]
@@ -256,10 +237,6 @@ def load_tower_of(uri: str, held: Fingerprint, towers: Towers) -> Space | TextEm
         return text_tower
     if towers == "image" and (image_tower := open_image_tower(uri, held.digest)):
         return image_tower
-    return _load_with_torch(uri, held, towers)
-
-
-def _load_with_torch(uri: str, held: Fingerprint, towers: Towers) -> Space:
     try:
         loaded = load_space(held.name, towers=towers)
     except ModuleNotFoundError as error:

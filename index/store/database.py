@@ -93,10 +93,7 @@ def open_files(uri: str) -> LanceFileSession:
 
 @contextmanager
 def storage_errors(uri: str) -> Iterator[None]:
-    """Turn errors of Lance and the system about storage into StorageFull or StorageError.
-
-    Lance raises most of them as RuntimeError or ValueError (see `foreign_errors`); others pass unchanged.
-    """
+    """Turn errors about storage, of Lance RuntimeError and ValueError too, into StorageError or StorageFull."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
@@ -172,10 +169,7 @@ class Tables:
         self._open: dict[str, tuple[LanceDataset, Mark | None]] = {}
 
     def limit_caches(self) -> None:
-        """Forget what was read, and keep little from now on: for a long run, which searches nothing.
-
-        Each index that is made again is read again, and Lance would keep 6 GB of the old ones.
-        """
+        """Forget what was read, and keep little from now on: for a long run, where Lance would keep 6 GB of indexes."""
         self._session = Session(RUN_CACHE_BYTES, RUN_CACHE_BYTES)
         self._open.clear()
 
@@ -242,10 +236,7 @@ class Tables:
                 retry_on_conflict(lambda: self._append(name, arrow) if is_local(self.uri) else self[name].insert(arrow))
 
     def _append(self, name: str, rows: pa.Table) -> None:
-        """Write rows to files and commit these only where they are whole.
-
-        Lance overlooks a last write that a full disk cuts short; with such a file a table could not be read again.
-        """
+        """Write files and commit them only where they are whole: Lance overlooks one cut short by a full disk."""
         table, folder = self[name], Path(table_place(self.uri, name)) / "data"
         fragments = lance.fragment.write_fragments(rows, table)
         for file in (file for fragment in fragments for file in fragment.files):
@@ -414,10 +405,7 @@ def state_mark(folder: Path | None, version: int) -> Mark | None:
 
 
 def newest_state(known: LanceDataset, folder: Path | None, mark: Mark | None) -> LanceDataset:
-    """Open the newest state of a table of which one is known; `folder` is that of the table on a local disk.
-
-    `mark` is that of the known state when it was opened: with another one the table was deleted and made again.
-    """
+    """Open the newest state of a table of which one is known, by its files in `folder` and its `mark` if these hold."""
     if folder is None or mark is None or state_mark(folder, known.version) != mark:
         return _listed(known)
     version = newest_version(folder, known.version)
@@ -449,10 +437,7 @@ def newest_version(folder: Path, known: int) -> int | None:
 
 
 def is_another(known: LanceDataset, newest: LanceDataset, folder: Path | None, mark: Mark | None) -> bool:
-    """True if the table of the newest state was made after that of the known one, with its `mark`, was deleted.
-
-    In an object store one that has had more commits than the known one by now is not noticed as such, but read.
-    """
+    """True if the newest state is of a table that was made after the known one's, with its `mark`, was deleted."""
     if mark is not None and state_mark(folder, known.version) not in (mark, None):
         return True
     if newest.version != known.version:
@@ -475,11 +460,7 @@ LANCE_CACHE_BYTES = 6 << 30
 
 
 def index_cache_bytes(free_bytes: int) -> int:
-    """Compute how much of the indexes is kept in memory, at most: half of what is free, and no less than Lance would.
-
-    A graph that does not fit is read again by each search: of a million rows that takes 0.8 s, and ten million of 512
-    numbers have 8 GB of graphs.
-    """
+    """Compute how much of the indexes is kept in memory: half of what is free, and no less than Lance would."""
     return max(LANCE_CACHE_BYTES, free_bytes // 2)
 
 
@@ -506,9 +487,9 @@ def _text(path: Path) -> str:
 
 # Error texts of other libraries and their meaning: the only place in this room that knows such texts.
 #
-# Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code
-# of their own, so their text is all there is to tell errors apart. `tests/index/store/test_foreign_errors.py`
-# provokes each entry with the installed version.
+# Lance and the object stores behind it raise RuntimeError, ValueError or OSError without a class or code of their own,
+# so their text is all there is to tell errors apart. `tests/index/store/test_foreign_errors.py` provokes each entry
+# with the installed version.
 
 
 class Meaning(Enum):

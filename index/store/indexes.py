@@ -1,7 +1,7 @@
 """Indexes and files of tables: made when they pay, kept up to date, joined and cleaned up.
 
 Until an index pays searches scan, which is right but slower. Only the vector index changes what is found: over many
-videos it gives 98 of 100 true nearest frames (measured on a million). It is built in parts: see `vector_index`.
+videos it gives 98 of 100 true nearest frames (measured on a million). It is built in parts (see `plan_parts`).
 """
 
 from __future__ import annotations
@@ -92,10 +92,7 @@ not joined again; and the graphs are left for the end.
 
 
 def refresh(tables: Tables, when: Thresholds = AFTER_RUN) -> None:
-    """Create the indexes that pay by now, update stale ones, join fragments and delete outdated files.
-
-    Writers and readers need not stop. `when` is AFTER_RUN at the end of a run, DURING_RUN now and then in a long one.
-    """
+    """Make the indexes that pay by now, update stale ones, join fragments and delete outdated files; none need stop."""
     spaces = list(space_tables(tables))
     sentences = list(space_tables(tables, SENTENCES_PREFIX))
     late = present(tables, OF_VIDEOS)
@@ -131,10 +128,7 @@ def delete_old_states(tables: Tables, when: Thresholds) -> None:
 
 
 def index_text(tables: Tables, name: str) -> None:
-    """Build a word index over `text`, and the titles of scenes, for any script.
-
-    It has no stemming, and positions, for "quoted phrases".
-    """
+    """Build a word index over `text`, and titles, for any script, with positions for "quoted phrases"."""
     tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
     for column in _worded_columns(tables[name]):
         _build(tables, name, partial(_index_words, column=column, tokens=tokens))
@@ -150,10 +144,7 @@ def _worded_columns(table: LanceDataset) -> list[str]:
 
 
 def forget_deleted(tables: Tables, name: str) -> None:
-    """Rebuild indexes, without the words, labels and ids of rows that were deleted.
-
-    An index of vectors takes long and is dropped: `refresh` builds it again, and until then searches scan.
-    """
+    """Rebuild indexes without the values of deleted rows; one of vectors is dropped, for `refresh` to build."""
     for index in tables[name].describe_indices():
         _rebuild(tables, name, index.name, index.field_names[0])
 
@@ -197,7 +188,7 @@ def optimize(tables: Tables, name: str, when: Thresholds) -> None:
     _join(tables, name, when)
     _clean(tables, name, when)
     rebuilt = [[column] for column in WORDS] if _has_many_lines(tables, name) else []
-    # The parts of the vectors' index are chosen in vector_index.
+    # The parts of the vectors' index are chosen by `plan_parts`.
     others = [each.name for each in tables[name].describe_indices() if each.field_names not in ([COLUMN], *rebuilt)]
     if others:
         _build(tables, name, lambda table: table.optimize.optimize_indices(index_names=others))
@@ -243,10 +234,7 @@ def _index_values(tables: Tables, name: str, column: str, when: Thresholds) -> N
 
 
 def _take_in(tables: Tables, name: str, column: str, when: Thresholds) -> None:
-    """Make rows that are new to an index a segment of it; merge all segments at the end of a run, or if they are many.
-
-    A segment of 300,000 rows takes 0.04 s, and merging 0.1 s a million rows, in little memory.
-    """
+    """Make rows that are new to an index a segment of it; merge all at the end of a run, or if they are many."""
     (index,) = _indexes(tables[name], column)
     segments = len(index.segments)
     merged = 0 if when.joins_only and segments < MOST_SEGMENTS else segments
@@ -283,11 +271,10 @@ def _is_stale(table: LanceDataset, column: str, rows: int, share: float) -> bool
 
 # The index of vectors: HNSW graphs of at most a million rows each, built one by one, so that each fits the memory.
 #
-# A part is one graph over whole fragments of the table (a segment of Lance's index), committed as soon as it is
-# built: an
-# interrupted build goes on with the next part. Rows that are new form a part of their own, or are built again together
-# with small parts once there are some of those: so each row is built a few times at most, however many runs add to a
-# library, and a search walks a few graphs only. A search asks every part.
+# A part is one graph over whole fragments of the table (a segment of Lance's index), committed as soon as it is built:
+# an interrupted build goes on with the next part. Rows that are new form a part of their own, or are built again
+# together with small parts once there are some of those: so each row is built a few times at most, however many runs
+# add to a library, and a search walks a few graphs only. A search asks every part.
 
 NAME, COLUMN = "by_vector", "vector"
 PART_ROWS = 1 << 20
@@ -343,10 +330,7 @@ def count_parts(table: LanceDataset) -> int:
 
 
 def build_index(tables: Tables, name: str, part_rows: int | None = None) -> None:
-    """Bring the index of a table up to date, or make it: part by part, each committed when it is built.
-
-    A part has at most `part_rows` rows, None being as many as the memory that is free takes, or one larger fragment.
-    """
+    """Bring an index up to date, or make it, part by part of at most `part_rows` rows; None: as memory allows."""
     table = tables[name]
     most = part_rows or rows_that_fit(table.schema.field(COLUMN).type.list_size)
     for part in plan_parts(read_state(table), most):
@@ -411,9 +395,14 @@ def ensure_table(tables: Tables, name: str, schema: pa.Schema | None = None) -> 
         return
     with awaited_lease(tables, name, OWNER):
         if not tables.has(name):
-            tables.create(name, LATE_TABLES[name] if schema is None else schema)
-            if name in WORDED:
-                index_text(tables, name)  # without an index a search for words finds nothing
+            create_table(tables, name, LATE_TABLES[name] if schema is None else schema)
+
+
+def create_table(tables: Tables, name: str, schema: pa.Schema) -> None:
+    """Create a table, with an index of words where it is searched by them: without one nothing would be found."""
+    tables.create(name, schema)
+    if name in WORDED:
+        index_text(tables, name)
 
 
 def present(tables: Tables, names: Iterable[str]) -> list[str]:

@@ -241,11 +241,7 @@ COMMITS = 4
 
 
 def check_commits(uri: str) -> None:
-    """Let several writers commit at once and count what is there; raises UnsafeStore if a commit is lost.
-
-    Where commits replace each other, some also fail, at an object that changed while it was read: then the number of
-    lost commits is the error to report.
-    """
+    """Let several writers commit at once and count what is there; raises UnsafeStore if a commit is lost."""
     probe = f"commit_probe_{uuid.uuid4().hex}"
     tables = Tables(uri)
     tables.create(probe, pa.schema([pa.field("writer", pa.int64())]))

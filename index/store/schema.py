@@ -41,10 +41,7 @@ class Filter:
 
 
 def sql_value(value: Value) -> str:
-    """Write a value as SQL; a time of day becomes a text, which takes the type of the column that it is set in.
-
-    Raises QueryError for a text that is not UTF-8: an argument with such bytes arrives with lone surrogates.
-    """
+    """Write a value as SQL, a time of day as a text; raises QueryError for a text that is not UTF-8."""
     if isinstance(value, str):
         return "'" + checked_text(value, "no video and no label has such a name").replace("'", "''") + "'"
     if isinstance(value, datetime):
@@ -131,8 +128,8 @@ def fits_one_filter(values: Sequence[str]) -> Sequence[str] | None:
 
 # Tables of a library: their columns and metadata.
 #
-# Pixels and vectors live in different tables, because searching must not read pictures and compaction must not
-# copy them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
+# Pixels and vectors live in different tables, because searching must not read pictures and compaction must not copy
+# them. Library-wide facts are schema metadata of `videos`, which is created last: where it is, all is.
 
 FORMAT_VERSION = 2
 FORMAT_KEY, SETTINGS_KEY, SPACE_KEY = b"kinodex.format", b"kinodex.settings", b"kinodex.space"

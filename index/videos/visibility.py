@@ -16,20 +16,17 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from kinodex.index.errors import DamagedRows, LibraryError, QueryError, SpaceMismatch, TimeOutside, UnknownVideo
-from kinodex.index.rows import StoredFrame, VideoRow, first_zero_s, moved, moved_s
+from kinodex.index.errors import DamagedRows, LibraryError, SpaceMismatch, UnknownVideo
+from kinodex.index.rows import VideoRow, first_zero_s, moved
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import State, Tables, find_space
 from kinodex.index.store.schema import (
     CHECKSUM,
-    LAST_FRAME_NO,
     STAGES,
     Filter,
     all_of,
     equal,
-    of_frames,
     one_of,
     other_than,
     vectors_table,
@@ -213,10 +210,7 @@ def find_video(videos: Mapping[str, VideoRow], name: str, *, whole_name: bool = 
 
 
 def matching_videos(videos: Mapping[str, VideoRow], pattern: str) -> list[VideoRow]:
-    """Find videos whose title, or whose URI from its end, matches a glob: `holiday-*`, `2026/*.mp4`; by title.
-
-    None where a video has exactly this name, such as `film [abc].mp4`: that one is meant, not `film a.mp4`.
-    """
+    """Find videos by a glob for titles or the ends of URIs, by title; none where one has exactly this name."""
     if _named(videos, pattern):
         return []
     pattern = _composed(pattern)
@@ -258,50 +252,10 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (", ..." if len(names) > NAMES_SHOWN else "")
 
 
-# Stored frames of a video: their numbers and times, and their pictures by number or by time.
-#
-# Nobody gets a picture or a vector that was damaged on the disk: whoever reads some here or elsewhere checks them.
+# Checks of what is read: nobody gets a picture or a vector that was damaged on the disk.
 
-EXACT_S = 1e-6
 HALF_MAGNITUDE, HALF_INFINITE = np.uint16(0x7FFF), 0x7C00
 """Bits of a float16 without its sign; from those of infinity on it is no finite number."""
-COLUMNS = ["video_id", "frame_no", "time_s", "width_px", "height_px", "jpeg"]
-
-
-def frame_times(tables: Tables, video: VideoRow) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Read the numbers and times of a video's frames in time order, each once; empty where it has none."""
-    rows = tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"])
-    frame_no, first = np.unique(rows["frame_no"].to_numpy(), return_index=True)
-    return frame_no, moved_s(rows["time_s"].to_numpy()[first], -video.zero_s)
-
-
-def read_frames(tables: Tables, video: VideoRow, frame_nos: Sequence[int]) -> list[StoredFrame]:
-    """Read frames with their pictures, in the order given; raises TimeOutside for an unknown number, or DamagedRows."""
-    numbers = [int(number) for number in frame_nos]
-    if not numbers:
-        return []
-    possible = [number for number in numbers if 0 <= number <= LAST_FRAME_NO]
-    columns = with_checksum(COLUMNS, tables.schema("frames"))
-    table = tables.rows("frames", of_frames(video.video_id, possible), columns)
-    check_pictures(table, tables.uri)
-    stored = {row["frame_no"]: StoredFrame(**moved(row, -video.zero_s)) for row in table.select(COLUMNS).to_pylist()}
-    for number in numbers:
-        if number not in stored:
-            raise TimeOutside(f"got frame {number} of {video.title}, which has no such frame; ask for it by time")
-    return [stored[number] for number in numbers]
-
-
-def read_frames_at(tables: Tables, video: VideoRow, times_s: Sequence[float], mode: str) -> list[StoredFrame]:
-    """Read one frame for each time; see `LibraryReader.frames_at`. Raises TimeOutside, or QueryError for the mode."""
-    for time_s in times_s:
-        if not video.start_s <= time_s < video.end_s:
-            allowed = f"[{video.start_s:.3f}, {video.end_s:.3f})"
-            raise TimeOutside(f"got {time_s:.3f} s of {video.title}, which covers {allowed} s; give a time in there")
-    if times_s and not video.frames:
-        raise TimeOutside(f"got {times_s[0]:.3f} s of {video.title}, which was imported as text and has no frames")
-    rows = tables.rows("frames", equal("video_id", video.video_id), ["frame_no", "time_s"]).sort_by("time_s")
-    numbers, stored_s = rows["frame_no"].to_numpy(), moved_s(rows["time_s"].to_numpy(), -video.zero_s)
-    return read_frames(tables, video, [int(numbers[_position(stored_s, t, mode, video)]) for t in times_s])
 
 
 def with_checksum(columns: Sequence[str], schema: pa.Schema) -> list[str]:
@@ -345,20 +299,3 @@ def damaged_rows(what: str, video_id: str, uri: str) -> DamagedRows:
         f"{what} of video {video_id} in {uri} is not as it was written; `kinodex maintain {uri} --check --deep` names "
         "every such video, and with --discard-broken instead of --check deletes them: then ingest them again"
     )
-
-
-def _position(stored_s: NDArray[np.float64], time_s: float, mode: str, video: VideoRow) -> int:
-    """Find which of the rising `stored_s` stands for `time_s`; of two equally near ones the earlier."""
-    nearest = int(np.argmin(np.abs(stored_s - time_s)))
-    if mode == "nearest":
-        return nearest
-    if mode == "shown":
-        return max(int(np.searchsorted(stored_s, time_s + EXACT_S, side="right")) - 1, 0)
-    if mode != "exact":
-        raise QueryError(f"got mode {mode!r}; it is nearest, exact or shown")
-    if abs(stored_s[nearest] - time_s) > EXACT_S:
-        raise TimeOutside(
-            f"got {time_s:.6f} s of {video.title}, where no frame is stored; the nearest is at "
-            f"{stored_s[nearest]:.6f} s: ask for that, or with mode nearest"
-        )
-    return nearest

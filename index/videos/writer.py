@@ -60,10 +60,7 @@ class IngestLog:
         self._failed: KnownKeys | None = None
 
     def note_sources(self) -> None:
-        """Take note of the sources and failures that are there, for a run that is the only one to record sources.
-
-        It then clears failures that were there or are its own, without a look for those of all others.
-        """
+        """Take note of all sources and failures, for a run that alone records sources: it then clears what it knows."""
         self._known = KnownKeys(self._tables, "sources", "uri")
         self._failed = KnownKeys(self._tables, "failures", "uri")
 
@@ -144,20 +141,14 @@ class VideoWriter:
         self._known: KnownKeys | None = None
 
     def note_rows(self) -> None:
-        """Take note of the rows that are there, so that `complete` need not look at them again.
-
-        For a run that then deletes the rows of all incomplete videos, and is the only one to complete any.
-        """
+        """Take note of the rows that are there, for a run that alone completes videos: `complete` need not look."""
         self._tables.limit_caches()
         self._known = KnownKeys(self._tables, "videos", "video_id")
         names = expected_rows(self._vectors_table)
         self._new_rows = {name: NewRows(self._tables, name, self._known.hold) for name in names}
 
     def why_not_kept(self, row: VideoRow | None, lines: Sequence[Any] = (), frames: Sequence[Any] = ()) -> str | None:
-        """Say which of these values no table can hold, before any is written; None where all can be kept.
-
-        One video with such a value would else end the whole run.
-        """
+        """Say which of these values no table can hold: one video with such a value would else end the whole run."""
         for frame in frames:
             if not 0 <= frame.frame_no <= LAST_FRAME_NO:
                 return f"frame number {frame.frame_no} is above {LAST_FRAME_NO}, the last that a library keeps"
@@ -271,10 +262,7 @@ class VideoWriter:
             row[VIDEO_DIGESTS] = video_digests(table.slice(number, 1), known)
 
     def _incomplete(self, rows: Sequence[VideoRow]) -> tuple[str, ...]:
-        """List the videos that do not have exactly the rows that they should.
-
-        What the new rows alone do not show to be complete is counted in the whole tables.
-        """
+        """List the videos that do not have exactly their rows, by the new rows first, then by the whole tables."""
         ids = [row.video_id for row in rows]
         if self._new_rows:
             held = {name: new_rows.counts(ids) for name, new_rows in self._new_rows.items()}
@@ -330,9 +318,9 @@ def _matrix(rows: Sequence[Any], dim: int) -> pa.FixedSizeListArray:
 #
 # A table of Lance consists of fragments. An append adds some, and their numbers only grow; a deletion marks rows of
 # fragments as deleted; a compaction or an update puts rows into new fragments. So a fragment whose number is new is
-# read, one with more deleted rows than before is read again, and one that is gone no longer counts: what is
-# held is then what the newest state of the table has in fragments that were written since the beginning. Rows written
-# before it are not counted. So it has to begin before the leftovers of other runs are swept out.
+# read, one with more deleted rows than before is read again, and one that is gone no longer counts: what is held is
+# then what the newest state of the table has in fragments that were written since the beginning. Rows written before it
+# are not counted. So it has to begin before the leftovers of other runs are swept out.
 
 JOINED_ROWS = 20_000
 """A fragment of more rows may come of a compaction, and hold rows of videos that were complete long ago."""
@@ -350,10 +338,7 @@ class _Fragment:
 
 
 class NewRows:
-    """New rows of one table, but for those of videos that were forgotten.
-
-    `are_complete` tells it of each of some videos; one that it wrongly takes for complete only lacks rows here.
-    """
+    """New rows of one table, but for those of videos that were forgotten or, says `are_complete`, complete."""
 
     def __init__(self, tables: Tables, name: str, are_complete: Callable[[Sequence[str]], Sequence[bool]]) -> None:
         self._tables = tables
@@ -460,9 +445,8 @@ def _by_fragment(rows: pa.Table, columns: Sequence[str]) -> dict[int, Numbers]:
 # To find the rows that an upsert replaces, Lance joins with all rows that no index covers yet, and reads again what is
 # new of the index: beside a run that writes 500 rows a commit that took twice as long after 100,000 rows, half of the
 # commit. But nearly all keys of a run are new, and it can know that: it remembers all that were there, as 64-bit
-# hashes,
-# and those that it wrote. Rows of new keys are appended; the few others, among them one key in 2**64 that only looks
-# known, are upserted.
+# hashes, and those that it wrote. Rows of new keys are appended; the few others, among them one key in 2**64 that only
+# looks known, are upserted.
 
 MERGE_FROM = 100_000
 """Hashes that wait to be sorted in among the others."""

@@ -14,6 +14,7 @@ from tests.support.libraries.random_library import (
     SETTINGS,
     caption,
     detection,
+    empty_library,
     fingerprint,
     made,
     other_space,
@@ -30,7 +31,7 @@ OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, f
 
 @pytest.fixture
 def library(tmp_path) -> Library:
-    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    library = empty_library(tmp_path / "library", SETTINGS, fingerprint())
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
         write(library, made(video_id, 6, seed=number))
     library.additions.add_space(OTHER)
@@ -40,25 +41,18 @@ def library(tmp_path) -> Library:
 
 def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
     """Three rows a video; six vectors. Returns how many."""
-    if stage == "captions":
-        library.additions.add_captions(
-            {id_: [caption(n, f"{model} says {n}") for n in range(3)] for id_ in video_ids}, model
-        )
-    elif stage == "detections":
-        library.additions.add_detections(
-            {id_: [detection(n, "Red Kite", 0.5) for n in range(3)] for id_ in video_ids}, model
-        )
-    elif stage == "speech":
-        library.additions.add_speech(
-            {id_: [spoken(n, f"{model} heard {n}") for n in range(3)] for id_ in video_ids}, model
-        )
-    elif stage == "text":
-        library.screen_text.add(
-            {id_: [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)] for id_ in video_ids}, model
-        )
-    else:
+    rows = {
+        "captions": [caption(n, f"{model} says {n}") for n in range(3)],
+        "detections": [detection(n, "Red Kite", 0.5) for n in range(3)],
+        "speech": [spoken(n, f"{model} heard {n}") for n in range(3)],
+        "text": [Line(n, n + 1.0, f"{model} read {n}") for n in range(3)],
+    }
+    if stage == "vectors":
         library.additions.add_vectors({id_: vectors_of(6, seed=9) for id_ in video_ids}, OTHER)
-    return dict.fromkeys(video_ids, 6 if stage == "vectors" else 3)
+        return dict.fromkeys(video_ids, 6)
+    writer = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
+    writer(dict.fromkeys(video_ids, rows[stage]), model)
+    return dict.fromkeys(video_ids, 3)
 
 
 STAGES = [("captions", "m1"), ("detections", "m1"), ("speech", "m1"), ("text", "m1"), ("vectors", OTHER.digest)]
@@ -70,42 +64,29 @@ def pending(library: Library, stage: str, model: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("stage", "model"), STAGES)
-def test_a_stage_is_pending_until_it_is_complete(library, stage, model):
+def test_a_stage_is_pending_until_it_is_complete_and_leftovers_are_deleted(library, stage, model):
     counts = add(library, stage, model, "aaaa", "cccc")
     assert pending(library, stage, model) == ["aaaa", "bbbb", "cccc"]
     assert library.additions.complete(stage, model, counts, {"batch": 4}) == ()
     assert pending(library, stage, model) == ["bbbb"]
     if stage != "vectors":
         assert pending(library, stage, "m2") == ["aaaa", "bbbb", "cccc"]
-    library.additions.discard(stage, model, "aaaa")
-    assert pending(library, stage, model) == ["aaaa", "bbbb"]
-
-
-@pytest.mark.parametrize(("stage", "model"), STAGES)
-def test_leftovers_are_deleted_and_what_is_complete_stays(library, stage, model):
-    done = add(library, stage, model, "aaaa")
-    library.additions.complete(stage, model, done, {})
+    library.additions.discard(stage, model, "cccc")
+    assert pending(library, stage, model) == ["bbbb", "cccc"]
     add(library, stage, model, "bbbb", "cccc")
     assert library.additions.discard_leftovers(stage, model) == 2
     assert library.additions.discard_leftovers(stage, model) == 0
-    again = add(library, stage, model, "bbbb")
-    assert library.additions.complete(stage, model, again, {}) == ()
+    assert library.additions.complete(stage, model, add(library, stage, model, "bbbb"), {}) == ()
     assert pending(library, stage, model) == ["cccc"]
 
 
 @pytest.mark.parametrize(("stage", "model"), STAGES)
-def test_two_runs_on_one_video_are_noticed(library, stage, model):
+def test_two_runs_on_one_video_are_noticed_and_additions_go_with_their_video(library, stage, model):
     add(library, stage, model, "aaaa")
     counts = add(library, stage, model, "aaaa", "bbbb")
     assert library.additions.complete(stage, model, counts, {}) == ("aaaa",)
     assert pending(library, stage, model) == ["aaaa", "cccc"]
     assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
-
-
-@pytest.mark.parametrize(("stage", "model"), STAGES)
-def test_additions_go_with_their_video(library, stage, model):
-    counts = add(library, stage, model, "aaaa", "bbbb")
-    library.additions.complete(stage, model, counts, {})
     library.writer.discard("aaaa")
     late = add(library, stage, model, "aaaa")
     assert library.additions.complete(stage, model, late, {}) == ("aaaa",)

@@ -46,20 +46,17 @@ def frames_of(plan: FramePlan) -> list[tuple[str, int]]:
     return sorted(zip(table["video_id"].to_pylist(), table["frame_no"].to_pylist(), strict=True))
 
 
-@pytest.mark.parametrize("columns", [KEY, [*KEY, "vector"], [*KEY, "jpeg", "vector"]])
-def test_only_rows_of_complete_videos_count_and_each_once(patchy: Library, columns: list[str]) -> None:
-    plan = plan_frames(patchy, columns, piece_rows=64)
-    assert frames_of(plan) == ALL
-    assert plan.rows == len(ALL)
-    assert plan.pieces[:, 2].max() == 64
-
-
-def test_pieces_are_of_the_size_that_was_chosen_and_share_no_row(patchy: Library) -> None:
+def test_only_rows_of_complete_videos_count_and_each_once(patchy: Library) -> None:
+    for columns in (KEY, [*KEY, "vector"], [*KEY, "jpeg", "vector"]):
+        plan = plan_frames(patchy, columns, piece_rows=64)
+        assert (frames_of(plan), plan.rows, plan.pieces[:, 2].max()) == (ALL, len(ALL), 64), columns
     for piece_rows in (1, 7, 10_000):
         pieces = plan_frames(patchy, KEY, piece_rows=piece_rows).pieces
         rows = [(fragment, first + n) for fragment, first, count in pieces.tolist() for n in range(count)]
         assert len(rows) == len(set(rows)) == len(ALL)
         assert pieces[:, 2].max() <= piece_rows
+    batches = list(FrameReader(plan).batches(plan.pieces))
+    assert [batch.num_rows for batch in batches] == plan.pieces[:, 2].tolist()
 
 
 def test_chosen_videos_are_read_and_no_others(patchy: Library) -> None:
@@ -94,24 +91,20 @@ def test_another_space_has_the_videos_that_have_vectors_there(patchy: Library) -
 
 
 def test_what_makes_no_sense_is_refused(patchy: Library) -> None:
-    for columns, words in (
-        ([], "got columns none"),
-        (["pixels"], "got columns pixels; give some of video_id, title"),
-        (["jpeg", "jpeg"], "each once"),
-    ):
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"columns": []}, "got columns none"),
+        ({"columns": ["pixels"]}, "got columns pixels; give some of video_id, title"),
+        ({"columns": ["jpeg", "jpeg"]}, "each once"),
+        ({"columns": KEY, "piece_rows": 0}, "pieces of 0 rows"),
+        ({"columns": KEY, "versions": {}}, "got versions of no table; give those of videos, frames"),
+    ]
+    for options, words in refused:
         with pytest.raises(QueryError, match=words):
-            plan_frames(patchy, columns)
-    with pytest.raises(QueryError, match="pieces of 0 rows"):
-        plan_frames(patchy, KEY, piece_rows=0)
-    with pytest.raises(QueryError, match=r"got versions of no table; give those of videos, frames"):
-        plan_frames(patchy, KEY, versions={})
-
-
-def test_a_library_without_videos_is_an_empty_plan(patchy: Library) -> None:
+            plan_frames(patchy, **options)
     for name in VIDEOS:
         patchy.writer.discard(name * 4)
     plan = plan_frames(patchy, [*KEY, "vector"])
-    assert (plan.rows, frames_of(plan)) == (0, [])
+    assert (plan.rows, frames_of(plan)) == (0, []), "a library without videos"
 
 
 # Frames video by video: in order, each once, with what belongs to it, in tables of a bounded size.
@@ -162,32 +155,17 @@ def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
     assert sum(table.num_rows for table in frames_by_video(patchy, ["frame_no", "vector"], ["aaaa"])) == 9
 
 
-# A choice of columns: the table that has the rows, and what has to be joined to it.
-
-
-@pytest.mark.parametrize(
-    ("columns", "base", "joins", "stored"),
-    [
+def test_rows_come_from_the_smallest_table_that_has_them() -> None:
+    for columns, base, joins, stored in (
         (["vector", "time_s"], "vectors_x", False, ["video_id", "frame_no", "vector", "time_s"]),
         (["title", "vector"], "vectors_x", False, ["video_id", "frame_no", "vector"]),
         (["jpeg", "vector"], "frames", True, ["video_id", "frame_no", "jpeg"]),
         (["title"], "frames", False, ["video_id", "frame_no"]),
-    ],
-)
-def test_rows_come_from_the_smallest_table_that_has_them(columns, base, joins, stored) -> None:
-    choice = choose(columns, "vectors_x")
-    assert (choice.base, choice.joins_vectors, choice.stored) == (base, joins, stored)
-
-
-def test_a_name_that_is_no_column_is_refused() -> None:
+    ):
+        choice = choose(columns, "vectors_x")
+        assert (choice.base, choice.joins_vectors, choice.stored) == (base, joins, stored), columns
     assert choose("jpeg", "vectors_x").columns == ("jpeg",)
-    with pytest.raises(QueryError, match="got columns jpg; give some of"):
-        choose(["jpg"], "vectors_x")
-
-
-def test_pictures_are_decoded_of_a_column() -> None:
-    assert stored_names(["image", "time_s", "jpeg"]) == ["jpeg", "time_s"]
-    assert stored_names("image") == ["jpeg"]
+    assert (stored_names(["image", "time_s", "jpeg"]), stored_names("image")) == (["jpeg", "time_s"], ["jpeg"])
 
 
 # Rows of pieces: each with the picture, vector, time and title that belong to its frame.
@@ -223,12 +201,6 @@ def test_many_small_videos_in_one_piece_find_their_vectors(tmp_path) -> None:
         )
 
 
-def test_batches_are_the_pieces_one_by_one(patchy: Library) -> None:
-    plan = plan_frames(patchy, ["frame_no"], piece_rows=100)
-    batches = list(FrameReader(plan).batches(plan.pieces))
-    assert [batch.num_rows for batch in batches] == plan.pieces[:, 2].tolist()
-
-
 def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patchy: Library) -> None:
     patchy.tables.delete(patchy.vectors_table, equal("video_id", "aaaa") & equal("frame_no", 4))
     plan = plan_frames(patchy, ["jpeg", "vector"])
@@ -236,12 +208,12 @@ def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patch
         FrameReader(plan).read(plan.pieces)
 
 
-@pytest.mark.parametrize("columns", [["jpeg"], ["jpeg", "vector"], ["image"]])
-def test_a_damaged_picture_of_a_piece_is_an_error(patchy: Library, columns: list[str]) -> None:
+def test_a_damaged_picture_of_a_piece_is_an_error(patchy: Library) -> None:
     patchy.tables.update("frames", equal("video_id", "dddd") & equal("frame_no", 4), {CHECKSUM: 1})
-    plan = plan_frames(patchy, stored_names(columns))
-    with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
-        FrameReader(plan).read(plan.pieces)
+    for columns in (["jpeg"], ["jpeg", "vector"], ["image"]):
+        plan = plan_frames(patchy, stored_names(columns))
+        with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
+            FrameReader(plan).read(plan.pieces)
     without = plan_frames(patchy, ["frame_no", "width_px"])
     assert FrameReader(without).read(without.pieces).num_rows == len(ALL)
 
@@ -254,14 +226,15 @@ def pieces(count: int, seed: int = 1) -> np.ndarray:
     return np.stack([np.arange(count), np.zeros(count, np.int64), rows], axis=1)
 
 
-@pytest.mark.parametrize(("world", "workers"), [(1, 1), (1, 3), (4, 1), (3, 5)])
-def test_every_piece_is_dealt_once_and_loads_are_even(world: int, workers: int) -> None:
-    stock = pieces(200)
-    dealt = shares(stock, Readers(world, workers), (7, 2))
-    numbers = [number for rank in dealt for mine in rank for number in mine.tolist()]
-    assert sorted(numbers) == list(range(200))
-    loads = [int(stock[mine, 2].sum()) for rank in dealt for mine in rank]
-    assert max(loads) - min(loads) <= 2 * stock[:, 2].max()
+def test_every_piece_is_dealt_once_and_loads_are_even() -> None:
+    for world, workers in ((1, 1), (1, 3), (4, 1), (3, 5)):
+        stock = pieces(200)
+        dealt = shares(stock, Readers(world, workers), (7, 2))
+        assert sorted(number for rank in dealt for mine in rank for number in mine.tolist()) == list(range(200))
+        loads = [int(stock[mine, 2].sum()) for rank in dealt for mine in rank]
+        assert max(loads) - min(loads) <= 2 * stock[:, 2].max()
+    few = shares(pieces(2), Readers(2, 3), (0, 0))  # some have nothing
+    assert sum(len(mine) for rank in few for mine in rank) == 2
 
 
 def test_seed_and_epoch_decide_the_order_and_nothing_else_does() -> None:
@@ -270,11 +243,6 @@ def test_seed_and_epoch_decide_the_order_and_nothing_else_does() -> None:
     assert all(np.array_equal(a, b) for x, y in zip(first, same, strict=True) for a, b in zip(x, y, strict=True))
     assert not np.array_equal(first[0][0], later[0][0])
     assert shares(stock, Readers(), None)[0][0].tolist() == list(range(50))
-
-
-def test_more_workers_than_pieces_leave_some_with_nothing() -> None:
-    dealt = shares(pieces(2), Readers(2, 3), (0, 0))
-    assert sum(len(mine) for rank in dealt for mine in rank) == 2
 
 
 @pytest.mark.parametrize("drop_last", [False, True])

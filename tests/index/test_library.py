@@ -75,12 +75,9 @@ def test_open_or_create_refuses_other_settings_and_spaces(tmp_path):
     assert other.digest in str(refused.value)
 
 
-def test_one_place_holds_one_library(library):
+def test_not_a_library(library, tmp_path, monkeypatch):
     with pytest.raises(LibraryError, match="a library already"):
         Library.create(library.uri, SETTINGS, fingerprint())
-
-
-def test_not_a_library(tmp_path):
     file, folder, empty = tmp_path / "file", tmp_path / "folder", tmp_path / "empty"
     file.write_text("hello")
     folder.mkdir()
@@ -95,14 +92,9 @@ def test_not_a_library(tmp_path):
             Library.create(str(place), SETTINGS, fingerprint())
     assert sorted(path.name for path in folder.iterdir()) == ["holiday.mp4"]
     assert not (tmp_path / "nothing").exists()
-    Library.create(str(empty), SETTINGS, fingerprint())
-
-
-def test_places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    library = Library.create("films", SETTINGS, fingerprint())
-    assert library.uri == str(tmp_path / "films")
-    assert Library.open(f"file://{tmp_path}/films").uri == library.uri
+    made_here = Library.create("empty", SETTINGS, fingerprint())
+    assert made_here.uri == str(empty) == Library.open(f"file://{empty}").uri
     with pytest.raises(StorageError, match="weird"):
         Library.open("weird://somewhere/films")
 

@@ -10,30 +10,27 @@ import pytest
 
 from kinodex.index.rows import first_zero_s, moved, moved_s, player_s, presentation_s, stored_range
 
+ZEROS = {
+    ("/films/news.ts", 1000.0): 1000.0,
+    ("/films/news.ts", 1.4): 1.4,
+    ("s3://films/NEWS.M2TS?versionId=3", 1.4): 1.4,
+    ("https://films/news.ts#t=3", 1.4): 1.4,
+    ("/films/take #2.ts", 1.4): 1.4,
+    ("/films/who? me.ts", 1.4): 1.4,
+    ("/films/trailer.ts?.mp4", 1.4): 0.0,
+    ("/films/late.mp4", 1.075): 0.0,
+    ("/films/cut.mkv", 754.2): 754.2,
+    ("/films/film.mp4", 0.0): 0.0,
+    ("imported:film", 0.0): 0.0,
+}
 
-@pytest.mark.parametrize(
-    ("uri", "start_s", "zero"),
-    [
-        ("/films/news.ts", 1000.0, 1000.0),
-        ("/films/news.ts", 1.4, 1.4),
-        ("s3://films/NEWS.M2TS?versionId=3", 1.4, 1.4),
-        ("https://films/news.ts#t=3", 1.4, 1.4),
-        ("/films/take #2.ts", 1.4, 1.4),
-        ("/films/who? me.ts", 1.4, 1.4),
-        ("/films/trailer.ts?.mp4", 1.4, 0.0),
-        ("/films/late.mp4", 1.075, 0.0),
-        ("/films/cut.mkv", 754.2, 754.2),
-        ("/films/film.mp4", 0.0, 0.0),
-        ("imported:film", 0.0, 0.0),
-    ],
-)
-def test_a_player_shows_zero_where_a_stream_begins_and_where_a_file_counts_from(
-    uri: str, start_s: float, zero: float
-) -> None:
-    assert first_zero_s(uri, start_s) == zero
-    film: Any = SimpleNamespace(zero_s=zero)
-    assert presentation_s(film, 12.5) == pytest.approx(zero + 12.5)
-    assert player_s(film, zero + 12.5) == pytest.approx(12.5)
+
+def test_a_player_shows_zero_where_a_stream_begins_and_where_a_file_counts_from() -> None:
+    assert {each: first_zero_s(*each) for each in ZEROS} == ZEROS
+    for zero in ZEROS.values():
+        film: Any = SimpleNamespace(zero_s=zero)
+        assert presentation_s(film, 12.5) == pytest.approx(zero + 12.5)
+        assert player_s(film, zero + 12.5) == pytest.approx(12.5)
 
 
 def test_times_that_are_moved_there_and_back_stay_equal() -> None:

@@ -14,7 +14,7 @@ from kinodex.index.store.indexes import refresh
 from kinodex.index.store.schema import equal
 from kinodex.index.sweep import AddedAudit, AddedRows, audit_added, discard_added
 from kinodex.jobs.towers import carry_sentences
-from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, spoken, write
+from tests.support.libraries.random_library import caption, made, spoken, write
 from tests.support.libraries.sentence_lines import CHANCE, ConceptModel, add_sentences
 from tests.support.models.sentence_models import small_bert
 from tests.support.screen_text.lines import Line, add_screen_text
@@ -23,11 +23,10 @@ LINES = ((1.0, 2.0, "we drove the car"), (5.0, 6.0, "it was raining"))
 
 
 @pytest.fixture
-def embedded(tmp_path) -> Library:
-    embedded = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+def embedded(library: Library) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
-        write(embedded, made(video_id, 20, seed=number, lines=LINES if video_id != "cccc" else ()))
-    return embedded
+        write(library, made(video_id, 20, seed=number, lines=LINES if video_id != "cccc" else ()))
+    return library
 
 
 def captioned(embedded: Library, model: str, text: str, video_id: str = "aaaa") -> None:
@@ -180,8 +179,7 @@ def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(embedded, tm
 # Lines of text that readers see: subtitles, and the newest speech, captions and text on screen.
 
 
-def test_lines_are_those_of_the_newest_models_and_counts_agree(tmp_path):
-    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+def test_lines_are_those_of_the_newest_models_and_counts_agree(library):
     write(library, made("aaaa", 20, 1, lines=((4.0, 5.0, "a subtitle"), (1.0, 2.0, "an earlier one"))))
     write(library, made("bbbb", 20, 2))
     for model in ("old", "new"):

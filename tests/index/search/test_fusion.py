@@ -37,9 +37,8 @@ def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
     return Hit(video_id, start_s, end_s, None, 9.0, f"said at {start_s}", "transcript")
 
 
-@pytest.mark.parametrize(
-    ("query", "line", "shares"),
-    [
+def test_a_line_that_shares_only_small_words_is_not_fused():
+    for query, line, shares in (
         ("a dog on the grass", "The land of the gatekeepers.", False),
         ("a dog on the grass", "Look, the dog lies on a bench!", True),
         ("where is the red kite", "A kite!", True),
@@ -51,10 +50,8 @@ def line(start_s: float, end_s: float, video_id: str = "a") -> Hit:
         ("小 猫 在 屋顶 上", "屋顶", True),
         ("Wie hoch ist der Turm", "WIE, sagst du?", False),
         ("狗在草地上, 猫在屋顶上, 狗", "草地", True),
-    ],
-)
-def test_a_line_that_shares_only_small_words_is_not_fused(query, line, shares):
-    assert shares_words(query, line) is shares
+    ):
+        assert shares_words(query, line) is shares, (query, line)
 
 
 def test_fusion_by_hand():
@@ -96,12 +93,9 @@ def test_a_fused_hit_keeps_what_each_search_gave_it():
     assert (row.cosine, row.bm25) == (0.1, 2.0)
 
 
-@pytest.mark.parametrize(("time_s", "joins"), [(6.9, False), (7.0, True), (14.9, True), (15.0, False)])
-def test_a_line_joins_a_frame_within_three_seconds(time_s, joins):
-    assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins
-
-
-def test_a_line_joins_a_frame_that_shows_it_before_a_better_one_nearby():
+def test_a_line_joins_a_frame_within_three_seconds_and_the_one_that_shows_it_before_a_better_one_nearby():
+    for time_s, joins in ((6.9, False), (7.0, True), (14.9, True), (15.0, False)):
+        assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins, time_s
     joined, other = fuse([frame(7.0), frame(5.0)], [line(4.5, 6.0)])
     assert (joined.time_s, joined.text, other.time_s, other.text) == (5.0, "said at 4.5", 7.0, None)
 
@@ -129,19 +123,16 @@ def test_fusion_of_three_by_hand():
     np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])
 
 
-@pytest.mark.parametrize("vector", [None, MEANINGS[0].astype(np.float32)])
-def test_captions_of_a_video_are_as_far_apart_as_wanted(library: Library, vector: NDArray[np.float32] | None) -> None:
-    def times_s(min_gap_s: float) -> set[float]:
+def test_captions_and_lines_of_a_video_are_as_far_apart_as_wanted(library: Library) -> None:
+    def captions(min_gap_s: float, vector: NDArray[np.float32] | None) -> set[float]:
         return {hit.time_s for hit in library.search.captions("kite", vector, Scope(("aaaa",)), min_gap_s=min_gap_s)}
 
-    assert times_s(0.0) == times_s(10.0) == {0.0, 10.0, 20.0}
-    assert (times_s(15.0), times_s(21.0)) == ({0.0, 20.0}, {0.0})
-
-
-def test_lines_of_a_video_are_as_far_apart_as_wanted(library: Library) -> None:
-    def times_s(min_gap_s: float) -> set[float]:
+    def lines(min_gap_s: float) -> set[float]:
         return {hit.time_s for hit in library.search.transcript("kite", min_gap_s=min_gap_s)}
 
-    assert times_s(0.0) == {2.0, 3.0, 6.0}
-    assert times_s(3.0) in ({2.0, 6.0}, {3.0, 6.0})
-    assert len(times_s(5.0)) == 1
+    for vector in (None, MEANINGS[0].astype(np.float32)):
+        assert captions(0.0, vector) == captions(10.0, vector) == {0.0, 10.0, 20.0}
+        assert (captions(15.0, vector), captions(21.0, vector)) == ({0.0, 20.0}, {0.0})
+    assert lines(0.0) == {2.0, 3.0, 6.0}
+    assert lines(3.0) in ({2.0, 6.0}, {3.0, 6.0})
+    assert len(lines(5.0)) == 1

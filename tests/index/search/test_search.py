@@ -144,7 +144,7 @@ def test_words_in_any_script_and_scope(searched):
 
 def test_searches_that_cannot_be_run(searched):
     query, search = QUERIES[0], searched.search
-    bad = [
+    bad: list[Any] = [
         (lambda: search.frames(query, k=0), "k=0"),
         (lambda: search.frames(query, min_gap_s=-1.0), "-1.0 s"),
         (lambda: search.frames(query, min_gap_s=math.nan), "nan s"),
@@ -195,7 +195,7 @@ MEANINGS = unit_vectors(3, seed=50)
 
 
 @pytest.fixture
-def captioned(library) -> Library:
+def captioned(library: Library) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
         write(library, made(video_id, 30, seed=number, lines=((2.0, 4.0, "Look, a kite!"),)))
     return library
@@ -291,7 +291,7 @@ def test_indexes_of_captions_change_no_result(captioned):
 
 
 @pytest.fixture
-def detected(library) -> Library:
+def detected(library: Library) -> Library:
     for number, video_id in enumerate(("aaaa", "bbbb", "cccc")):
         write(library, made(video_id, 20, seed=number))
     dogs = [detection(3, "Dog", 0.5, 1), detection(4, "dog", 0.75, 1), detection(4, "cat", 0.25)]

@@ -237,7 +237,7 @@ class Spoken:
 
 
 @pytest.fixture
-def spoken_films(library) -> Library:
+def spoken_films(library: Library) -> Library:
     """A subtitle and, at the same time and later, lines of two speech models, of which the newer tells voices apart."""
     write(library, made("aaaa", 20, 1, lines=((1.0, 2.0, PASSED),)))
     voice = Voice(np.eye(1, 256, dtype=np.float32)[0], 4.0)

@@ -290,8 +290,11 @@ def test_what_is_not_covered_is_refused_by_name():
         change(model)
         with pytest.raises(ExportRefused, match=says):
             export_transformer(model)
-    others = {"pools by 'none'": {"pool_type": "none"}, "by scaled cosines": {"scaled_cosine_attn": True}}
-    for says, options in others.items():
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("pools by 'none'", {"pool_type": "none"}),
+        ("by scaled cosines", {"scaled_cosine_attn": True}),
+    ]
+    for says, options in others:
         with pytest.raises(ExportRefused, match=says):
             export_transformer(model_of(**options))
     with pytest.raises(ExportRefused, match="this model is a Linear"):

@@ -54,22 +54,18 @@ def test_the_default_and_other_names_are_known_to_open_clip():
     assert not model_name(open_clip, "ViT-B-32/laion2b_s34b_b79k").quick_gelu
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("ViT-B32/laion2b", "ViT-B-32/laion2b_e16"),
-        ("siglip2", "ViT-B-16-SigLIP2/webli"),
-        ("ViT-B-32-SigLIP2-256", "ViT-B-32-SigLIP2-256/webli"),
-        ("ViT-B-32/laion2b", "ViT-B-32/laion2b_e16"),
-        ("hf-hub:tiny", "hf-hub:ORGANISATION/MODEL"),
-        ("", "nearest names"),
-    ],
-)
-def test_an_unknown_name_is_told_its_nearest(name, near):
-    with pytest.raises(UnknownModel) as error:
-        load_space(name)
-    assert near in str(error.value)
-    assert "\n" not in str(error.value)
+def test_an_unknown_name_is_told_its_nearest():
+    for name, near in {
+        "ViT-B32/laion2b": "ViT-B-32/laion2b_e16",
+        "siglip2": "ViT-B-16-SigLIP2/webli",
+        "ViT-B-32-SigLIP2-256": "ViT-B-32-SigLIP2-256/webli",
+        "ViT-B-32/laion2b": "ViT-B-32/laion2b_e16",
+        "hf-hub:tiny": "hf-hub:ORGANISATION/MODEL",
+        "": "nearest names",
+    }.items():
+        with pytest.raises(UnknownModel) as error:
+            load_space(name)
+        assert near in str(error.value) and "\n" not in str(error.value), name
 
 
 def test_local_places_without_a_model(tmp_path):

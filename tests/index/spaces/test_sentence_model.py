@@ -165,15 +165,12 @@ class Cone:
     embed_lines = embed_texts
 
 
-@pytest.mark.parametrize("cosine", [0.0, 0.9])
-def test_the_limit_follows_the_model(cosine):
-    found = measure_likeness(Cone(cosine))
-    assert found.mean == pytest.approx(cosine**2, abs=0.01)
-    assert found.mean < found.least < found.mean + 0.25 * (1 - cosine**2) + 0.01
-    assert Likeness(**found.as_json()) == found
-
-
-def test_a_limit_is_never_above_the_greatest_cosine():
+def test_the_limit_follows_the_model():
+    for cosine in (0.0, 0.9):
+        found = measure_likeness(Cone(cosine))
+        assert found.mean == pytest.approx(cosine**2, abs=0.01)
+        assert found.mean < found.least < found.mean + 0.25 * (1 - cosine**2) + 0.01
+        assert Likeness(**found.as_json()) == found
     assert Likeness(0.9, 0.2).least == 1.0
 
 
@@ -235,21 +232,17 @@ def test_the_word_for_padding_is_no_word_of_a_text():
     assert facts_of({}).query("a [PAD] b[PAD]") == "a   b"
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
+def test_a_model_that_computes_more_is_refused():
+    both = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"modules.json": modules("Transformer", "Pooling", "Dense")}, "has a Dense"),
         ({"1_Pooling/config.json": {"pooling_mode": "max"}}, "pools by max; give one that pools by mean, cls"),
-        (
-            {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}},
-            "pools by cls and mean",
-        ),
+        ({"1_Pooling/config.json": both}, "pools by cls and mean"),
         (
             {"1_Pooling/config.json": {"include_prompt": False}, "config_sentence_transformers.json": E5},
             "leaves its prompts out",
         ),
-    ],
-)
-def test_a_model_that_computes_more_is_refused(files, message):
-    with pytest.raises(BadCheckpoint, match=message):
-        facts_of(files)
+    ]
+    for files, message in cases:
+        with pytest.raises(BadCheckpoint, match=message):
+            facts_of(files)

@@ -85,16 +85,16 @@ def test_images_and_texts_as_open_clip_embeds_them(space, tiny):
     assert cosines(space.embed_text(texts), expected).min() > 0.99999
 
 
-@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
-@pytest.mark.parametrize("shape", [(90, 160), (160, 90), (30, 31), (64, 64)])
-def test_preparing_is_open_clips_own(tmp_path, mode, shape):
-    name = write_model(tmp_path / "model", TINY, SIGLIP_LIKE | {"resize_mode": mode})
-    rgb = pictures(1, *shape)[0]
-    _, _, preprocess = open_clip.create_model_and_transforms(name)
-    space = load_space(name, towers="image")
-    with torch.inference_mode():
-        ours = space._normalised(space.prepare(rgb)[None])[0]
-    assert torch.equal(ours, preprocess(Image.fromarray(rgb)))
+def test_preparing_is_open_clips_own(tmp_path):
+    for mode in ("shortest", "longest", "squash"):
+        name = write_model(tmp_path / mode, TINY, SIGLIP_LIKE | {"resize_mode": mode})
+        _, _, preprocess = open_clip.create_model_and_transforms(name)
+        space = load_space(name, towers="image")
+        for shape in ((90, 160), (160, 90), (30, 31), (64, 64)):
+            rgb = pictures(1, *shape)[0]
+            with torch.inference_mode():
+                ours = space._normalised(space.prepare(rgb)[None])[0]
+            assert torch.equal(ours, preprocess(Image.fromarray(rgb))), (mode, shape)
 
 
 def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
@@ -196,8 +196,7 @@ def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
     assert len(others | {digest}) == 4
 
 
-@pytest.mark.parametrize("suffix", ["safetensors", "pt"])
-def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
+def test_an_architecture_with_a_local_checkpoint(tmp_path):
     from safetensors.torch import save_file
 
     config = tmp_path / "kinodex-test-tiny.json"
@@ -205,13 +204,11 @@ def test_an_architecture_with_a_local_checkpoint(tmp_path, suffix):
     open_clip.add_model_config(config)
     torch.manual_seed(0)
     weights = open_clip.model.CLIP(**json.loads(json.dumps(TINY))).state_dict()
-    path = tmp_path / f"weights.{suffix}"
-    if suffix == "pt":
-        torch.save({"state_dict": weights}, path)
-    else:
-        save_file(weights, path)
-    space = load_space(f"kinodex-test-tiny/{path}", towers="image")
-    assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
+    torch.save({"state_dict": weights}, tmp_path / "weights.pt")
+    save_file(weights, tmp_path / "weights.safetensors")
+    for suffix in ("pt", "safetensors"):
+        space = load_space(f"kinodex-test-tiny/{tmp_path}/weights.{suffix}", towers="image")
+        assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
 
 
 def test_a_tokenizer_beside_the_weights(tmp_path):
@@ -269,20 +266,17 @@ for name in sys.argv[1:]:
         assert "--space builtin, which knows only the sketch world" in message
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
-def test_damaged_weights(tmp_path, content):
-    name = write_model(tmp_path / "model", TINY)
-    (tmp_path / "model" / "open_clip_model.safetensors").write_bytes(content)
-    with pytest.raises(BadCheckpoint, match="cannot load local-dir:") as error:
-        load_space(name)
-    assert "\n" not in str(error.value)
-
-
-def test_weights_of_another_model(tmp_path, tiny):
-    name = write_model(tmp_path / "model", TINY | {"embed_dim": 96})
-    (tmp_path / "model" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+def test_damaged_weights_and_those_of_another_model(tmp_path):
+    name, weights = write_model(tmp_path / "model", TINY), tmp_path / "model" / "open_clip_model.safetensors"
+    other = write_model(tmp_path / "other", TINY | {"embed_dim": 96})
+    (tmp_path / "other" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    for content in (b"", b"not a checkpoint at all", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "):
+        weights.write_bytes(content)
+        with pytest.raises(BadCheckpoint, match="cannot load local-dir:") as error:
+            load_space(name)
+        assert "\n" not in str(error.value)
     with pytest.raises(BadCheckpoint):
-        load_space(name)
+        load_space(other)
 
 
 def test_a_device_that_is_not_there(tiny):

@@ -36,19 +36,15 @@ def test_vectors_are_units_of_the_spaces_kind(tower):
     assert tower.embed_text([]).shape == (0, 256)
 
 
-def test_a_text_has_one_vector_in_whatever_company(tower):
+def test_a_text_has_one_vector_in_whatever_company_and_thread(tower):
     texts = [f"{'dog ' * (number % 11)}{number}" for number in range(2 * TEXT_BATCH + 3)]
     together = tower.embed_text(texts)
     for number in (0, 10, 20, len(texts) - 1):
         np.testing.assert_allclose(tower.embed_text([texts[number]])[0], together[number], atol=1e-5)
-
-
-def test_several_threads_embed_at_once(tower):
-    texts = [["a red boat", "two dogs"], ["snow on a roof"]] * 8
+    several = [["a red boat", "two dogs"], ["snow on a roof"]] * 8
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(tower.embed_text, texts))
-    for vectors, asked in zip(found, texts, strict=True):
-        np.testing.assert_array_equal(vectors, tower.embed_text(asked))
+        for vectors, asked in zip(pool.map(tower.embed_text, several), several, strict=True):
+            np.testing.assert_array_equal(vectors, tower.embed_text(asked))
 
 
 def test_a_folder_without_a_text_tower(tmp_path, copied):

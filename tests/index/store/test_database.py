@@ -228,14 +228,11 @@ def test_nothing_is_committed_where_there_is_nothing_to_write(tables: Tables) ->
     assert tables.version("sources") > before
 
 
-def test_batches_say_where_rows_are(tables: Tables) -> None:
+def test_batches_say_where_rows_are_and_a_missing_table_is_said(tables: Tables) -> None:
     tables.append("sources", [source(f"{number}", "1") for number in range(3)])
     (batch,) = tables.batches("sources", other_than("uri", "1"), ["uri"], row_ids=True)
     assert sorted(batch["uri"].to_pylist()) == ["0", "2"]
     assert len(set(batch["_rowid"].to_pylist())) == 2
-
-
-def test_a_missing_table(tables: Tables) -> None:
     assert not tables.has("nothing")
     with pytest.raises(StorageError, match="missing or cut off"):
         tables.count("nothing")
@@ -378,19 +375,14 @@ def test_only_videos_with_vectors_there_are_searched(two_spaces):
     assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("cccc", 7)]
 
 
-def test_an_index_there_finds_the_same(two_spaces):
+def test_an_index_there_finds_the_same_and_a_discarded_video_loses_its_vectors(two_spaces):
     add(two_spaces, *STORED)
     query = STORED["bbbb"].vectors[3].astype(np.float32)
     before = found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest))
     refresh(two_spaces.tables, Thresholds(scalar_rows=50, vector_rows=100))
     assert found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest)) == before
     assert before[0] == ("bbbb", 3)
-
-
-def test_a_discarded_video_loses_its_vectors_there(two_spaces):
-    add(two_spaces, *STORED)
     two_spaces.writer.discard("bbbb")
-    query = STORED["bbbb"].vectors[3].astype(np.float32)
     assert {hit.video_id for hit in two_spaces.search.frames(query, k=99, space=OTHER.digest)} == {"aaaa", "cccc"}
     write(two_spaces, made("bbbb", 40, seed=1))
     assert [row.video_id for row in two_spaces.additions.pending("vectors", OTHER.digest)] == ["bbbb"]
@@ -415,15 +407,8 @@ def test_what_is_available_counts_and_no_more_than_the_container_has_left(tmp_pa
     assert free_memory_bytes(meminfo, cgroup) == 3 * GIB
     (cgroup / "memory.max").write_text(f"{GIB // 2}\n")
     assert free_memory_bytes(meminfo, cgroup) == 0
-
-
-def test_where_the_system_does_not_say_half_of_all_is_taken(tmp_path: Path) -> None:
-    assert 0 < free_memory_bytes(tmp_path / "none", tmp_path / "none") < 2**50
-
-
-def test_indexes_have_half_of_what_is_free_and_no_less_than_lance_gives_them() -> None:
-    assert index_cache_bytes(64 * GIB) == 32 * GIB
-    assert index_cache_bytes(GIB) == 6 * GIB
+    assert 0 < free_memory_bytes(tmp_path / "none", tmp_path / "none") < 2**50, "half of all where nobody says"
+    assert (index_cache_bytes(64 * GIB), index_cache_bytes(GIB)) == (32 * GIB, 6 * GIB)  # no less than Lance's own
 
 
 # The newest state of a table by the names of its files: the one that Lance finds, or left to Lance.

@@ -31,7 +31,7 @@ from kinodex.index.store.indexes import (
     rows_that_fit,
 )
 from kinodex.index.sweep import audit
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made, numpy_search, unit_vectors, write
+from tests.support.libraries.random_library import made, numpy_search, unit_vectors, write
 
 ROUNDS = 12
 VIDEOS = 4
@@ -108,22 +108,17 @@ def test_what_is_outdated_goes(library):
     assert library.frames("0003", [4])[0].jpeg == b"jpeg 0003 4"
 
 
-def test_what_old_readers_may_need_stays(library):
-    for number in range(4):
-        write(library, made(f"{number:04d}", 5, seed=number))
+def test_what_old_readers_may_need_stays_and_beside_an_ingest_no_graph_is_built(library):
+    for number in range(3):
+        write(library, made(f"{number:04d}", 200, seed=number))
+    graphs = Path(library.uri, f"{library.vectors_table}.lance", "_indices")
+    refresh(library.tables, DURING_RUN)
+    assert not graphs.exists()
     before = files(library, "frames")
     refresh(library.tables, Thresholds(fragments=2, picture_fragments=2))
     assert files(library, "frames") > before
-
-
-def test_beside_an_ingest_no_graph_is_built(library):
-    for number in range(3):
-        write(library, made(f"{number:04d}", 200, seed=number))
-    refresh(library.tables, DURING_RUN)
-    vectors = next(path for path in Path(library.uri).iterdir() if path.name.startswith("vectors_"))
-    assert not (vectors / "_indices").exists()
     refresh(library.tables, EAGER)
-    assert (vectors / "_indices").exists()
+    assert graphs.exists()
 
 
 def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(library):
@@ -218,24 +213,19 @@ def part(*fragments: int, rows: int) -> Part:
     return Part(frozenset(fragments), rows)
 
 
-def test_what_is_new_becomes_parts_of_the_most_rows():
-    state = IndexState((), dict.fromkeys(range(6), 40))
-    assert plan_parts(state, 100) == [part(0, 1, rows=80), part(2, 3, rows=80), part(4, 5, rows=80)]
-    assert plan_parts(IndexState((), {0: 300, 1: 10}), 100) == [part(0, rows=300), part(1, rows=10)]
-    assert plan_parts(IndexState((part(0, rows=10),), {}), 100) == []
+def test_what_is_new_becomes_parts_and_several_small_ones_are_joined():
+    def planned(parts: tuple[Part, ...], fresh: dict[int, int], most: int = 100) -> list[Part]:
+        return plan_parts(IndexState(parts, fresh), most)
 
-
-def test_few_small_parts_are_left_alone_and_more_are_joined():
-    small = (part(0, 1, rows=10), part(2, rows=12), part(3, rows=19))
-    large = part(4, rows=60)
-    assert plan_parts(IndexState((*small[:2], large), {5: 10}), 100) == [part(5, rows=10)]
-    assert plan_parts(IndexState((*small, large), {5: 10}), 100) == [part(0, 1, 2, 3, 5, rows=51)]
-
-
-def test_parts_that_were_joined_draw_larger_ones_after_them():
-    parts = (*(part(n, rows=10) for n in range(3)), *(part(n, rows=70) for n in range(3, 6)), part(6, rows=500))
-    (joined,) = plan_parts(IndexState(parts, {7: 10}), 1000)
-    assert joined == part(0, 1, 2, 3, 4, 5, 7, rows=250)
+    new = planned((), dict.fromkeys(range(6), 40))
+    assert new == [part(0, 1, rows=80), part(2, 3, rows=80), part(4, 5, rows=80)]
+    assert planned((), {0: 300, 1: 10}) == [part(0, rows=300), part(1, rows=10)]
+    assert planned((part(0, rows=10),), {}) == []
+    small, large = (part(0, 1, rows=10), part(2, rows=12), part(3, rows=19)), part(4, rows=60)
+    assert planned((*small[:2], large), {5: 10}) == [part(5, rows=10)]
+    assert planned((*small, large), {5: 10}) == [part(0, 1, 2, 3, 5, rows=51)]
+    drawn = (*(part(n, rows=10) for n in range(3)), *(part(n, rows=70) for n in range(3, 6)), part(6, rows=500))
+    assert planned(drawn, {7: 10}, 1000) == [part(0, 1, 2, 3, 4, 5, 7, rows=250)]
 
 
 def test_the_number_of_parts_and_what_is_built_again_stay_small():
@@ -260,65 +250,56 @@ def test_a_part_takes_half_of_the_free_memory_at_most():
     assert rows_that_fit(64) >= 100_000
 
 
-@pytest.fixture
-def growing(tmp_path: Path) -> Library:
-    return Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-
-
-def vectors_name(growing: Library) -> str:
-    return next(name for name in growing.tables.names() if name.startswith("vectors_"))
-
-
-def test_a_library_that_grows_is_indexed_in_parts_and_finds_what_numpy_finds(growing):
+def test_a_library_that_grows_is_indexed_in_parts_and_finds_what_numpy_finds(library):
     videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(12)]
-    name, seen = vectors_name(growing), []
+    name, seen = library.vectors_table, []
     for first in range(0, len(videos), 2):
         for video in videos[first : first + 2]:
-            write(growing, video)
-        refresh(growing.tables, SOON)
-        table = growing.tables[name]
+            write(library, video)
+        refresh(library.tables, SOON)
+        table = library.tables[name]
         assert read_state(table).fresh_rows == 0
         assert all(each.rows <= 200 for each in read_state(table).parts)
         seen.append(count_parts(table))
         for query in QUERIES:
-            ours = [(hit.video_id, hit.frame_no) for hit in growing.search.frames(query, k=10)]
+            ours = [(hit.video_id, hit.frame_no) for hit in library.search.frames(query, k=10)]
             assert ours == numpy_search(videos[: first + 2], query, 10)
     assert seen[0] == 1 and max(seen) <= 6
-    version = growing.tables.version(name)
-    refresh(growing.tables, SOON)
-    assert growing.tables.version(name) == version
+    version = library.tables.version(name)
+    refresh(library.tables, SOON)
+    assert library.tables.version(name) == version
 
 
-def test_a_build_that_breaks_off_goes_on_with_the_next_part(growing):
+def test_a_build_that_breaks_off_goes_on_with_the_next_part(library):
     for number in range(4):
-        write(growing, made(f"{number:04d}", ROWS, seed=number))
-    name = vectors_name(growing)
-    (first, *_, last) = plan_parts(read_state(growing.tables[name]), ROWS)
-    build_index(growing.tables, name, ROWS)
-    before = read_state(growing.tables[name])
+        write(library, made(f"{number:04d}", ROWS, seed=number))
+    name = library.vectors_table
+    (first, *_, last) = plan_parts(read_state(library.tables[name]), ROWS)
+    build_index(library.tables, name, ROWS)
+    before = read_state(library.tables[name])
     assert [each.rows for each in before.parts] == [ROWS] * 4
     assert {first.fragments, last.fragments} <= {each.fragments for each in before.parts}
-    write(growing, made("9999", ROWS, seed=9))
-    state = read_state(growing.tables[name])
+    write(library, made("9999", ROWS, seed=9))
+    state = read_state(library.tables[name])
     assert (len(state.parts), state.fresh_rows) == (4, ROWS)
-    build_index(growing.tables, name, ROWS)
-    assert len(read_state(growing.tables[name]).parts) == 5
+    build_index(library.tables, name, ROWS)
+    assert len(read_state(library.tables[name]).parts) == 5
 
 
-def test_deleted_rows_and_joined_fragments_stay_in_their_parts(growing):
+def test_deleted_rows_and_joined_fragments_stay_in_their_parts(library):
     videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(6)]
     for video in videos:
-        write(growing, video)
-    name = vectors_name(growing)
-    build_index(growing.tables, name, 2 * ROWS)
-    table = growing.tables[name]
+        write(library, video)
+    name = library.vectors_table
+    build_index(library.tables, name, 2 * ROWS)
+    table = library.tables[name]
     table.delete("video_id = '0001'")
     table.optimize.compact_files()
-    state = read_state(growing.tables[name])
+    state = read_state(library.tables[name])
     assert sorted(each.rows for each in state.parts) == [ROWS, 2 * ROWS, 2 * ROWS]
     assert state.fresh_rows == 0
     kept = [video for video in videos if video.video_id != "0001"]
     for query in QUERIES:
         nearest = {"column": "vector", "q": query, "k": 10, "metric": "cosine", "refine_factor": 5, "ef": 400}
-        rows = growing.tables[name].to_table(["video_id", "frame_no"], nearest=nearest).to_pylist()
+        rows = library.tables[name].to_table(["video_id", "frame_no"], nearest=nearest).to_pylist()
         assert sorted((row["video_id"], row["frame_no"]) for row in rows) == sorted(numpy_search(kept, query, 10))

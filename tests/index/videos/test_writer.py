@@ -132,12 +132,8 @@ def test_completing_again_replaces_the_row(library):
     write(library, video)
     library.writer.complete([video.video_row(title="renamed")])
     assert [row.title for row in library.videos()] == ["renamed"]
-
-
-def test_vectors_of_another_size_are_a_programming_error(library):
-    row = FrameRow(0, 0.0, 1, 1, b"", np.ones(DIM + 1, np.float16))
     with pytest.raises(ValueError, match="33"):
-        library.writer.add_frames({"aaaa": [row]})
+        library.writer.add_frames({"aaaa": [FrameRow(0, 0.0, 1, 1, b"", np.ones(DIM + 1, np.float16))]})
 
 
 def test_a_run_that_may_not_show_videos_any_more_shows_none(library: Library) -> None:
@@ -205,16 +201,11 @@ def test_sources_are_remembered(library):
 
 def test_runs_are_kept(library):
     run = RunRow("r1", "ingest", "running", WHEN, None, {})
-    library.ingest_log.add_run(run)
-    library.ingest_log.add_run(
-        replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}})
-    )
-    library.ingest_log.add_run(
-        RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"})
-    )
-    latest, first = library.ingest_log.runs()
-    assert (latest.run_id, first.run_id) == ("r2", "r1")
-    assert first == RunRow("r1", "ingest", "done", WHEN, WHEN, {"videos": 3, "seconds": {"decode": 0.5}})
+    done = replace(run, state="done", ended_at=WHEN, report={"videos": 3, "seconds": {"decode": 0.5}})
+    later = RunRow("r2", "add captions", "failed", WHEN + timedelta(hours=1), None, {"stopped": "no model"})
+    for each in (run, done, later):
+        library.ingest_log.add_run(each)
+    assert library.ingest_log.runs() == [later, done]
 
 
 # Rows by key: those of new keys are appended, which no table makes slower; others take the place of the old ones.
@@ -310,32 +301,20 @@ def same(library: Library, rows: NewRows, name: str, *video_ids: str) -> Counts:
     return counts
 
 
-def test_rows_of_before_are_not_read_and_those_after_are(library: Library) -> None:
-    old, new = made("aaaa", 5, seed=1), made("bbbb", 4, seed=2)
+def test_rows_since_the_beginning_count_until_they_are_deleted(library: Library) -> None:
+    old, first, second = made("0000", 5, seed=1), made("aaaa", 6, seed=1), made("bbbb", 3, seed=2)
     frames(library, old)
-    rows = new_rows(library, "frames")
-    assert rows.counts(["aaaa", "bbbb"]).rows == {"aaaa": 0, "bbbb": 0}
-    frames(library, new, until=2)
-    assert same(library, rows, "frames", "bbbb").rows == {"bbbb": 2}
-    frames(library, new, first=2)
-    assert same(library, rows, "frames", "bbbb").rows == {"bbbb": 4}
-
-
-def test_a_row_that_is_there_twice_counts_twice_and_is_one(library: Library) -> None:
-    rows = new_rows(library, library.vectors_table)
-    video = made("aaaa", 6, seed=1)
-    frames(library, video)
-    frames(library, video, first=4)
-    assert same(library, rows, library.vectors_table, "aaaa") == Counts({"aaaa": 8}, {"aaaa": 6})
-
-
-def test_rows_that_are_deleted_count_no_more_and_written_again_they_do(library: Library) -> None:
-    rows = new_rows(library, "frames")
-    first, second = made("aaaa", 6, seed=1), made("bbbb", 3, seed=2)
-    frames(library, first, second)
-    same(library, rows, "frames", "aaaa", "bbbb")
+    rows, vectors = new_rows(library, "frames"), new_rows(library, library.vectors_table)
+    assert rows.counts(["0000", "aaaa"]).rows == {"0000": 0, "aaaa": 0}
+    frames(library, first, until=2)
+    assert same(library, rows, "frames", "aaaa").rows == {"aaaa": 2}
+    frames(library, first, first=2)
+    frames(library, second)
+    assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 6, "bbbb": 3}
+    frames(library, first, first=4)  # twice
+    assert same(library, vectors, library.vectors_table, "aaaa") == Counts({"aaaa": 8}, {"aaaa": 6})
     library.writer.discard_frames("aaaa", 2, 4)
-    assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 4, "bbbb": 3}
+    assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 6, "bbbb": 3}
     library.writer.discard("aaaa", "bbbb")  # the whole fragment goes
     assert same(library, rows, "frames", "aaaa", "bbbb").rows == {"aaaa": 0, "bbbb": 0}
     frames(library, first)

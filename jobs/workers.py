@@ -94,23 +94,24 @@ class Actor:
         made = actor_of(kind).options(max_restarts=0, max_task_retries=0, **options)
         self.handle = made.remote(*arguments)
         self.is_lost = False
-        self._calls: set[Future[Any]] = set()
+        self.calls: set[Future[Any]] = set()
+        """Those whose end nobody has taken."""
 
     @property
     def load(self) -> int:
-        self._calls = {each for each in self._calls if not each.done()}
-        return len(self._calls)
+        return len(self.calls)
 
     def call(self, method: str, *arguments: Any) -> Future[Any]:
         """Begin a call; `result` takes its end."""
         call: Future[Any] = getattr(self.handle, method).remote(*arguments).future()
-        self._calls.add(call)
+        self.calls.add(call)
         return call
 
     def result(self, call: Future[Any]) -> Any:
         """Result of a call that has ended; None if the actor was lost. Raises the error of ours that ended its work."""
         import ray
 
+        self.calls.discard(call)
         try:
             return call.result()
         except ray.exceptions.RayTaskError as error:
@@ -390,8 +391,11 @@ class _SolveActor(Actor):
 
     async def solve(self, system: Contender, sample: ItemInput) -> SolvedItem | None:
         call = self.call("solve", system, sample)
-        with suppress(Exception):  # `result` has it too
-            await asyncio.wrap_future(call)
+        try:
+            with suppress(Exception):  # `result` has it too
+                await asyncio.wrap_future(call)
+        finally:
+            self.calls.discard(call)  # also of a sample that was given up
         solved: SolvedItem | None = self.result(call)
         return solved
 

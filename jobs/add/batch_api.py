@@ -1,7 +1,7 @@
 """Captions by the Batch API, at half the price: `kinodex add captions --batch-api`.
 
 The requests are those of an ordinary run, byte for byte, but for replies that the cache holds. They are written to
-files while the library is read, sent as jobs, and waited for (`batch_jobs`); then the ordinary run follows, which finds
+files while the library is read, sent as jobs, and waited for; then the ordinary run follows, which finds
 each reply where it would have asked for it. A reply that cannot be used is asked for once more, by another job. Nothing
 is asked for outside of jobs: a segment whose request the server refused, or did not come to, has no caption, and the
 next run with --retry-failed sends it again.
@@ -28,7 +28,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.captions import Captions, describe_all, uncaptioned
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.library import frames_between
+from kinodex.jobs.library import batched, frames_between
 from kinodex.jobs.models import cache_file
 from kinodex.pipeline.errors import PipelineError
 
@@ -39,7 +39,177 @@ if TYPE_CHECKING:
     from kinodex.agent.models.openai_model import OpenAIModel
     from kinodex.agent.models.roles import Role
 
-# Jobs of the OpenAI Batch API: a file of requests is uploaded, worked on within a day at half the price, and fetched.
+MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+POLL_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one file, and the seconds between two looks at a job."""
+
+    requests: int = MOST_REQUESTS
+    bytes: int = MOST_BYTES
+    poll_s: float = POLL_S
+
+
+UNCHANGED = Limits()
+ROUNDS = 3
+"""Jobs after jobs: the requests, those for replies that could not be used, and those that expired."""
+PRICE_SHARE = 0.5
+"""Of the ordinary price (OpenAI's pricing of batches)."""
+ID_CHARACTERS = 48
+
+
+@contextmanager
+def caption_by_batches(
+    library: Library,
+    addition: Captions,
+    video_ids: Collection[str] | None,
+    again: Collection[str],
+    report: Callable[[str], object],
+    limits: Limits = UNCHANGED,
+) -> Iterator[Captions]:
+    """Have captions made by batches, and give the addition that adds them; the notes of the jobs go when it is done.
+
+    They stay if the block ends with an error, and the next run goes on with the same jobs.
+    """
+    addition.prepare(library)
+    lacking = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
+    chosen = lacking if video_ids is None else lacking.intersection(video_ids)
+    videos = [row for row in library.videos() if row.video_id in chosen]
+    root = cache_file().parent / "batches"
+    with job_folder(root, library, addition.role, addition.frames_a_segment, limits) as folder:
+        sender = work_off(folder, addition.role, library, videos, addition.frames_a_segment, report)
+        prices = PRICE_SHARE * addition.input_price, PRICE_SHARE * addition.output_price
+        yield replace(addition, send=sender, input_price=prices[0], output_price=prices[1])
+        shutil.rmtree(folder.path)
+
+
+@contextmanager
+def job_folder(root: Path, library: Library, role: Role, frames_a_segment: int, limits: Limits) -> Iterator[JobFolder]:
+    """Open the folder of the jobs that caption a library; raises `UsageError` if another process has it."""
+    place = str(Path(library.uri).resolve()) if "://" not in library.uri else library.uri
+    task = json.dumps([place, role.model, role.base_url, frames_a_segment])
+    path = root / hashlib.sha256(task.encode()).hexdigest()[:16]
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"another process waits for the batches of {library.uri}; let it end") from error
+        yield JobFolder(path, limits)
+
+
+def work_off(
+    folder: JobFolder,
+    role: Role,
+    library: Library,
+    videos: Sequence[VideoRow],
+    frames_a_segment: int,
+    report: Callable[[str], object],
+) -> BatchSender:
+    """Have all requests for captions of these videos answered by jobs; gives the sender that knows their replies."""
+    import openai
+
+    from kinodex.agent.models.roles import api_key
+
+    with (
+        openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=role.timeout_s) as client,
+        _explained(role, folder),
+    ):
+        folder.work(client, report)  # those of a run that was killed
+        for _ in range(ROUNDS):
+            sender = BatchSender(folder.replies())
+            count = folder.add_requests(_missing(sender, role, library, videos, frames_a_segment))
+            if not count:
+                break
+            report(f"{count:,} requests are sent as batches")
+            folder.work(client, report)
+    return BatchSender(folder.replies())
+
+
+def _missing(
+    sender: BatchSender, role: Role, library: Library, videos: Iterable[VideoRow], frames_a_segment: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The requests of these videos that no job has answered, some at a time: pictures of a library fill no memory.
+
+    Each is there once: copies of a film in other containers have the same, and a job takes an id once alone.
+    """
+    given: set[str] = set()
+    with asyncio.Runner() as runner:
+        cache, model = runner.run(_open(role, sender))
+        try:
+            for video in videos:
+                for some in batched(uncaptioned(library, video, role.model), role.at_once):
+                    spans_s = [(each.start_s, each.end_s) for each in some]
+                    shown = frames_between(library, video, spans_s, frames_a_segment)
+                    runner.run(describe_all(model, some, shown))
+                    yield from ((each, sender.missing[each]) for each in sender.missing if each not in given)
+                    given.update(sender.missing)
+                    sender.missing.clear()
+        finally:
+            runner.run(model.close())
+            cache.close()
+
+
+async def _open(role: Role, sender: BatchSender) -> tuple[ResponseCache, OpenAIModel]:
+    from kinodex.agent.models.openai_model import OpenAIModel
+
+    cache = _ReadCache(cache_file())
+    return cache, OpenAIModel(role, cache=cache, send=sender)
+
+
+class _ReadCache(ResponseCache):
+    """The cache of replies, into which the ordinary run alone writes: it counts what is new as paid."""
+
+    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
+        """Store nothing."""
+
+
+@dataclass(slots=True)
+class BatchSender:
+    """Gives the replies of jobs in the place of an endpoint; requests without one are collected, and refused."""
+
+    replies: Replies
+    missing: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    async def __call__(self, body: dict[str, object]) -> object:
+        """Send one request; raises `ModelRejected` if the server refused it, `NotInBatch` if no job has answered it."""
+        custom_id = request_id(body)
+        if custom_id in self.replies.completions:
+            return self.replies.completions[custom_id]
+        if custom_id in self.replies.refusals:
+            raise ModelRejected(f"the server refused a request of the batch: {self.replies.refusals[custom_id]}")
+        self.missing[custom_id] = body
+        raise NotInBatch("no batch has answered this request yet; run the same command again")
+
+
+def request_id(body: dict[str, object]) -> str:
+    """The id of a request in its job: a hash of all that is sent."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:ID_CHARACTERS]
+
+
+@contextmanager
+def _explained(role: Role, folder: JobFolder) -> Iterator[None]:
+    """Turn errors of the client into errors for the user."""
+    import openai
+
+    from kinodex.agent.models.provider_errors import clip, connection_error, server_message, status_error
+
+    try:
+        yield
+    except openai.NotFoundError as error:
+        raise BatchFailed(
+            f"{role.place} has no Batch API, or does not know a batch any more ({clip(server_message(error), role)}); "
+            f"leave out --batch-api, or delete {folder.path} to have all requests sent and paid again"
+        ) from error
+    except openai.APIStatusError as error:
+        raise status_error(role, error, None) from error
+    except openai.APIConnectionError as error:
+        raise connection_error(role, error) from error
+
+
+# Jobs of the Batch API: a file of requests is uploaded, worked on within a day at half the price, and fetched.
 #
 # The wire form is OpenAI's (platform.openai.com/docs/guides/batch): one JSON line a request with a `custom_id`, at most
 # 50,000 lines and 200 MB a file; the replies come as a file of lines in any order, errors as another.
@@ -55,22 +225,11 @@ NAME = "kinodex"
 ENDED = ("completed", "expired", "cancelled", "failed")
 AT_WORK = ("validating", "in_progress", "finalizing", "cancelling", "queued", "pending", "created", "running")
 """Statuses of a batch that is still to be waited for; the last four are of servers other than OpenAI's."""
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-POLL_S = 30.0
 STATE = "jobs.json"
 MOST_LISTED = 10_000
 """Batches in a server's list, of which each is looked at."""
 AGAIN = (408, 409, 429, 500, 502, 503, 504)
 """Statuses of a request that may succeed in another job."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of one file, and the seconds between two looks at a job."""
-
-    requests: int = MOST_REQUESTS
-    bytes: int = MOST_BYTES
-    poll_s: float = POLL_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +250,6 @@ class Replies:
     refusals: dict[str, str] = field(default_factory=dict)
 
 
-UNCHANGED = Limits()
-
-
 class JobFolder:
     """The folder of the jobs of one task, which one process at a time may use."""
 
@@ -109,13 +265,12 @@ class JobFolder:
 
     def add_requests(self, requests: Iterable[tuple[str, dict[str, Any]]]) -> int:
         """Write requests, each with its id, to the files of as many new jobs as they need; returns their number."""
-        names, count = [], 0
+        new, count = [], 0
         for lines in _portions(requests, self.limits):
-            name = uuid.uuid4().hex
-            self._requests(name).write_bytes(b"".join(lines))
-            names.append(name)
+            new.append(Job(uuid.uuid4().hex))
+            self._file(new[-1], "requests").write_bytes(b"".join(lines))
             count += len(lines)
-        self._write([*self.jobs, *(Job(name) for name in names)])
+        self._write([*self.jobs, *new])
         return count
 
     def work(self, client: openai.OpenAI, report: Callable[[str], object]) -> None:
@@ -129,7 +284,7 @@ class JobFolder:
         """Read the replies of all jobs that have ended; a request without one may be sent again."""
         replies = Replies()
         for job in self.jobs:
-            for path in (self._replies(job.name), self._errors(job.name)):
+            for path in (self._file(job, "replies"), self._file(job, "errors")):
                 for line in path.read_bytes().split(b"\n") if path.exists() else ():
                     if line.strip():
                         _read_line(json.loads(line), replies)
@@ -140,7 +295,7 @@ class JobFolder:
             return
         known = _named(job, client)
         if known is None:
-            with self._requests(job.name).open("rb") as file:
+            with self._file(job, "requests").open("rb") as file:
                 job = replace(job, file_id=client.files.create(file=file, purpose="batch").id)
             known = _create(job, client)
         self._keep(replace(job, batch_id=known.id))
@@ -161,10 +316,9 @@ class JobFolder:
             raise BatchFailed(
                 f"{batch.id} has the status {batch.status!r}, which is none of {known}; look at the server"
             )
-        files = (batch.output_file_id, self._replies(job.name)), (batch.error_file_id, self._errors(job.name))
-        for file_id, path in files:
+        for file_id, what in ((batch.output_file_id, "replies"), (batch.error_file_id, "errors")):
             if file_id:
-                _write_whole(path, client.files.content(file_id).content)
+                _write_whole(self._file(job, what), client.files.content(file_id).content)
         self._keep(replace(job, status=batch.status))
         if batch.status == "failed":
             reasons = "; ".join(str(each.message) for each in (batch.errors.data if batch.errors else None) or ())
@@ -180,14 +334,8 @@ class JobFolder:
     def _write(self, jobs: list[Job]) -> None:
         _write_whole(self.path / STATE, json.dumps([asdict(each) for each in jobs], indent=1).encode())
 
-    def _requests(self, name: str) -> Path:
-        return self.path / f"{name}.requests.jsonl"
-
-    def _replies(self, name: str) -> Path:
-        return self.path / f"{name}.replies.jsonl"
-
-    def _errors(self, name: str) -> Path:
-        return self.path / f"{name}.errors.jsonl"
+    def _file(self, job: Job, what: str) -> Path:
+        return self.path / f"{job.name}.{what}.jsonl"
 
 
 class BatchFailed(PipelineError):
@@ -268,166 +416,3 @@ def _write_whole(path: Path, content: bytes) -> None:
     part = path.with_name(f"{path.name}.part")
     part.write_bytes(content)
     part.replace(path)
-
-
-ROUNDS = 3
-"""Jobs after jobs: the requests, those for replies that could not be used, and those that expired."""
-PRICE_SHARE = 0.5
-"""Of the ordinary price (OpenAI's pricing of batches)."""
-ID_CHARACTERS = 48
-
-
-@dataclass(slots=True)
-class BatchSender:
-    """Gives the replies of jobs in the place of an endpoint; requests without one are collected, and refused."""
-
-    replies: Replies
-    missing: dict[str, dict[str, object]] = field(default_factory=dict)
-
-    async def __call__(self, body: dict[str, object]) -> object:
-        """Send one request; raises `ModelRejected` if the server refused it, `NotInBatch` if no job has answered it."""
-        custom_id = request_id(body)
-        if custom_id in self.replies.completions:
-            return self.replies.completions[custom_id]
-        if custom_id in self.replies.refusals:
-            raise ModelRejected(f"the server refused a request of the batch: {self.replies.refusals[custom_id]}")
-        self.missing[custom_id] = body
-        raise NotInBatch("no batch has answered this request yet; run the same command again")
-
-
-def request_id(body: dict[str, object]) -> str:
-    """The id of a request in its job: a hash of all that is sent."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:ID_CHARACTERS]
-
-
-@contextmanager
-def caption_by_batches(
-    library: Library,
-    addition: Captions,
-    video_ids: Collection[str] | None,
-    again: Collection[str],
-    report: Callable[[str], object],
-    limits: Limits = UNCHANGED,
-) -> Iterator[Captions]:
-    """Have captions made by batches, and give the addition that adds them; the notes of the jobs go when it is done.
-
-    They stay if the block ends with an error, and the next run goes on with the same jobs.
-    """
-    addition.prepare(library)
-    lacking = {row.video_id for row in library.additions.pending(addition.name, addition.model)}.union(again)
-    chosen = lacking if video_ids is None else lacking.intersection(video_ids)
-    videos = [row for row in library.videos() if row.video_id in chosen]
-    root = cache_file().parent / "batches"
-    with job_folder(root, library, addition.role, addition.frames_a_segment, limits) as folder:
-        sender = work_off(folder, addition.role, library, videos, addition.frames_a_segment, report)
-        prices = PRICE_SHARE * addition.input_price, PRICE_SHARE * addition.output_price
-        yield replace(addition, send=sender, input_price=prices[0], output_price=prices[1])
-        shutil.rmtree(folder.path)
-
-
-@contextmanager
-def job_folder(root: Path, library: Library, role: Role, frames_a_segment: int, limits: Limits) -> Iterator[JobFolder]:
-    """Open the folder of the jobs that caption a library; raises `UsageError` if another process has it."""
-    place = str(Path(library.uri).resolve()) if "://" not in library.uri else library.uri
-    task = json.dumps([place, role.model, role.base_url, frames_a_segment])
-    path = root / hashlib.sha256(task.encode()).hexdigest()[:16]
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise UsageError(f"another process waits for the batches of {library.uri}; let it end") from error
-        yield JobFolder(path, limits)
-
-
-def work_off(
-    folder: JobFolder,
-    role: Role,
-    library: Library,
-    videos: Sequence[VideoRow],
-    frames_a_segment: int,
-    report: Callable[[str], object],
-) -> BatchSender:
-    """Have all requests for captions of these videos answered by jobs; gives the sender that knows their replies."""
-    with _client(role) as client, _explained(role, folder):
-        folder.work(client, report)  # those of a run that was killed
-        for _ in range(ROUNDS):
-            sender = BatchSender(folder.replies())
-            count = folder.add_requests(_missing(sender, role, library, videos, frames_a_segment))
-            if not count:
-                break
-            report(f"{count:,} requests are sent as batches")
-            folder.work(client, report)
-    return BatchSender(folder.replies())
-
-
-def _missing(
-    sender: BatchSender, role: Role, library: Library, videos: Iterable[VideoRow], frames_a_segment: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The requests of these videos that no job has answered, some at a time: pictures of a library fill no memory.
-
-    Each is there once: copies of a film in other containers have the same, and a job takes an id once alone.
-    """
-    given: set[str] = set()
-    with asyncio.Runner() as runner:
-        cache = runner.run(_open_cache())
-        model = runner.run(_open(role, sender, cache))
-        try:
-            for video in videos:
-                segments = uncaptioned(library, video, role.model)
-                for first in range(0, len(segments), role.at_once):
-                    some = segments[first : first + role.at_once]
-                    spans_s = [(each.start_s, each.end_s) for each in some]
-                    shown = frames_between(library, video, spans_s, frames_a_segment)
-                    runner.run(describe_all(model, some, shown))
-                    yield from ((each, sender.missing[each]) for each in sender.missing if each not in given)
-                    given.update(sender.missing)
-                    sender.missing.clear()
-        finally:
-            runner.run(model.close())
-            cache.close()
-
-
-async def _open_cache() -> ResponseCache:
-    return _ReadCache(cache_file())
-
-
-async def _open(role: Role, sender: BatchSender, cache: ResponseCache) -> OpenAIModel:
-    from kinodex.agent.models.openai_model import OpenAIModel
-
-    return OpenAIModel(role, cache=cache, send=sender)
-
-
-class _ReadCache(ResponseCache):
-    """The cache of replies, into which the ordinary run alone writes: it counts what is new as paid."""
-
-    def put(self, key: str, reply: Mapping[str, object], *, instead: Mapping[str, object] | None = None) -> None:
-        """Store nothing."""
-
-
-def _client(role: Role) -> openai.OpenAI:
-    import openai
-
-    from kinodex.agent.models.roles import api_key
-
-    return openai.OpenAI(base_url=role.base_url, api_key=api_key(role), timeout=role.timeout_s)
-
-
-@contextmanager
-def _explained(role: Role, folder: JobFolder) -> Iterator[None]:
-    """Turn errors of the client into errors for the user."""
-    import openai
-
-    from kinodex.agent.models.provider_errors import clip, connection_error, server_message, status_error
-
-    try:
-        yield
-    except openai.NotFoundError as error:
-        raise BatchFailed(
-            f"{role.place} has no Batch API, or does not know a batch any more ({clip(server_message(error), role)}); "
-            f"leave out --batch-api, or delete {folder.path} to have all requests sent and paid again"
-        ) from error
-    except openai.APIStatusError as error:
-        raise status_error(role, error, None) from error
-    except openai.APIConnectionError as error:
-        raise connection_error(role, error) from error

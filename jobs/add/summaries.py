@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -103,6 +103,10 @@ class FilmPart:
     segments: int
     children: range = range(0)
 
+    @property
+    def end_segment(self) -> int:
+        return self.first_segment + self.segments
+
 
 @dataclass(frozen=True, slots=True)
 class Film:
@@ -131,7 +135,7 @@ def read_film(library: Library, video: VideoRow) -> Film:
         for number, (first, end) in enumerate(pairwise([*structure.scenes, len(segments)]))
     )
     chapters = tuple(
-        _part("chapter", number, segments[scenes[first].first_segment : _end(scenes[end - 1])], range(first, end))
+        _part("chapter", number, segments[scenes[first].first_segment : scenes[end - 1].end_segment], range(first, end))
         for number, (first, end) in enumerate(pairwise([*structure.chapters, len(scenes)]))
     )
     return Film(video, scenes, chapters, tuple(_of_scene(scene, notes) for scene in scenes))
@@ -151,15 +155,10 @@ def _part(level: Level, number: int, segments: Sequence[SegmentRow], children: r
     return FilmPart(level, number, first.start_s, last.end_s, first.segment_no, len(segments), children)
 
 
-def _end(part: FilmPart) -> int:
-    return part.first_segment + part.segments
-
-
 def _of_scene(scene: FilmPart, notes: Sequence[Sequence[Note]]) -> tuple[Note, ...]:
     """Notes of the segments of a scene; what stands there again and again is said once."""
-    inside = [note for each in notes[scene.first_segment : _end(scene)] for note in each]
     first: dict[tuple[str, str], Note] = {}
-    for note in inside:
+    for note in chain.from_iterable(notes[scene.first_segment : scene.end_segment]):
         first.setdefault((note.source, note.text), note)
     return tuple(first.values())
 

@@ -1,7 +1,9 @@
-"""Chunks joined to videos, and outcomes written together: what lacks rows is not shown, and has to be read again."""
+"""Chunks joined to videos, outcomes written together and counted; what lacks rows is not shown."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,16 @@ from kinodex.index.library import Library
 from kinodex.jobs.ingest.commit import (
     LONGEST_WAIT_S,
     MOST_AT_ONCE,
+    OUTCOMES_KEPT,
     SHORTEST_WAIT_S,
     VIDEOS_AT_ONCE,
+    IngestReport,
+    SourceOutcome,
+    Tally,
+    Totals,
     VideoCommitter,
     join_chunks,
+    summary,
 )
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.fetch import FetchedVideo, Source
@@ -32,7 +40,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(film: Path) -> ChunkSummary:
+def read_film(film: Path) -> ChunkSummary:
     return read_whole(film)[0]
 
 
@@ -50,17 +58,17 @@ def read(chunk: Chunk, summary: ChunkSummary, first: int = 0, until: int = FRAME
     return ChunkRead(chunk, summary, np.arange(float(first), float(until)), distances, vectors[[0, -1]], digests)
 
 
-def test_chunks_of_a_video_join_to_the_same_video(film: Path, summary: ChunkSummary) -> None:
+def test_chunks_of_a_video_join_to_the_same_video(film: Path, read_film: ChunkSummary) -> None:
     chunk, settings = whole(film), IngestSettings(fps=1.0)
-    one = join_chunks([read(chunk, summary)], settings, "space")
-    parts = join_chunks([read(chunk, summary, 0, 4), read(chunk, summary, 4, FRAMES)], settings, "space")
+    one = join_chunks([read(chunk, read_film)], settings, "space")
+    parts = join_chunks([read(chunk, read_film, 0, 4), read(chunk, read_film, 4, FRAMES)], settings, "space")
     assert (parts.row.frames, parts.row.duration_s, parts.row.codec) == (FRAMES, one.row.duration_s, "h264")
     assert parts.segments == one.segments
     assert parts.digests == one.digests == {"frames": FRAMES}
 
 
 def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(
-    library: Library, film: Path, summary: ChunkSummary
+    library: Library, film: Path, read_film: ChunkSummary
 ) -> None:
     good = whole(film)
     source = Source("/lost.mp4", "lost")
@@ -68,7 +76,7 @@ def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(
     library.writer.add_frames({good.video.video_id: made(good.video.video_id, FRAMES, 3).frame_rows()})
     committer = VideoCommitter(library)
     for chunk in (good, lost):
-        committer.add(join_chunks([read(chunk, summary)], IngestSettings(fps=1.0), library.space_name))
+        committer.add(join_chunks([read(chunk, read_film)], IngestSettings(fps=1.0), library.space_name))
     complete, rejected = committer.flush()
     assert [each.row.video_id for each in complete] == [good.video.video_id]
     assert [each.row.video_id for each in rejected] == ["f" * 32]
@@ -87,11 +95,11 @@ def test_failures_and_known_videos_are_written_with_the_next_flush(library: Libr
 
 
 def test_a_commit_is_due_once_many_videos_wait_or_have_waited_for_long(
-    library: Library, film: Path, summary: ChunkSummary
+    library: Library, film: Path, read_film: ChunkSummary
 ) -> None:
     now_s = 0.0
     committer = VideoCommitter(library, lambda: now_s)
-    video = join_chunks([read(whole(film), summary)], IngestSettings(fps=1.0), library.space_name)
+    video = join_chunks([read(whole(film), read_film)], IngestSettings(fps=1.0), library.space_name)
     due = {}
     for count in (0, 1, VIDEOS_AT_ONCE, MOST_AT_ONCE):
         for _ in range(count - len(committer._videos)):
@@ -102,3 +110,29 @@ def test_a_commit_is_due_once_many_videos_wait_or_have_waited_for_long(
     assert {each for each, is_due in due.items() if is_due} == {
         (1, late), (VIDEOS_AT_ONCE, soon), (VIDEOS_AT_ONCE, late), *((MOST_AT_ONCE, at) for at in (0.0, soon, late))
     }  # fmt: skip
+
+
+GOOD = SourceOutcome("/a.mp4", "a", "indexed", "0" * 32, 10, 5.0)
+BAD = SourceOutcome("/b.mp4", "b", "failed", problem="no video", error_class="NotAVideo")
+
+
+def test_outcomes_beyond_the_first_of_each_state_are_only_counted() -> None:
+    tally = Tally()
+    for _ in range(OUTCOMES_KEPT + 5):
+        tally.add(GOOD, 3)
+    tally.add(BAD, 4)
+    assert len(tally.outcomes) == OUTCOMES_KEPT + 1 and tally.outcomes[-1] is BAD
+    assert tally.done == OUTCOMES_KEPT + 6 and tally.bytes_done == 3 * (OUTCOMES_KEPT + 5) + 4
+    totals = tally.totals()
+    assert totals.states == {"indexed": OUTCOMES_KEPT + 5, "failed": 1} and totals.failures == {"NotAVideo": 1}
+    assert (totals.frames, totals.video_s) == (10 * (OUTCOMES_KEPT + 5), 5.0 * (OUTCOMES_KEPT + 5))
+
+
+def test_a_report_counts_all_outcomes_also_those_that_it_does_not_hold() -> None:
+    report = IngestReport("0" * 16, datetime(2026, 1, 2, tzinfo=UTC), 1.0, (GOOD, GOOD, BAD))
+    assert (report.count("indexed"), report.count("failed"), report.count("already there")) == (2, 1, 0)
+    many = replace(report, totals=Totals({"indexed": 7, "failed": 9}, {"NotAVideo": 9}, 70, 35.0))
+    assert (many.count("indexed"), many.frames, many.video_s) == (7, 70, 35.0)
+    numbers = summary(many)
+    assert numbers["counts"] == {"indexed": 7, "already there": 0, "failed": 9}
+    assert numbers["failures_by_class"] == {"NotAVideo": 9} and not {"outcomes", "totals"} & set(numbers)

@@ -76,44 +76,40 @@ def test_an_address_means_ray_unless_a_higher_layer_says_local() -> None:
     assert not layered({"ray": False}, environment={"KINODEX_INGEST_RAY_ADDRESS": "auto"}).config.ray
 
 
-@pytest.mark.parametrize(
-    ("layers", "says"),
-    [
-        ({"pairs": {"fsp": "2"}}, ["--set: got fsp", "did you mean fps?", "--print-config"]),
-        ({"environment": {"KINODEX_INGEST_WORKER": "2"}}, ["environment: got worker", "did you mean workers?"]),
-        ({"environment": {"KINODEX_INGEST_FPS": "two"}}, ["environment: got fps=two", "valid number"]),
-        ({"pairs": {"fps": "nan"}}, ["fps=nan", "finite"]),
-        ({"flags": {"fps": -1.0}}, ["command line: got fps=-1.0", "greater than or equal to 0.001"]),
-        ({"flags": {"decoder": "pyaw"}}, ["decoder=pyaw", "'torchcodec' or 'nvdec'", "did you mean pyav?"]),
-        ({"flags": {"jpeg_quality": 101}}, ["jpeg_quality=101", "less than or equal to 100"]),
-        ({"flags": {"workers": 0}}, ["workers=0", "greater than or equal to 1"]),
-    ],
+WRONG = (
+    ({"pairs": {"fsp": "2"}}, ["--set: got fsp", "did you mean fps?", "--print-config"]),
+    ({"environment": {"KINODEX_INGEST_WORKER": "2"}}, ["environment: got worker", "did you mean workers?"]),
+    ({"environment": {"KINODEX_INGEST_FPS": "two"}}, ["environment: got fps=two", "valid number"]),
+    ({"pairs": {"fps": "nan"}}, ["fps=nan", "finite"]),
+    ({"flags": {"fps": -1.0}}, ["command line: got fps=-1.0", "greater than or equal to 0.001"]),
+    ({"flags": {"decoder": "pyaw"}}, ["decoder=pyaw", "'torchcodec' or 'nvdec'", "did you mean pyav?"]),
+    ({"flags": {"jpeg_quality": 101}}, ["jpeg_quality=101", "less than or equal to 100"]),
+    ({"flags": {"workers": 0}}, ["workers=0", "greater than or equal to 1"]),
 )
-def test_what_is_wrong_is_one_line(layers: dict[str, Any], says: list[str]) -> None:
+WRONG_FILES = (
+    ("c.toml", "fps = ", "cannot read"),
+    ("c.toml", "[ingest]\nfps = 2", "got ingest, which is no setting"),
+    ("c.toml", 'fps = "2"', "got fps=2; input should be a valid number"),
+    ("c.toml", "workers = true", "got workers=True; input should be a valid integer"),
+    ("c.yaml", "fps: [", "cannot read"),
+    ("c.yaml", "- fps", "holds a list"),
+    ("c.ini", "fps = 2", "must end in .toml, .yaml or .yml"),
+    ("none.toml", None, "cannot read"),
+)
+
+
+def refusal(**layers: Any) -> str:
     with pytest.raises(UsageError) as caught:
         layered(**layers)
-    for each in says:
-        assert each in str(caught.value)
     assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("c.toml", "fps = ", "cannot read"),
-        ("c.toml", "[ingest]\nfps = 2", "got ingest, which is no setting"),
-        ("c.toml", 'fps = "2"', "got fps=2; input should be a valid number"),
-        ("c.toml", "workers = true", "got workers=True; input should be a valid integer"),
-        ("c.yaml", "fps: [", "cannot read"),
-        ("c.yaml", "- fps", "holds a list"),
-        ("c.ini", "fps = 2", "must end in .toml, .yaml or .yml"),
-        (None, "", "cannot read"),
-    ],
-)
-def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, name: str | None, text: str, says: str) -> None:
-    path = written(tmp_path / name, text) if name else tmp_path / "none.toml"
-    with pytest.raises(UsageError) as caught:
-        layered(file=path)
-    assert says in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_what_is_wrong_is_one_line_that_names_where(tmp_path: Path) -> None:
+    for layers, says in WRONG:
+        told = refusal(**layers)
+        assert all(each in told for each in says), layers
+    for name, text, problem in WRONG_FILES:
+        path = tmp_path / name if text is None else written(tmp_path / name, text)
+        told = refusal(file=path)
+        assert problem in told and str(path) in told, text

@@ -15,7 +15,7 @@ from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, 
 from kinodex.jobs.ingest.sources import IdSet
 from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES, LocalExecutor, Worker, discard
 from kinodex.pipeline.errors import DecoderDied
-from kinodex.pipeline.sample import Chunk, IngestSettings
+from kinodex.pipeline.sample import IngestSettings
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.script import render_film, write_script
@@ -60,13 +60,48 @@ def run(
     return library, coordinator
 
 
-def is_read_of(finished: FinishedTask, name: str) -> bool:
-    return isinstance(finished.task, Read) and finished.task.chunks[0].video.source.uri.endswith(name)
+def changing(times: int, is_meant: Callable[[FinishedTask], bool], change: Change) -> tuple[list[FinishedTask], Change]:
+    """A change of the first so many results that are meant, and the list of these."""
+    met: list[FinishedTask] = []
+
+    def changed(library: Library, finished: FinishedTask) -> FinishedTask:
+        if len(met) < times and is_meant(finished):
+            met.append(finished)
+            return change(library, finished)
+        return finished
+
+    return met, changed
 
 
-def chunk_of(finished: FinishedTask) -> Chunk:
+def is_read_of(*names: str) -> Callable[[FinishedTask], bool]:
+    return lambda done: isinstance(done.task, Read) and done.task.chunks[0].video.source.uri.endswith(names)
+
+
+def is_identification_of(name: str) -> Callable[[FinishedTask], bool]:
+    return lambda done: isinstance(done.task, Identify) and any(each.uri.endswith(name) for each in done.task.sources)
+
+
+def lose(library: Library, finished: FinishedTask) -> FinishedTask:
+    return FinishedTask(finished.worker, finished.task, None)
+
+
+def drop_rows(library: Library, finished: FinishedTask) -> FinishedTask:
     assert isinstance(finished.task, Read)
-    return finished.task.chunks[0]
+    discard(library, *finished.task.chunks)
+    return finished
+
+
+def failing(error_class: str, damaged: bool) -> Change:
+    """Make a read one in which the first chunk failed, and left no row."""
+
+    def fail(library: Library, finished: FinishedTask) -> FinishedTask:
+        assert isinstance(finished.task, Read)
+        chunk = finished.task.chunks[0]
+        discard(library, chunk)
+        failure = ChunkFailed(chunk, "decode", error_class, "changed by the test", damaged)
+        return FinishedTask(finished.worker, finished.task, WorkDone((failure,), {}))
+
+    return fail
 
 
 @pytest.fixture(scope="module")
@@ -83,32 +118,28 @@ def undisturbed(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
     return run(few, tmp_path_factory.mktemp("undisturbed") / "library")[0]
 
 
-def test_tasks_of_lost_workers_are_retried_and_leave_no_row_twice(
+ALWAYS = 1000
+DISTURBED: dict[str, tuple[int, Callable[[FinishedTask], bool], Change, int]] = {  # the last: pieces that are retried
+    "lost workers": (3, lambda finished: True, lose, 3),
+    "a damaged part": (1, is_read_of("film-001.mp4"), failing("SpanDamaged", damaged=True), 0),
+    "the first death of a decoder": (1, is_read_of("film-001.mp4"), failing(DecoderDied.__name__, damaged=False), 0),
+    "rows missing when they are counted": (1, is_read_of("film-001.mp4"), drop_rows, 1),
+}
+
+
+def test_what_is_disturbed_is_read_again_and_leaves_the_same_rows(
     few: Path, undisturbed: Library, tmp_path: Path
 ) -> None:
-    lost: list[FinishedTask] = []
-
-    def lose_some(library: Library, finished: FinishedTask) -> FinishedTask:
-        if len(lost) < 3:
-            lost.append(finished)
-            return FinishedTask(finished.worker, finished.task, None)
-        return finished
-
-    library, coordinator = run(few, tmp_path / "library", lose_some)
-    assert coordinator.retried == len(lost) == 3
-    assert contents(library) == contents(undisturbed)
+    for name, (times, is_meant, change, retried) in DISTURBED.items():
+        met, changed = changing(times, is_meant, change)
+        library, coordinator = run(few, tmp_path / name, changed)
+        assert (len(met), coordinator.retried) == (times, retried), name
+        assert contents(library) == contents(undisturbed), name
 
 
 def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few: Path, tmp_path: Path) -> None:
-    lost: list[FinishedTask] = []
-
-    def lose_one_film(library: Library, finished: FinishedTask) -> FinishedTask:
-        if is_read_of(finished, "film-000.mp4") or is_read_of(finished, "again-000.mp4"):
-            lost.append(finished)
-            return FinishedTask(finished.worker, finished.task, None)
-        return finished
-
-    library, coordinator = run(few, tmp_path / "library", lose_one_film)
+    lost, changed = changing(ALWAYS, is_read_of("film-000.mp4", "again-000.mp4"), lose)
+    library, coordinator = run(few, tmp_path / "library", changed)
     assert len(lost) == LOSSES
     classes = {Path(each.uri).name: each.error_class for each in coordinator.outcomes}
     assert classes["film-000.mp4"] == classes["again-000.mp4"] == "WorkerLost"
@@ -118,62 +149,12 @@ def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few:
     assert len(library.videos()) == 1
 
 
-def failed(library: Library, finished: FinishedTask, error_class: str, *, damaged: bool) -> FinishedTask:
-    """The end of a read in which the first chunk failed, and left no row."""
-    chunk = chunk_of(finished)
-    discard(library, chunk)
-    failure = ChunkFailed(chunk, "decode", error_class, "changed by the test", damaged)
-    return FinishedTask(finished.worker, finished.task, WorkDone((failure,), {}))
-
-
-@pytest.mark.parametrize(("error_class", "damaged"), [("SpanDamaged", True), (DecoderDied.__name__, False)])
-def test_a_damaged_part_or_the_first_death_of_a_decoder_is_read_again_whole(
-    few: Path, undisturbed: Library, tmp_path: Path, error_class: str, damaged: bool
-) -> None:
-    changed: list[FinishedTask] = []
-
-    def fail_once(library: Library, finished: FinishedTask) -> FinishedTask:
-        if not changed and is_read_of(finished, "film-001.mp4"):
-            changed.append(finished)
-            return failed(library, finished, error_class, damaged=damaged)
-        return finished
-
-    library, coordinator = run(few, tmp_path / "library", fail_once)
-    assert changed
-    assert coordinator.retried == 0
-    assert contents(library) == contents(undisturbed)
-
-
 def test_a_second_death_of_the_decoder_is_a_failure(few: Path, tmp_path: Path) -> None:
-    def fail_always(library: Library, finished: FinishedTask) -> FinishedTask:
-        if is_read_of(finished, "film-001.mp4"):
-            return failed(library, finished, DecoderDied.__name__, damaged=False)
-        return finished
-
-    library, _ = run(few, tmp_path / "library", fail_always)
+    _, changed = changing(ALWAYS, is_read_of("film-001.mp4"), failing(DecoderDied.__name__, damaged=False))
+    library, _ = run(few, tmp_path / "library", changed)
     failures = {Path(row.uri).name: row.error_class for row in library.ingest_log.failures()}
     assert failures["film-001.mp4"] == "DecoderDied"
     assert len(library.videos()) == 1
-
-
-def test_rows_that_are_missing_when_they_are_counted_are_read_again(
-    few: Path, undisturbed: Library, tmp_path: Path
-) -> None:
-    dropped: list[FinishedTask] = []
-
-    def drop_rows_once(library: Library, finished: FinishedTask) -> FinishedTask:
-        if not dropped and is_read_of(finished, "film-001.mp4"):
-            dropped.append(finished)
-            discard(library, chunk_of(finished))
-        return finished
-
-    library, coordinator = run(few, tmp_path / "library", drop_rows_once)
-    assert coordinator.retried == len(dropped) == 1
-    assert contents(library) == contents(undisturbed)
-
-
-def is_identification_of(finished: FinishedTask, name: str) -> bool:
-    return isinstance(finished.task, Identify) and any(each.uri.endswith(name) for each in finished.task.sources)
 
 
 def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
@@ -181,16 +162,14 @@ def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
 ) -> None:
     """The other file keeps the id, for it still has those bytes; the rows are as if none had ever changed."""
     films = shutil.copytree(few, tmp_path / "films")
-    swapped: list[FinishedTask] = []
 
-    def swap_once(library: Library, finished: FinishedTask) -> FinishedTask:
-        if not swapped and is_identification_of(finished, "again-000.mp4"):
-            swapped.append(finished)
-            shutil.copy(corpus / "film-002.mp4", films / "new")
-            (films / "new").replace(films / "again-000.mp4")
+    def swap(library: Library, finished: FinishedTask) -> FinishedTask:
+        shutil.copy(corpus / "film-002.mp4", films / "new")
+        (films / "new").replace(films / "again-000.mp4")
         return finished
 
-    library, coordinator = run(films, tmp_path / "library", swap_once)
+    swapped, changed = changing(1, is_identification_of("again-000.mp4"), swap)
+    library, coordinator = run(films, tmp_path / "library", changed)
     assert swapped
     calm, _ = run(films, tmp_path / "calm")
     assert len(library.videos()) == 3
@@ -200,22 +179,20 @@ def test_a_file_that_is_swapped_between_hash_and_decoding_is_identified_again(
 
 def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_path: Path) -> None:
     films = shutil.copytree(few, tmp_path / "films")
-    changing = films / "film-001.mp4"
-    changes: list[FinishedTask] = []
+    growing = films / "film-001.mp4"
 
-    def append_each_time(library: Library, finished: FinishedTask) -> FinishedTask:
-        if is_identification_of(finished, changing.name):
-            changes.append(finished)
-            with changing.open("ab") as file:
-                file.write(b"\0")
+    def append(library: Library, finished: FinishedTask) -> FinishedTask:
+        with growing.open("ab") as file:
+            file.write(b"\0")
         return finished
 
-    library, _ = run(films, tmp_path / "library", append_each_time)
+    changes, changed = changing(ALWAYS, is_identification_of(growing.name), append)
+    library, _ = run(films, tmp_path / "library", changed)
     assert len(changes) == CHANGES
     (failure,) = library.ingest_log.failures()
-    assert (failure.uri, failure.stage, failure.error_class) == (str(changing), "fetch", "SourceChanged")
+    assert (failure.uri, failure.stage, failure.error_class) == (str(growing), "fetch", "SourceChanged")
     assert len(library.videos()) == 1
-    assert str(changing) not in library.ingest_log.sources(), "a known failure would not be tried again"
+    assert str(growing) not in library.ingest_log.sources(), "a known failure would not be tried again"
     assert library.tables.rows("frames").num_rows == library.videos()[0].frames
 
 
@@ -225,12 +202,11 @@ def test_the_last_film_is_read_in_parts_by_all_workers_and_is_the_same(tmp_path:
     film.parent.mkdir()
     render_film(write_script("film", 120.0, 3), film)
     assert film.stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
-    reads: list[FinishedTask] = []
-
-    def note(library: Library, finished: FinishedTask) -> FinishedTask:
-        reads.extend([finished] if isinstance(finished.task, Read) and not finished.task.may_split else [])
-        return finished
-
+    reads, note = changing(
+        ALWAYS,
+        lambda done: isinstance(done.task, Read) and not done.task.may_split,
+        lambda library, finished: finished,
+    )
     shared, _ = run(film.parent, tmp_path / "shared", note, workers=2, cut_s=300.0)
     alone, _ = run(film.parent, tmp_path / "alone", workers=1, cut_s=300.0)
     assert len(reads) >= 4 and {each.worker for each in reads} == {0, 1}

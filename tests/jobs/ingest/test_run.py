@@ -39,7 +39,11 @@ SMALL: dict[str, Any] = {"space": "builtin", "workers": 2}
 
 
 def test_every_source_has_its_outcome_and_a_video_of_two_names_is_one(corpus: Path, tmp_path: Path) -> None:
-    report = ingest(corpus, tmp_path / "library")
+    told: list[Progress] = []
+    report = run_ingest(IngestConfig(**SMALL), list_sources([str(corpus)]), str(tmp_path / "library"), told.append)
+    assert told[-1].done == told[-1].total == 6 and told[-1].failed == 1
+    assert told[-1].bytes_done == told[-1].bytes_total
+    assert told[-1].frames > 0 and told[-1].video_s > 12
     library = Library.open(str(tmp_path / "library"))
     assert counts(report) == (4, 1, 1)
     assert len(library.videos()) == 4
@@ -186,7 +190,9 @@ def test_too_many_failures_end_the_run_and_lose_nothing(tmp_path: Path, corpus: 
 
 
 @pytest.mark.slow
-def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
+def test_a_run_leaves_a_report_in_the_library_and_other_settings_are_refused(whole: Library, corpus: Path) -> None:
+    with pytest.raises(SettingsMismatch, match="fps"):
+        ingest(corpus, Path(whole.uri), fps=2.0)
     (row,) = whole.ingest_log.runs()
     report = row.report
     assert report["counts"] == {"indexed": 4, "already there": 1, "failed": 1}
@@ -194,14 +200,6 @@ def test_a_run_leaves_a_report_in_the_library(whole: Library) -> None:
     assert report["arithmetic"].startswith("float32, ")
     assert {"decode", "jpeg", "prepare", "embed", "write", "fetch"} <= set(report["seconds_by_stage"])
     assert 0 < report["utilisation"]["decode"] <= 1.05
-
-
-def test_progress_tells_how_far_a_run_is(corpus: Path, tmp_path: Path) -> None:
-    told: list[Progress] = []
-    run_ingest(IngestConfig(**SMALL), list_sources([str(corpus)]), str(tmp_path / "library"), told.append)
-    assert told[-1].done == told[-1].total == 6 and told[-1].failed == 1
-    assert told[-1].bytes_done == told[-1].bytes_total
-    assert told[-1].frames > 0 and told[-1].video_s > 12
 
 
 @pytest.mark.slow
@@ -219,12 +217,6 @@ def test_a_library_that_another_ingest_writes_is_refused(corpus: Path, tmp_path:
             ingest(corpus, tmp_path / "library")
         holder.kill()
     assert counts(ingest(corpus, tmp_path / "library")) == (3, 1, 1)
-
-
-@pytest.mark.slow
-def test_other_settings_than_the_librarys_are_refused_before_anything_is_read(whole: Library, corpus: Path) -> None:
-    with pytest.raises(SettingsMismatch, match="fps"):
-        ingest(corpus, Path(whole.uri), fps=2.0)
 
 
 def test_decoded_on_the_device_that_embeds_the_frames_and_times_are_the_same(corpus: Path, tmp_path: Path) -> None:

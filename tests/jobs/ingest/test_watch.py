@@ -1,21 +1,25 @@
-"""A watched place: what arrives is taken once it is whole, and one round is one ingest."""
+"""A watched place, where one round is one ingest; and the indexes that are kept in order meanwhile."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from kinodex.index.errors import StorageError
 from kinodex.index.library import Library
+from kinodex.index.store.indexes import DURING_RUN, small_fragments
 from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import Arrivals, watch_sources
+from kinodex.jobs.ingest.run import Arrivals, refreshing_indexes, watch_sources
 from kinodex.pipeline.errors import SourceUnreachable
 from kinodex.pipeline.fetch import Source, Stamp
 from kinodex.pipeline.sources import list_sources
+from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.ray_node import RayCluster, outlasting
 
@@ -33,24 +37,17 @@ def now_of(path: Path, later_s: float = 0.0) -> float:
     return path.stat().st_mtime + later_s + 0.001
 
 
-def test_a_file_that_grows_is_left_until_it_stays_the_same(tmp_path: Path) -> None:
+def test_a_file_that_grows_or_is_written_is_left_until_it_stays_the_same(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     film.write_bytes(b"half")
     arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
     assert arrivals.look(sources, now_of(film, 1.0)) == []
     film.write_bytes(b"half and half")
     assert arrivals.look(sources, now_of(film, 1.0)) == []
-    assert names(arrivals.look(sources, now_of(film, 2.0))) == ["film.mp4"]
-
-
-def test_a_file_of_the_same_size_and_another_time_is_still_written(tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    film.write_bytes(b"1234")
-    arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
-    assert arrivals.look(sources, now_of(film)) == []
-    film.write_bytes(b"5678")
+    film.write_bytes(b"other and all")  # as many bytes, at another time
     os.utime(film, ns=(0, film.stat().st_mtime_ns + 1_000_000))
     assert arrivals.look(sources, now_of(film)) == []
+    assert names(arrivals.look(sources, now_of(film, 2.0))) == ["film.mp4"]
 
 
 def test_a_file_that_has_been_quiet_is_taken_at_the_first_look_and_once(tmp_path: Path) -> None:
@@ -241,3 +238,34 @@ def test_a_watch_on_ray_starts_its_workers_for_each_round(
     assert rounds.states == [{"one.mp4": "indexed"}, {"two.mp4": "indexed"}]
     assert outlasting(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"
     assert [run.report["settings"]["ray"] for run in Library.open(str(library)).ingest_log.runs()] == [True, True]
+
+
+SOON_S = 0.01
+
+
+def append_many(library: Library) -> None:
+    """Append one more fragment than a table should have."""
+    row = {"stage": "open", "error_class": "NotAVideo", "message": "", "attempts": 1, "failed_at": 0}
+    for number in range(DURING_RUN.fragments + 1):
+        library.tables.append("failures", [{"uri": str(number), **row}])
+
+
+def wait_until_joined(library: Library) -> None:
+    while small_fragments(library.tables, "failures") > DURING_RUN.fragments:
+        time.sleep(SOON_S)
+
+
+def test_fragments_are_joined_beside_a_run_and_an_error_there_is_raised_at_its_end(tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    with refreshing_indexes(library.uri, SOON_S):
+        append_many(library)
+        wait_until_joined(library)
+    assert library.tables.count("failures") == DURING_RUN.fragments + 1
+
+    went_on = False
+    append_many(library)
+    shutil.rmtree(Path(library.uri) / "runs.lance")  # the table that is looked at right after `failures`
+    with pytest.raises(StorageError, match=r"runs\.lance"), refreshing_indexes(library.uri, SOON_S):
+        wait_until_joined(library)
+        went_on = True
+    assert went_on

@@ -7,17 +7,152 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import openai
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.jobs.add.batch_api import STATE, UNCHANGED, job_folder
+from kinodex.jobs.add.batch_api import STATE, UNCHANGED, BatchFailed, JobFolder, Limits, job_folder
 from kinodex.jobs.add.captions import Captions
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.servers.batch_server import USAGE, BatchServer, serving
+
+REQUESTS = [(f"id-{number}", {"model": "m", "messages": [], "n": number}) for number in range(5)]
+QUICK = Limits(poll_s=0.01)
+
+
+@contextmanager
+def jobs(place: Path, limits: Limits = QUICK, opened: bool = True, **server: Any) -> Iterator[Jobs]:
+    """A server, and a folder with requests that have not been sent; unless `opened`, it works at nothing yet."""
+    making = BatchServer(lambda body: {"caption": str(body["n"]), "confidence": 50}, **server)
+    with (
+        serving(making) as serve,
+        openai.OpenAI(base_url=serve.base_url, api_key="none", max_retries=0) as client,
+    ):
+        if opened:
+            serve.gate.set()
+        folder = JobFolder(place, limits)
+        assert folder.add_requests(REQUESTS) == 5
+        yield Jobs(serve, client, folder)
+
+
+class Jobs(NamedTuple):
+    """What a test of jobs needs."""
+
+    server: BatchServer
+    client: openai.OpenAI
+    folder: JobFolder
+
+    def work(self) -> None:
+        self.folder.work(self.client, lambda line: None)
+
+
+def test_replies_are_found_by_their_ids_and_files_stay_within_the_limits(tmp_path: Path) -> None:
+    for limits, count in ((QUICK, 1), (Limits(2, 10**6, 0.01), 3), (Limits(99, 300, 0.01), 3)):
+        with jobs(tmp_path / str(limits.bytes), limits) as at:
+            at.work()
+        found = at.folder.replies().completions
+        captions = {id_: json.loads(each["choices"][0]["message"]["content"])["caption"] for id_, each in found.items()}
+        assert captions == {f"id-{number}": str(number) for number in range(5)}
+        assert sorted(at.server.answered) == [key for key, _ in REQUESTS]
+        assert len(at.server.batches) == len(at.folder.jobs) == count, limits
+        sent = [at.server.files[batch["input_file_id"]] for batch in at.server.batches.values()]
+        assert all(len(each) <= limits.bytes and each.count(b"\n") <= limits.requests for each in sent)
+
+
+def test_a_job_whose_id_was_not_heard_is_found_by_its_name(tmp_path: Path) -> None:
+    """As if the process was killed after the server had made the batch, and before the id was written down."""
+    with jobs(tmp_path) as at:
+        at.work()
+        state = json.loads((tmp_path / STATE).read_text())
+        (tmp_path / STATE).write_text(json.dumps([each | {"batch_id": "", "status": ""} for each in state]))
+        at._replace(folder=JobFolder(tmp_path, QUICK)).work()
+    assert len(at.server.batches) == 1 and len(at.server.answered) == 5
+    assert len(at.folder.replies().completions) == 5 and at.folder.jobs[0].batch_id == "batch_1"
+
+
+def test_a_list_that_begins_again_is_read_once_and_one_that_does_not_end_is_an_error(tmp_path: Path) -> None:
+    """A server that does not know the parameter `after` sends the same page for ever."""
+    with jobs(tmp_path / "same", endless="same") as at:
+        at.work()
+    assert len(at.folder.replies().completions) == 5
+    assert at.server.pages == 2
+    with jobs(tmp_path / "new", opened=False, endless="new") as at:
+        with pytest.raises(BatchFailed, match=r"lists more than 10,000 batches.*leave out --batch-api"):
+            at.work()
+        assert at.server.batches == {} and at.server.files == {}
+
+
+def test_expired_requests_have_no_reply_and_refused_ones_a_reason(tmp_path: Path) -> None:
+    def refuse(body: dict) -> str | None:
+        return "picture 1 is not allowed" if body["n"] == 1 else None
+
+    with jobs(tmp_path, refuse=refuse, expire_after=3) as at:
+        at.work()
+    replies = at.folder.replies()
+    assert at.folder.jobs[0].status == "expired"
+    assert sorted(replies.completions) == ["id-0", "id-2"]
+    assert replies.refusals == {"id-1": "picture 1 is not allowed"}
+
+
+def test_a_batch_that_ends_otherwise_is_not_sent_again_in_the_same_run(tmp_path: Path) -> None:
+    with jobs(tmp_path / "invalid", opened=False, invalid="the model is not served in batches") as at:
+        with pytest.raises(BatchFailed, match="not served in batches"):
+            at.work()
+        assert at.folder.jobs[0].status == "failed"
+        at.work()  # it is over
+        assert len(at.server.batches) == 1
+    with jobs(tmp_path / "cancelled", opened=False) as at:
+        at.server.end_as = "cancelled"
+        at.server.gate.set()
+        with pytest.raises(BatchFailed, match="batch_1 was cancelled; the same command goes on"):
+            at.work()
+        assert at.folder.jobs[0].status == "cancelled" and len(at.folder.replies().completions) == 5
+        assert len(at.server.batches) == 1
+    with jobs(tmp_path / "archived", opened=False) as at:
+        at.server.end_as = "archived"
+        at.server.gate.set()
+        with pytest.raises(BatchFailed, match="batch_1 has the status 'archived', which is none of validating"):
+            at.work()
+        at.server.batches["batch_1"]["status"] = "completed"
+        at._replace(folder=JobFolder(tmp_path / "archived", QUICK)).work()
+        assert len(JobFolder(tmp_path / "archived").replies().completions) == 5
+        assert len(at.server.batches) == 1
+
+
+def test_a_batch_whose_making_was_answered_with_an_error_is_made_once(tmp_path: Path) -> None:
+    """As a gateway answers that gave up waiting for a server which made the batch; the client alone would try again."""
+    with jobs(tmp_path, lost_replies=2) as at:
+        at._replace(client=at.client.with_options(max_retries=2)).work()
+    assert len(at.server.batches) == 1 and len(at.server.answered) == 5
+
+
+REFUSALS = (
+    ({"status_code": 400, "body": "no such picture"}, "no such picture"),
+    ({"status_code": 400, "body": {"error": "too long"}}, "too long"),
+    ({"status_code": 400, "body": {"error": {"code": 7}}}, "status 400"),
+    ({"status_code": 400, "body": None}, "status 400"),
+    ({"status_code": 200, "body": None}, None),
+    ({"status_code": 503, "body": "busy"}, None),
+)
+
+
+def test_refusals_of_other_servers_are_read(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path)
+    folder.add_requests(REQUESTS[:1])
+    for response, reason in REFUSALS:
+        line = {"custom_id": "id-0", "response": response, "error": None}
+        (tmp_path / f"{folder.jobs[0].name}.errors.jsonl").write_text(json.dumps(line) + "\n\n")
+        replies = folder.replies()
+        assert replies.completions == {}
+        assert replies.refusals == ({"id-0": reason} if reason else {}), response
+
 
 LIMIT_S = 120.0
 PRICES = ("--input-price", 2.0, "--output-price", 8.0)

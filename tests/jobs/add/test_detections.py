@@ -1,8 +1,18 @@
-"""Detections with boxes and tracks, by models of closed and of open vocabulary."""
+"""Detections with boxes and tracks, by models of closed and of open vocabulary, stored or for an agent."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from kinodex.agent.protocol import ShownFrame
+from kinodex.index.library import Library
 from kinodex.index.rows import Scope
+from kinodex.jobs.open import detect_with
+from kinodex.pipeline.errors import ModelUnusable
 from tests.support.command import json_of
 
 
@@ -36,3 +46,34 @@ def test_an_open_vocabulary_is_an_addition_of_its_own(kinodex, library, tiny_mod
     assert {row.model.partition(" for ")[2] for row in rows} == {"boat, red kite", "cat"}
     assert library.detections(library.video("film-0").video_id) == []
     assert library.search.detections("cat", 0.02)
+
+
+@pytest.fixture
+def frames(library: Library) -> list[ShownFrame]:
+    video = library.video("film-0")
+    numbers = library.vectors(video.video_id).frame_no.tolist()
+    return [ShownFrame(**asdict(frame)) for frame in library.frames(video.video_id, numbers)]
+
+
+def test_a_closed_detector_finds_its_own_labels_and_no_others(
+    library: Library, frames: list[ShownFrame], tiny_model: Callable[[str], Path]
+) -> None:
+    model = str(tiny_model("rt_detr"))
+    detect = detect_with(library, model, min_score=0.0)
+    found = {label: detect(frames, label.title()) or [] for label in ("boat", "kite", "cat")}
+    assert any(found.values())  # of a model with random weights it is open which
+    for label, rows in found.items():
+        assert {(row.label, row.model, row.video_id) for row in rows} <= {(label, model, frames[0].video_id)}
+        assert {row.time_s for row in rows} <= {frame.time_s for frame in frames}
+    assert detect(frames, "a word that it does not know") is None
+    assert detect([], "boat") == []
+    with pytest.raises(ModelUnusable, match="nothing"):
+        detect_with(library, "/nowhere/nothing")
+
+
+def test_an_open_detector_is_asked_for_any_word(
+    library: Library, frames: list[ShownFrame], tiny_model: Callable[[str], Path]
+) -> None:
+    found = detect_with(library, str(tiny_model("owlv2")), min_score=0.0)(frames[:2], "Red Kite")
+    assert found
+    assert {row.label for row in found} == {"red kite"}

@@ -14,7 +14,7 @@ from kinodex.index.spaces.space import load_space
 from kinodex.index.store.indexes import refresh
 from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.add.import_text import ImportResult, import_text
-from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText
+from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText, read_transcripts
 from kinodex.pipeline.sample import FrameRow
 from tests.support.command import bad, json_of
 from tests.support.libraries.agent_library import make_library
@@ -173,22 +173,55 @@ def test_further_spaces_and_stages_leave_out_videos_without_frames(kinodex, tmp_
     assert library.vectors(text_video_id("a"), "builtin").vectors.shape == (0, space.dim)
 
 
-@pytest.mark.parametrize(
-    ("titles", "file", "title", "language"),
-    [
-        (("film.en",), "film.en.srt", "film.en", None),
-        (("film",), "film.en.srt", "film", "en"),
-        (("film", "film.en"), "film.en.srt", "film.en", None),
-        (("Up", "Up.in.the.Air.2009"), "Up.in.the.Air.2009.srt", "Up.in.the.Air.2009", None),
-        (("The", "The.Big.Sky"), "The.Big.Sky.srt", "The.Big.Sky", None),
-        (("The.Big.Sky",), "The.Big.Sky.de.srt", "The.Big.Sky", "de"),
-    ],
+LANGUAGES = (  # titles of a library, a file, the title that it belongs to, and its language
+    (("film.en",), "film.en.srt", "film.en", None),
+    (("film",), "film.en.srt", "film", "en"),
+    (("film", "film.en"), "film.en.srt", "film.en", None),
+    (("Up", "Up.in.the.Air.2009"), "Up.in.the.Air.2009.srt", "Up.in.the.Air.2009", None),
+    (("The", "The.Big.Sky"), "The.Big.Sky.srt", "The.Big.Sky", None),
+    (("The.Big.Sky",), "The.Big.Sky.de.srt", "The.Big.Sky", "de"),
 )
-def test_titles_decide_what_is_a_language(kinodex, tmp_path, titles, file, title, language):
-    text_library(tmp_path / "library", {each: [(0.0, 9.0, "a boat")] for each in titles}, space="builtin")
-    source = written(tmp_path / file, "1\n00:00:01,000 --> 00:00:02,000\nhello\n")
-    ran = json_of(kinodex, "import", "transcript", source, tmp_path / "library")
-    assert (ran["added"], ran["new_videos"]) == (1, 0)
-    library = Library.open(str(tmp_path / "library"))
-    (line,) = library.transcript(library.video(title).video_id)
-    assert (line.text, line.language) == ("hello", language)
+
+
+def test_titles_decide_what_is_a_language(tmp_path):
+    for number, (titles, file, title, language) in enumerate(LANGUAGES):
+        place = tmp_path / str(number)
+        library = text_library(place / "library", {each: [(0.0, 9.0, "a boat")] for each in titles}, space="builtin")
+        source = written(place / file, "1\n00:00:01,000 --> 00:00:02,000\nhello\n")
+        done = import_text(library, "speech", "imported", str(source), read_transcripts(source, 60.0, {}), {})
+        assert (done.report.added, done.made) == (1, 0), (titles, file)
+        (line,) = library.transcript(library.video(title).video_id)
+        assert (line.text, line.language) == ("hello", language), (titles, file)
+
+
+def test_text_goes_to_the_videos_that_are_there(tmp_path):
+    library = make_library(tmp_path, {"one": ["boat"] * 3, "two": ["car"] * 5})
+    by_id = library.video("two").video_id
+    done = bring(library, {"one": ["a", "b", "c", "d", "e"], by_id: ["z"], "three": ["new"]})
+    assert (done.made, done.left_out, done.report.rows) == (1, 0, 5)
+    assert said(library, "one") == [(0.0, 1.0, "a"), (1.0, 2.0, "b"), (2.0, 3.0, "c")]
+    assert said(library, "two") == [(0.0, 1.0, "z")]
+    (late,) = [each.problem for each in done.report.outcomes if each.problem]
+    assert late == "2 of 5 lines lie outside it, 0 s to 3 s"
+    assert library.video("one").frames == 3
+    assert audit(library).problems == ()
+
+
+def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
+    library = make_library(tmp_path, {"a": ["boat"], "dir/a.mp4": ["car"], "b": ["sea"]})
+    video_id = library.video("b").video_id
+    done = bring(library, {"a": ["which?"], "b": ["first"], video_id: ["second"]})
+    assert [(each.title, each.error_class) for each in done.report.outcomes] == [
+        ("a", "UnknownVideo"),
+        (video_id, "RepeatedVideo"),
+        ("b", None),
+    ]
+    assert said(library, "b") == [(0.0, 1.0, "first")]
+
+
+def test_an_accent_is_the_same_letter_however_it_is_written(tmp_path):
+    library = make_library(tmp_path, {"Cafe\u0301": ["boat"] * 3})
+    done = bring(library, {"Caf\u00e9": ["a"], "Rene\u0301": ["b"]})
+    assert (done.made, said(library, "Cafe\u0301")) == (1, [(0.0, 1.0, "a")])
+    again = bring(library, {"Ren\u00e9": ["c"]}, model="other")
+    assert (again.made, again.report.rows) == (0, 1)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 
 import pytest
 
-from kinodex.agent.errors import ModelUnreachable
 from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
-from kinodex.jobs.add.screen_text import ScreenText
 from kinodex.pipeline.errors import WrongModel
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
 from tests.support.models.stage_models import library_of, tiny_film
-from tests.support.screen_text.film import text_film
 from tests.support.servers.ray_node import RayCluster
 
 pytest.importorskip("ray")
@@ -60,35 +56,6 @@ def test_what_makes_the_whole_run_senseless_ends_it_in_the_workers_own_words(lib
     with pytest.raises(WrongModel, match=r"^this model is for something else$"):
         add(library, Dying(str(tmp_path), wrong_model=True), executor=executor)
     assert library.ingest_log.failures() == []
-
-
-def test_a_bundle_without_any_reply_is_retried_and_set_apart(library, executor, tmp_path):
-    bundle = tuple(f"{number:08d}" for number in (5, 6, 7, 8))
-    report = add(library, Dying(str(tmp_path), unheard=bundle[:2]), executor=executor)
-    failed = [(each.video_id, each.error_class, each.problem) for each in report.outcomes if each.is_failed]
-    assert sorted(failed) == [(each, "ModelUnreachable", "nobody answers") for each in bundle[:2]]
-    ids = [row.video_id for row in library.videos()]
-    held = rows_held(library.tables, "detections", "dying", ids)
-    assert {id_: held[id_] for id_ in ids} == {id_: 0 if id_ in bundle[:2] else int(id_) for id_ in ids}
-
-
-def test_an_endpoint_that_is_gone_ends_the_run(library, executor, tmp_path):
-    ids = tuple(row.video_id for row in library.videos())
-    with pytest.raises(ModelUnreachable, match=r"^nobody answers$"):
-        add(library, Dying(str(tmp_path), unheard=ids), executor=executor)
-    with pytest.raises(ModelUnreachable, match=r"^nobody answers$"):
-        add(library, Dying(str(tmp_path), unheard=ids), ids[:1], executor=executor)
-    assert library.ingest_log.failures() == []
-
-
-@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
-def test_text_on_screen_by_actors_is_that_of_one_process(executor, tmp_path):
-    films = [text_film(tmp_path / f"sign-{n}.mp4", [(2.0, f"SIGN {n + 1}")]) for n in range(2)]
-    here, there = (library_of(tmp_path / name, films) for name in ("here", "on-ray"))
-    assert add(here, ScreenText()).rows == add(there, ScreenText(), executor=executor).rows == 2
-    rows = [[library.screen_text.rows(row.video_id) for row in library.videos()] for library in (here, there)]
-    assert rows[0] == rows[1]
-    assert [each.text for (each,) in rows[0]] == ["SIGN 1", "SIGN 2"]
 
 
 def test_by_the_command_line_with_a_real_model(executor, kinodex, tiny_model, tmp_path):

@@ -1,4 +1,4 @@
-"""`kinodex add sentences`: lines embedded once, again where their texts changed, and found by the exported model."""
+"""Vectors of frames in another space, and of lines of text by a sentence model that the library carries."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from kinodex.index.library import Library
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.space import load_space
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Sentences
 from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, write
+from tests.support.models import stage_models as stage_kit
 from tests.support.models.sentence_models import real_minilm, small_bert
 
 SAID = {
@@ -60,6 +64,8 @@ def test_lines_are_embedded_once_and_again_where_they_changed(films, bert, kinod
 
 
 def test_the_library_carries_the_model(films, bert, kinodex, tmp_path):
+    (tmp_path / "empty").mkdir()
+    bad(kinodex, "add", "sentences", films.uri, "--model", tmp_path / "empty", code=2, says="config.json")
     copy = str(shutil.copytree(bert, tmp_path / "bert"))
     ran = kinodex("add", "sentences", films.uri, "--model", copy)
     assert ran.code == 0 and f"{copy}: carried" in ran.err
@@ -70,11 +76,6 @@ def test_the_library_carries_the_model(films, bert, kinodex, tmp_path):
     assert meaning.space.digest in shown and "sentences" in shown
     removed = kinodex("remove", "added", films.uri, "sentences", meaning.space.digest, "--yes")
     assert removed.out == "4 sentences removed\n"
-
-
-def test_a_folder_that_is_no_model_ends_the_run_in_one_line(films, kinodex, tmp_path):
-    (tmp_path / "empty").mkdir()
-    bad(kinodex, "add", "sentences", films.uri, "--model", tmp_path / "empty", code=2, says="config.json")
 
 
 @pytest.mark.slow
@@ -92,12 +93,26 @@ def test_a_query_without_a_common_word_is_found_by_the_real_model(films, kinodex
     assert [each["text"] for each in found] == [SAID["drive"][0][2]]
 
 
-@pytest.mark.ray
-def test_on_ray_the_rows_are_the_same(films, bert, kinodex, ray_cluster, tmp_path):
-    other = Library.open(str(shutil.copytree(films.uri, tmp_path / "other")))
-    made_here = json_of(kinodex, "add", "sentences", films.uri, "--model", bert)
-    on_ray = json_of(
-        kinodex, "add", "sentences", other.uri, "--model", bert, "--ray-address", ray_cluster.address, "--workers", 1
-    )
-    assert (on_ray["added"], on_ray["rows"]) == (made_here["added"], made_here["rows"]) == (3, 4)
-    assert held(other, on_ray["model"]) == held(films, made_here["model"])
+def test_another_space_gives_every_frame_a_second_vector(kinodex, library, tiny_model):
+    name = f"local-dir:{tiny_model('space')}"
+    made = json_of(kinodex, "add", "vectors", library.uri, "--space", name, "--batch", 4)
+    assert (made["added"], made["rows"]) == (3, sum(row.frames for row in library.videos()))
+    assert made["arithmetic"] == f"float32, torch {torch.__version__}"
+    assert {each["arithmetic"] for each in made["outcomes"]} == {made["arithmetic"]}
+    run = library.ingest_log.runs()[0]
+    assert (run.kind, run.report["arithmetic"]) == ("add vectors", made["arithmetic"])
+    shown = kinodex("report", library.uri, "--run", run.run_id).out
+    assert f"vectors made in {made['arithmetic']}\n" in shown
+    assert shown.count(made["arithmetic"]) == 1
+    space = load_space(name)
+    video = library.videos()[1]
+    vectors = library.vectors(video.video_id, space=name)
+    frames = library.frames(video.video_id, vectors.frame_no.tolist())
+    pictures = [stage_kit.rgb_of(frame.jpeg) for frame in frames]
+    expected = space.embed(np.stack([space.prepare(picture) for picture in pictures]))
+    assert np.allclose(vectors.vectors.astype(float), expected.astype(float), atol=2e-3)
+    best = library.search.frames(expected[2], Scope((video.video_id,)), k=1, space=name)[0]
+    assert best.frame_no == vectors.frame_no[2]
+    own = kinodex("add", "vectors", library.uri, "--space", "builtin")
+    assert own.code == 4
+    assert "own: every frame has its vector" in own.error_line

@@ -1,4 +1,4 @@
-"""A library carries the text tower of its spaces: exported by the way or on demand, and used before torch is."""
+"""Towers of its spaces that a library carries: exported by the way or on demand, and used before torch is."""
 
 from __future__ import annotations
 
@@ -83,9 +83,13 @@ def test_it_is_exported_again_on_demand(library, kinodex):
     assert "exported" not in kinodex("add", "text-tower", library.uri).out
 
 
-def test_other_weights_of_that_name_are_not_exported(tmp_path):
+def test_what_is_not_exported_by_the_way_is_said(tmp_path):
+    """Another process is at it, or the name stands for other weights by now."""
     name = write_model(tmp_path / "model", TINY, seed=1)
     library = Library.create(str(tmp_path / "library"), SETTINGS, load_space(name, towers="text").fingerprint)
+    with library.lease(LEASE, "another"):
+        (line,) = carry_or_note(Library.open(library.uri), library.fingerprint, ["text"])
+    assert "another on " in line
     write_model(tmp_path / "model", TINY, seed=2)
     with pytest.raises(SpaceMismatch, match="stands for other weights"):
         carry_towers(library, library.fingerprint, ["text"])
@@ -95,15 +99,12 @@ def test_other_weights_of_that_name_are_not_exported(tmp_path):
     assert held_towers(library.uri, library.fingerprint.digest) is None
 
 
-def test_another_process_at_it_is_no_error_by_the_way(library):
-    with library.lease(LEASE, "another"):
-        (line,) = carry_or_note(Library.open(library.uri), library.fingerprint, ["text"])
-    assert "another on " in line
-
-
-def test_an_ingest_exports_the_tower_and_says_so(kinodex, model, film, tmp_path):
+def test_an_ingest_exports_the_tower_and_says_so_or_leaves_it_out(kinodex, model, film, tmp_path):
     uri, space = tmp_path / "library", f"local-dir:{model}"
-    ran = kinodex("ingest", film, "--library", uri, "--space", space)
+    assert kinodex("ingest", film, "--library", uri, "--space", space, "--no-text-tower").err == ""
+    assert "text tower: not carried" in kinodex("info", uri).out
+    assert not (uri / "towers").exists()
+    ran = kinodex("ingest", film, "--library", uri)
     assert ran.code == 0
     (line,) = ran.err.splitlines()
     assert line.startswith(f"text tower of {space}: carried, ")
@@ -113,15 +114,6 @@ def test_an_ingest_exports_the_tower_and_says_so(kinodex, model, film, tmp_path)
     (tower,) = json_of(kinodex, "info", uri)["towers"]
     assert (tower["space"], tower["tower"]) == (space, "text")
     assert kinodex("search", uri, "a red boat").code == 0
-
-
-def test_it_can_be_left_out_and_made_later(kinodex, model, film, tmp_path):
-    uri, space = tmp_path / "library", f"local-dir:{model}"
-    assert kinodex("ingest", film, "--library", uri, "--space", space, "--no-text-tower").err == ""
-    assert "text tower: not carried" in kinodex("info", uri).out
-    assert not (uri / "towers").exists()
-    assert "exported in " in kinodex("add", "text-tower", uri).out
-    assert "text tower: carried, " in kinodex("info", uri).out
 
 
 def test_a_space_that_is_added_gets_its_tower_too(kinodex, model, library_of_films, torch_space):

@@ -1,0 +1,237 @@
+"""Captions by a local model and by an endpoint: rows, search, prices, requests at once, segments without a reply."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+
+import pytest
+
+from kinodex.index.rows import Scope
+from kinodex.index.spaces.space import load_space
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.run import add
+from tests.support.command import json_of
+from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
+
+BOAT = {"caption": "a boat", "confidence": 50}
+BAD = (cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture"))
+LIMIT_S = 120.0
+"""Far more than a busy machine needs; only a test that fails waits for it."""
+
+
+def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, library, tiny_model):
+    model = tiny_model("llava")
+    stage = ("add", "captions", library.uri, "--model", model, "--frames-a-segment", 2, "--max-new-tokens", 8)
+    made = json_of(kinodex, *stage)
+    segments = sum(row.segments for row in library.videos())
+    assert (made["added"], made["failed"], made["rows"]) == (3, 0, segments)
+    for row in library.videos():
+        captions = library.captions(row.video_id, str(model))
+        assert [c.segment_no for c in captions] == [s.segment_no for s in library.segments(row.video_id)]
+        assert all(c.text and 0 < (c.confidence or 0) < 1 for c in captions)
+        assert [s.caption for s in library.segments(row.video_id)] == [c.text for c in captions]
+
+    wanted = library.captions(library.videos()[1].video_id)[1]
+    by_words = library.search.captions(wanted.text, k=segments)
+    assert (wanted.video_id, wanted.start_s, wanted.text) in [(hit.video_id, hit.time_s, hit.text) for hit in by_words]
+    vector = load_space("builtin", towers="text").embed_text([wanted.text])[0]
+    fused = library.search.hybrid(wanted.text, vector, Scope((wanted.video_id,)), k=20)
+    assert any(hit.text == wanted.text for hit in fused)
+
+    again = kinodex(*stage)
+    assert again.code == 0
+    assert "nothing to do: every video has captions by" in again.out
+    assert library.ingest_log.runs()[0].kind == "add captions"
+    assert library.ingest_log.runs()[0].report["rows"] == segments
+
+
+def test_captions_of_an_endpoint_with_their_price(kinodex, library):
+    replies = [{"caption": f"a red kite number {n} over the sea", "confidence": 10 * n} for n in range(10)]
+    with ChatServer(in_turn(*replies)) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        made = json_of(kinodex, "add", *arguments, "--video", "film-1", "--batch", 1, "--input-price", 2.0)
+    video = library.video("film-1")
+    assert server.problems == []
+    assert made["rows"] == video.segments == len(server.seen)
+    assert made["usage"]["input_tokens"] > 0
+    assert made["usage"]["cost"] == pytest.approx(made["usage"]["input_tokens"] * 2e-6)
+    captions = library.captions(video.video_id, "tester")
+    assert [(c.text, round(c.confidence or 0, 3)) for c in captions] == [
+        (f"a red kite number {n} over the sea", n / 10) for n in range(video.segments)
+    ]
+    assert {len(seen.frames) for seen in server.seen} <= {1, 2, 3, 4}
+    assert server.seen[0].schema == "Description"
+    assert "from 0.0 s to" in server.seen[0].text
+    assert library.search.captions("kite")[0].text in {c.text for c in captions}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, bad):
+    first = library.videos()[0]
+    with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+        arguments = ("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex(*arguments, "--video", first.title)
+        assert ran.code == 0 and f"1 of {first.segments} segments got no caption that could be used" in ran.out
+        assert ("requests refused: 1" in ran.out) == ("no such picture" in ran.out) == (bad is BAD[2])
+        assert [caption.segment_no for caption in library.captions(first.video_id)] == list(range(1, first.segments))
+        assert [(row.stage, row.error_class) for row in library.ingest_log.failures()] == [("captions", "Incomplete")]
+        server.models = ("another",)
+        assert kinodex(*arguments, "--video", first.title, "--retry-failed").code == 5
+        server.models, server.reply, before = ("tester",), lambda _: BOAT, len(server.seen)
+        assert "nothing to do" in kinodex(*arguments, "--video", first.title).out
+        retried = kinodex(*arguments, "--video", first.title, "--retry-failed", "--json")
+        assert (retried.code, json.loads(retried.out)["added"]) == (0, 1)
+        assert len(server.seen) == before + 1
+        assert "nothing to do" in kinodex(*arguments, "--video", first.title, "--retry-failed").out
+        assert [each.text for each in library.captions(first.video_id)] == ["a boat"] * first.segments
+        assert library.ingest_log.failures() == []
+        assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path, bad):
+    film = library.video("film-1")
+    chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)
+    with ChatServer(lambda body: cut_off("{") if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+        arguments = ("add", "captions", library.uri, *chosen, "--base-url", server.base_url)
+        assert json_of(kinodex, *arguments)["rows"] == film.segments - 1
+        before, sent = library.captions(film.video_id), len(server.seen)
+        monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "another"))
+        server.reply = lambda _: bad
+        ran = kinodex(*arguments, "--retry-failed", "--json")
+        usage = json.loads(ran.out)["usage"]
+        assert library.captions(film.video_id) == before and len(before) == film.segments - 1
+        assert len(server.seen) - sent == (1 if ran.code else 2)  # the others are not paid for again
+        assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (ran.code == 0)
+        server.reply = lambda _: BOAT
+        assert json_of(kinodex, *arguments, "--retry-failed")["rows"] == film.segments
+    assert len(library.captions(film.video_id)) == film.segments
+
+
+def test_a_video_that_fails_reports_what_it_cost(kinodex, library):
+    def reply(body: dict) -> dict | Behaviour:
+        return failing(400, "no such picture") if "from 0.0 s to" in json.dumps(body) else cut_off("{")
+
+    with ChatServer(reply) as server:
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        made = json_of(kinodex, "add", *arguments, "--video", "film-1", "--input-price", 2.0, code=3)
+    assert (made["failed"], made["rows"], made["usage"]["cost"] > 0) == (1, 0, True)
+    assert made["usage"] == made["outcomes"][0]["usage"] == library.ingest_log.runs()[0].report["usage"]
+
+
+def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
+    first, *others = library.videos()
+    shown = [
+        base64.b64encode(frame.jpeg).decode()
+        for frame in library.frames(first.video_id, library.vectors(first.video_id).frame_no.tolist())
+    ]
+    bad = failing(400, "no such pictures")
+    with ChatServer(lambda _: BOAT) as server:
+        server.reply = lambda body: bad if any(jpeg in json.dumps(body) for jpeg in shown) else BOAT
+        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        ran = kinodex("add", *arguments)
+        assert ran.code == 3
+        assert "no such pictures" in ran.out
+        assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [(first.uri, "ModelRejected")]
+        assert library.additions.pending("captions", "tester") == [first]
+        assert all(len(library.captions(row.video_id)) == row.segments for row in others)
+        server.reply = lambda _: BOAT
+        assert json_of(kinodex, "add", *arguments)["added"] == 1
+    assert (library.ingest_log.failures(), library.additions.pending("captions", "tester")) == ([], [])
+
+
+def test_short_videos_fill_an_endpoint_together_and_stay_in_order(kinodex, library):
+    segments = sum(row.segments for row in library.videos())
+    assert all(row.segments < segments for row in library.videos())
+    together = threading.Barrier(segments)
+
+    def reply(request: dict) -> dict:
+        together.wait(LIMIT_S)  # broken, and so a reply that is none, unless all are under way at once
+        return {"caption": f"a boat {hash(json.dumps(request))}", "confidence": 50}
+
+    with ChatServer(reply) as server:
+        ran = kinodex("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url, "--json")
+    assert ran.code == 0, ran.err
+    assert not together.broken
+    videos = library.videos()
+    assert [each["video_id"] for each in json.loads(ran.out)["outcomes"]] == [row.video_id for row in videos]
+    for row in videos:
+        numbers = [caption.segment_no for caption in library.captions(row.video_id)]
+        assert numbers == [segment.segment_no for segment in library.segments(row.video_id)]
+
+
+def test_no_more_requests_at_once_than_were_asked_for(kinodex, library):
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def reply(request: dict) -> dict:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        threading.Event().wait(0.02)
+        with lock:
+            under_way -= 1
+        return BOAT
+
+    with ChatServer(reply) as server:
+        options = ("--model", "tester", "--base-url", server.base_url, "--batch", 2)
+        assert kinodex("add", "captions", library.uri, *options).code == 0
+    assert most == 2
+
+
+def test_what_is_under_way_is_not_waited_for_once_the_run_is_over(kinodex, library):
+    over, waited_out = threading.Event(), []
+    begun = threading.Semaphore(0)
+
+    def reply(request: dict) -> dict | Behaviour:
+        if "from 0.0 s to" in json.dumps(request) and not over.is_set() and begun.acquire(timeout=LIMIT_S):
+            return failing(401, "no such key")
+        begun.release()
+        waited_out.append(not over.wait(LIMIT_S))
+        return BOAT
+
+    with ChatServer(reply) as server:
+        ran = kinodex("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
+        assert ran.code == 5
+        assert waited_out == []
+        over.set()
+    assert library.additions.pending("captions", "tester") == library.videos()
+    assert library.ingest_log.failures() == []
+
+
+def test_actors_share_what_an_endpoint_may_be_asked_at_once():
+    here, there = Captions("m", batch=4), Captions("m", "http://one:1/v1", batch=32)
+    assert [stage.share(5).batch for stage in (here, there)] == [4, 6]
+    assert there.share(100).batch == 1
+
+
+def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):
+    monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "cache"))
+    with ChatServer(lambda _: BOAT) as server:
+        stage = Captions("tester", server.base_url)
+        video = library.videos()[0]
+        alone = stage.rows_of(library, video)
+        assert add(library, stage, [video.video_id]).rows == alone.count == video.segments
+
+
+def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
+    with ChatServer(lambda _: BOAT, key="right") as server:
+        arguments = ("captions", library.uri, "--base-url", server.base_url)
+        ran = kinodex("add", *arguments, "--model", "tester")
+        assert (ran.code, "check the key" in ran.error_line) == (5, True)
+        server.key = None
+        ran = kinodex("add", *arguments, "--model", "other")
+        assert (ran.code, "has no model 'other'" in ran.error_line) == (5, True)
+    assert library.ingest_log.failures() == []
+
+
+def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):
+    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "ftp://nobody")
+    assert ran.code == 2
+    assert "must look like http://HOST:PORT/v1" in ran.error_line
+    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "https://api.example.com/v1")
+    assert ran.code == 5
+    assert "no key for api.example.com" in ran.error_line
+    assert library.ingest_log.failures() == []

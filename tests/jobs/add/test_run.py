@@ -1,0 +1,213 @@
+"""`kinodex add`: what is left out, what fails alone, what ends a run, and other settings that are refused."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
+from kinodex.index.errors import KinodexError, LibraryBusy
+from kinodex.index.library import Library
+from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.detections import Detections
+from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
+from kinodex.jobs.add.speech import Speech
+from kinodex.jobs.errors import UsageError
+from kinodex.pipeline.errors import PipelineError
+from tests.support.command import json_of
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.models import stage_models as stage_kit
+from tests.support.models.stage_models import library_of, tiny_film
+from tests.support.scenes.chaptered_film import make_film
+from tests.support.servers.chat_server import ChatServer
+
+
+def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(library, tiny_model):
+    sound, damaged, _ = sorted(library.video_ids())
+    video = library.video(sound)
+    other = replace(video, video_id="f" * 32, title="broken", uri="/small_films/broken.mp4", frames=1, segments=0)
+    frame = replace(stage_kit.stored_row(library, sound), jpeg=b"no picture")
+    library.writer.add_frames({other.video_id: [frame]})
+    assert library.writer.complete([other]) == ()
+    library.tables.update("frames", equal("video_id", damaged), {CHECKSUM: 1})
+    addition = Detections(str(tiny_model("rt_detr")))
+    report = add(library, addition)
+    assert (report.added, report.failed) == (2, 2)
+    pending = {row.video_id for row in library.additions.pending("detections", addition.model)}
+    assert pending == {damaged, other.video_id}
+    failures = {row.uri: (row.stage, row.error_class) for row in library.ingest_log.failures()}
+    assert failures == {
+        other.uri: ("detections", "PictureError"),
+        library.video(damaged).uri: ("detections", "DamagedRows"),
+    }
+    assert library.detection_labels(sound)
+
+
+def test_one_run_of_an_addition_at_a_time_and_videos_that_come_meanwhile(library, small_films, tmp_path, tiny_model):
+    stage = Detections(str(tiny_model("rt_detr")))
+    with library.lease("add detections", "another"), pytest.raises(LibraryBusy, match="add detections is at work"):
+        add(library, stage)
+    new = tiny_film(tmp_path / "new.mp4", 3, 7)
+
+    def ingest_one_more(done: int, total: int, last: object) -> None:
+        if done == 1:
+            library_of(Path(library.uri), [new])
+
+    with library.lease("ingest", "an ingest that goes on"):
+        assert add(library, stage, watch=ingest_one_more).added == 3
+    assert [row.title for row in library.additions.pending("detections", stage.model)] == ["new"]
+    assert add(library, stage).added == 1
+
+
+def test_a_video_that_is_removed_meanwhile_fails_alone(kinodex, tmp_path):
+    library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd")
+
+    def reply(body: dict) -> dict:
+        Library.open(library.uri).writer.discard("dd")
+        return {"title": "A place", "summary": "It is seen for a minute."}
+
+    with ChatServer(reply) as server:
+        ran = json_of(
+            kinodex,
+            *("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url, "--batch", 1),
+            code=3,
+        )
+    assert (ran["added"], ran["failed"]) == (3, 1)
+    assert "removed from the library while this ran" in str(ran)
+    assert all(library.scenes.rows(video_id) for video_id in ("aa", "bb", "cc"))
+
+
+def test_a_video_that_fails_in_any_way_fails_alone_and_is_tried_again(library):
+    bad = library.videos()[0].video_id
+    for error in (ValueError, ModelUnreachable, ModelRejected, None):
+        report = add(library, Failing(error, bad))
+        assert (report.failed, report.added) == (1, len(library.videos()) - 1), error
+        assert [each.uri for each in library.ingest_log.failures()] == [library.video(bad).uri]
+        assert [each.video_id for each in library.additions.pending("captions", "sick")] == [bad]
+        assert add(library, Failing(None, "")).added == 1
+        assert library.ingest_log.failures() == []
+        library.additions.discard("captions", "sick", *library.video_ids())
+
+
+@pytest.mark.parametrize("error", [ModelUnreachable, AllRejected])
+def test_an_endpoint_that_is_gone_ends_the_run_and_what_was_made_is_kept(tmp_path, error):
+    library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd", "ee")
+    first = library.videos()[0].video_id
+    with pytest.raises(error):
+        add(library, Failing(error, *[each.video_id for each in library.videos()[1:]]))
+    assert first not in {each.video_id for each in library.additions.pending("captions", "sick")}
+    assert library.ingest_log.failures() == []
+    assert add(library, Failing(None, "")).added == 4
+
+
+class Failing:
+    """A stage that captions every segment, and raises this error (None: makes no rows) at some videos."""
+
+    name, model, device = "captions", "sick", "cpu"
+    settings: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, error, *bad):
+        self.error, self.bad = error, bad
+
+    def prepare(self, library):
+        pass
+
+    def rows_of(self, library, video):
+        if video.video_id in self.bad and self.error is not None:
+            raise self.error("it is sick")
+        if video.video_id in self.bad:
+            return AddedRows([], 0, failed=PipelineError("no rows"))
+        rows = [Caption(each.segment_no, each.start_s, each.end_s) for each in library.segments(video.video_id)]
+        return AddedRows(rows, len(rows))
+
+    def write(self, library, rows):
+        library.additions.add_captions(rows, self.model)
+
+
+class Caption(NamedTuple):
+    """Caption of a segment."""
+
+    segment_no: int
+    start_s: float
+    end_s: float
+    text: str = "a boat"
+    confidence: float | None = None
+    vector: object = None
+
+
+def test_additions_can_be_sent_and_name_what_they_depend_on():
+    import pickle
+
+    additions = (Captions("a"), Detections("b", ("x", "y")), Speech("c"))
+    for stage in additions:
+        assert pickle.loads(pickle.dumps(stage)) == stage
+        assert "device" not in stage.settings
+        json.dumps(dict(stage.settings))
+    assert Captions("a", frames_a_segment=2).settings != Captions("a").settings
+
+
+HEARD = Speech("/nowhere/m", language="de")
+DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
+ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
+CAPTIONED = Captions("n n", max_new_tokens=32)
+
+
+@pytest.fixture
+def added_to(tmp_path: Path) -> Library:
+    """Two videos; to one of them all these stages were added, without a row."""
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    for number, video_id in enumerate(("aaaa", "bbbb")):
+        write(library, made(video_id, 3, seed=number))
+    for stage in (HEARD, DETECTED, ASKED, CAPTIONED):
+        assert library.additions.complete(stage.name, stage.model, {"aaaa": 0}, stage.settings) == ()
+    return library
+
+
+REFUSED = (
+    ("speech", "/nowhere/m", (), "no --language", "--language de"),
+    ("speech", "/nowhere/m", ("--language", "en"), "--language en", "--language de"),
+    ("detections", "/nowhere/m", ("--labels", "cat,boat"), "--min-score 0.3", "--min-score 0.5"),
+    ("captions", "m", ("--base-url", "http://two:1/v1"), "--frames-a-segment 4", "--frames-a-segment 8"),
+    ("captions", "n n", (), "--max-new-tokens 96", "--max-new-tokens 32"),
+)
+
+
+def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, added_to):
+    remedies = set()
+    for name, model, options, got, held in REFUSED:
+        ran = kinodex("add", name, added_to.uri, "--model", model, *options)
+        assert ran.code == 2, (name, options)
+        assert f"got {got}, but {added_to.uri} holds {name} by {model}" in ran.error_line
+        assert f"made with {held};" in ran.error_line
+        remedies.add((name, *shlex.split(ran.error_line.partition("take out what is there: kinodex ")[2])))
+    for name, *remedy in remedies:
+        assert kinodex(*remedy, "--yes").code == 0
+        assert added_to.additions.settings(name, remedy[-1]) == {}, remedy
+
+
+def test_settings_that_rows_do_not_hang_on_may_change(added_to):
+    other = replace(ASKED, base_url="http://two:1/v1", input_price=2.0, output_price=1.0, batch=1, max_new_tokens=1)
+    for addition in (replace(DETECTED, labels=("cat", "boat")), other):
+        with pytest.raises((PipelineError, KinodexError)) as stopped:  # no model goes by these names
+            addition.prepare(added_to)
+        assert not isinstance(stopped.value, UsageError), addition
+
+
+def test_another_model_in_the_same_folder_is_refused(added_to, tmp_path):
+    """Also one whose files are as long as those of the first."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights").write_bytes(b"one")
+    for stage in (Captions(str(folder)), Detections(str(folder)), Speech(str(folder))):
+        assert added_to.additions.complete(stage.name, stage.model, {"aaaa": 0}, kept_settings(stage)) == ()
+        check_settings(added_to, stage)
+        (folder / "weights").write_bytes(b"two")
+        with pytest.raises(UsageError, match=rf"files of .*model are others .* kinodex remove added \S+ {stage.name}"):
+            check_settings(added_to, stage)
+        (folder / "weights").write_bytes(b"one")

@@ -1,0 +1,366 @@
+"""Scenes and chapters with titles: what is known of each, who writes them, `kinodex add summaries` from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from kinodex.agent.errors import ModelRejected
+from kinodex.agent.protocol import Note, Segment, Usage
+from kinodex.agent.requests.describe import SummarizePart
+from kinodex.index.library import Library
+from kinodex.jobs.add.endpoint import open_model_thread
+from kinodex.jobs.add.run import add
+from kinodex.jobs.add.summaries import (
+    Film,
+    FilmPart,
+    Summaries,
+    Written,
+    _of_scene,
+    added_rows,
+    endpoint_writer,
+    local_writer,
+    open_writer,
+    read_entry,
+    read_film,
+    thinned,
+    write_contents,
+)
+from kinodex.pipeline.scenes import PROMPT
+from tests.support.command import json_of
+from tests.support.libraries.random_library import spoken
+from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
+from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
+from tests.support.servers.wire import role
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory) -> Library:
+    """Two films, of which nobody described the second."""
+    library = make_film(tmp_path_factory.mktemp("film") / "library", "aa")
+    add_film(library, "bb", 1, described=False, places=3)
+    return library
+
+
+@pytest.fixture(scope="module")
+def film(films) -> Film:
+    return read_film(films, films.video("film aa"))
+
+
+def test_scenes_are_the_places_and_cover_the_film(film, films):
+    assert [(scene.start_s, scene.end_s) for scene in film.scenes] == [(60.0 * n, 60.0 * (n + 1)) for n in range(4)]
+    assert [(scene.first_segment, scene.segments) for scene in film.scenes] == [(12 * n, 12) for n in range(4)]
+    assert [scene.number for scene in film.scenes] == [0, 1, 2, 3]
+    assert [number for chapter in film.chapters for number in chapter.children] == [0, 1, 2, 3]
+    assert film.chapters[0].start_s == 0.0 and film.chapters[-1].end_s == 240.0
+    assert all(before.end_s == after.start_s for before, after in pairwise(film.chapters))
+    assert film.parts == 4 + len(film.chapters)
+    wordless = read_film(films, films.video("film bb"))
+    assert len(wordless.scenes) == 3 and not any(wordless.notes)
+
+
+def test_notes_are_captions_and_what_is_said_each_once(film):
+    for place, notes in zip(PLACES, film.notes, strict=True):
+        assert sum(note.source == "caption" for note in notes) == 12
+        said = [note.text for note in notes if note.source == "transcript"]
+        assert said == [f"We are at the {place} now."]
+
+
+def test_too_many_notes_are_thinned_evenly():
+    notes = [Note("v", float(n), n + 1.0, "caption", "x" * 100) for n in range(100)]
+    kept = thinned(notes, 1000)
+    assert [note.start_s for note in kept] == [5.0 + 10 * n for n in range(10)]
+    assert thinned(notes, 1) == (notes[50],)
+    assert thinned(notes[:3], 1000) == tuple(notes[:3])
+
+
+def test_a_line_that_is_said_again_stays_where_it_was_said_first():
+    notes = [
+        Note("aa", float(at), at + 1.0, "transcript", said) for at, said in enumerate(["one", "two", "one", "three"])
+    ]
+    scene = FilmPart("scene", 0, 0.0, 4.0, 0, 4, range(0))
+    assert [each.text for each in _of_scene(scene, [[each] for each in notes])] == ["one", "two", "three"]
+
+
+def one_chapter(library: Library, name: str) -> Film:
+    film = read_film(library, library.video(name))
+    whole = replace(film.chapters[0], end_s=film.chapters[-1].end_s, children=range(len(film.scenes)))
+    return replace(film, chapters=(whole,))
+
+
+class Writer:
+    """Numbers what it writes; the parts of some numbers get nothing."""
+
+    def __init__(self, *fails: int, refused: bool = False) -> None:
+        self.batches: list[Sequence[SummarizePart]] = []
+        self.fails, self.refused = fails, ModelRejected("it will not") if refused else None
+
+    def __call__(self, requests):
+        self.batches.append(requests)
+        return [self.one(request) for request in requests]
+
+    def one(self, request):
+        number, usage = request.part.number, Usage(input_tokens=10)
+        if request.level == "scene" and number in self.fails:
+            return Written(usage=usage, refused=self.refused)
+        return Written(f"{request.level} {number}", "It happens.", usage)
+
+
+def test_chapters_are_written_from_their_scenes(films):
+    film, writer = one_chapter(films, "film aa"), Writer()
+    rows = added_rows(write_contents(films, film, writer, 2, 3), "m")
+    assert [len(batch) for batch in writer.batches] == [3, 1, 1]
+    assert [note.text for note in writer.batches[2][0].notes] == [f"scene {n}. It happens." for n in range(4)]
+    assert writer.batches[0][0].frames == ()
+    assert [(row.level, row.number, row.title) for row in rows.rows] == [
+        *(("scene", n, f"scene {n}") for n in range(4)),
+        ("chapter", 0, "chapter 0"),
+    ]
+    assert rows.count == 5 and rows.problem is None and rows.usage.input_tokens == 50
+
+
+def test_a_chapter_of_one_scene_is_not_written_again(films):
+    film = read_film(films, films.video("film aa"))
+    alone = [replace(film.chapters[0], number=n, children=range(n, n + 1)) for n in range(4)]
+    writer = Writer()
+    contents = write_contents(films, replace(film, chapters=tuple(alone)), writer, 2, 8)
+    assert len(writer.batches) == 1
+    assert [chapter.title for chapter in contents.chapters] == [f"scene {n}" for n in range(4)]
+    assert added_rows(contents, "m").usage.input_tokens == 40
+
+
+def test_scenes_without_words_are_shown_by_frames(films):
+    writer = Writer()
+    write_contents(films, one_chapter(films, "film bb"), writer, 2, 8)
+    (scenes, _) = writer.batches
+    assert [len(request.frames) for request in scenes] == [2, 2, 2]
+    assert [frame.time_s for frame in scenes[1].frames] == [75.0, 105.0]
+
+
+def test_parts_without_a_title_are_counted_and_given_by_their_lines(films):
+    writer = Writer(1)
+    rows = added_rows(write_contents(films, one_chapter(films, "film aa"), writer, 2, 8), "m")
+    assert rows.count == 5
+    assert [row.title for row in rows.rows if row.level == "scene"] == ["scene 0", "", "scene 2", "scene 3"]
+    assert rows.problem == "1 of 5 scenes and chapters got no title that could be used"
+    texts = [note.text for note in writer.batches[-1][0].notes]
+    assert texts[0] == "scene 0. It happens." and any("kitchen" in text for text in texts)
+
+
+def test_refused_requests(films):
+    film = one_chapter(films, "film aa")
+    rows = added_rows(write_contents(films, film, Writer(2, refused=True), 2, 8), "m")
+    assert rows.problem is not None and rows.problem.endswith("requests refused: 1, the last because it will not")
+    rows = added_rows(write_contents(films, film, Writer(0, 1, 2, 3, refused=True), 2, 8), "m")
+    assert isinstance(rows.failed, ModelRejected) and (rows.count, rows.rows) == (0, ())
+    assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
+
+
+def test_parts_of_which_a_model_of_words_can_say_nothing_are_counted_as_such(films):
+    film = read_film(films, films.video("film bb"))
+    rows = added_rows(write_contents(films, film, lambda some: [Written(nothing_known=True) for _ in some], 2, 8), "m")
+    parts = len(film.scenes) + len(film.chapters)
+    assert rows.problem is not None and f"{parts} of {parts} scenes and chapters got no title" in rows.problem
+    assert f"of {parts} nothing is known in words, and the model reads no pictures: add captions first" in rows.problem
+
+
+GOOD = {"title": "Kites over the sea", "summary": "Red kites fly. It is windy."}
+
+
+def part(number: int = 0, *texts: str) -> SummarizePart:
+    notes = tuple(Note("v", float(n), n + 1.0, "caption", text) for n, text in enumerate(texts or ("a red kite",)))
+    return SummarizePart(part=Segment(number, "v", 0.0, 30.0), level="scene", notes=notes)
+
+
+TITLED = (
+    "Kites over the sea\nRed kites fly. It is windy.",
+    "Title: Kites over the sea\n\nSummary: Red kites fly.\nIt is windy.\n",
+    '**Title:** "Kites over the sea"\n**Summary**: Red kites fly. It is windy.',
+    "# Kites over the sea\nRed kites fly. It is windy.",
+)
+UNTITLED = ("", "Kites over the sea", "I'm sorry, I cannot do that.\nNo.", "word " * 40 + "\nx")
+
+
+def test_a_title_stands_in_the_first_line_and_other_replies_have_none():
+    for text in TITLED:
+        written = read_entry(part(), text)
+        assert (written.title, written.text) == ("Kites over the sea", "Red kites fly. It is windy."), text
+    assert [read_entry(part(), text).title for text in UNTITLED] == [""] * len(UNTITLED)
+
+
+SMOLLM2 = {  # replies of SmolLM2-135M-Instruct on ../shared/media/clips, cut off at 128 tokens
+    "the instructions": "The title of at most eight words:\n\n" * 13,
+    "the instructions, then more": 'The title of at most eight words: "The Story of a Life\nA man tells his life.',
+}
+
+
+def test_repetitions_of_the_prompt_have_no_title():
+    for name, text in SMOLLM2.items():
+        assert read_entry(part(), text, False, PROMPT.read_text()) == Written(), name
+
+
+def test_a_reply_that_breaks_off_is_kept_up_to_its_last_whole_sentence():
+    written = read_entry(part(), "Kites over the sea\nRed kites fly. It is win", False)
+    assert (written.title, written.text) == ("Kites over the sea", "Red kites fly.")
+    assert read_entry(part(), "Kites over the sea\nRed kites that", False) == Written()
+    assert read_entry(part(), "Kites over the s", False) == Written()
+    assert read_entry(part(), "Kites over the sea\nRed kites that", True).text == "Red kites that"
+
+
+def test_an_endpoint_that_loops_or_says_nothing_is_asked_again_and_then_left(kinodex):
+    for bad in ({"title": "Kites", "summary": "Kites fly in it. " * 9}, {"title": "A", "summary": " "}):
+        replies = in_turn(bad, GOOD, bad, cut_off(str(bad)), bad)
+        with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
+            write = endpoint_writer(thread)
+            (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
+        assert (first.title, second.title, third.title) == (GOOD["title"], "", ""), bad
+        assert first.usage.input_tokens > 0 and second.refused is None and len(server.seen) == 6
+
+
+def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
+    replies = in_turn({"title": "", "summary": "x"}, GOOD, {"title": "x"}, {"title": "y"}, failing(400, "no"))
+    with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
+        write = endpoint_writer(thread)
+        (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
+    assert server.problems == []
+    assert (first.title, first.text) == (GOOD["title"], GOOD["summary"])
+    assert "the title is empty" in server.seen[1].text
+    assert second.title == "" and second.refused is None and second.usage.input_tokens > 0
+    assert third.title == "" and third.refused is not None
+    assert len(server.seen) == 5
+
+
+def test_a_local_model_of_words_alone(tiny_model):
+    writer = open_writer(str(tiny_model("llama")), "cpu", 12)
+    assert not writer.sees
+    write = local_writer(writer)
+    wordless = SummarizePart(part=Segment(0, "v", 0.0, 30.0), level="scene", notes=())
+    written = write([part(), wordless])
+    assert len(written) == 2
+    assert written[1] == Written(nothing_known=True)
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    return make_film(tmp_path / "library", "aa", "bb")
+
+
+def contents(body: dict) -> dict:
+    """Name the place that is spoken of."""
+    text = str([message["content"] for message in body["messages"]])
+    place = next((place for place in PLACES if place in text), "place")
+    return {"title": f"At the {place}", "summary": f"A {place} is seen for a minute."}
+
+
+def command(library: Library, server: ChatServer, *more: object) -> tuple[object, ...]:
+    return ("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
+
+
+def test_summaries_are_made_once_and_found_by_words(kinodex, library):
+    with ChatServer(contents) as server:
+        made = json_of(kinodex, *command(library, server, "--input-price", 2.0))
+        again = kinodex(*command(library, server))
+        asked = len(server.seen)
+    assert server.problems == []
+    rows = library.scenes.rows("film aa")
+    assert [row.title for row in rows if row.level == "scene"] == [f"At the {place}" for place in PLACES]
+    assert [row.start_s for row in rows if row.level == "scene"] == [0.0, 60.0, 120.0, 180.0]
+    assert made["added"] == 2 and made["rows"] == len(rows) + len(library.scenes.rows("film bb"))
+    assert 0 < made["usage"]["cost"] <= made["usage"]["input_tokens"] * 2e-6  # equal requests are paid for once
+    assert asked <= made["rows"]
+    assert again.code == 0 and "nothing to do: every video has summaries by" in again.out
+    assert server.seen[0].schema == "PartSummary"
+    assert {hit.video_id for hit in library.search.chapters("harbour")} == {"aa", "bb"}
+    assert [fact.stage for fact in library.info().added] == ["captions", "summaries"]
+
+
+def test_parts_without_a_title_are_told_and_retried(kinodex, library):
+    def silent_about_the_kitchen(body: dict) -> dict:
+        told = contents(body)
+        return {"title": "", "summary": ""} if "kitchen" in told["title"] else told
+
+    with ChatServer(silent_about_the_kitchen) as server:
+        ran = kinodex(*command(library, server, "--video", "film aa"))
+    assert ran.code == 0
+    assert "got no title that could be used" in ran.out
+    assert library.scenes.untitled("tester") == ["aa"]
+    assert library.ingest_log.failures()[0].stage == "summaries"
+    with ChatServer(contents) as server:
+        made = json_of(kinodex, *command(library, server, "--video", "film aa", "--retry-failed"))
+    assert made["added"] == 1
+    assert library.scenes.untitled("tester") == []
+    assert "At the kitchen" in [row.title for row in library.scenes.rows("film aa")]
+    assert library.ingest_log.failures() == []
+
+
+def test_newer_words_renew_summaries_where_that_is_asked_for(kinodex, library):
+    with ChatServer(contents) as server:
+        json_of(kinodex, *command(library, server))
+        library.additions.add_speech({"aa": [spoken(3, "Here it is warm.")]}, "whisper")
+        library.additions.complete("speech", "whisper", {"aa": 1}, {})
+        assert "nothing to do" in kinodex(*command(library, server)).out
+        before = len(library.scenes.rows("film aa"))
+        made = json_of(kinodex, *command(library, server, "--renew"))
+        assert made["added"] == 1 and library.scenes.outdated("tester") == []
+        assert len(library.scenes.rows("film aa")) == before
+        assert "Here it is warm." in server.seen[-1].text or any("warm" in seen.text for seen in server.seen)
+        assert json_of(kinodex, *command(library, server, "--renew"))["added"] == 0
+
+
+def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library):
+    with ChatServer(contents) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+    before = library.scenes.rows("film aa")
+    library.additions.add_speech({"aa": [spoken(3, "Here it is warm.")]}, "whisper")
+    library.additions.complete("speech", "whisper", {"aa": 1}, {})
+    with ChatServer(lambda body: {"title": "", "summary": ""}) as server:
+        ran = kinodex(*command(library, server, "--renew", "--video", "film aa"))
+    assert ran.code == 3
+    assert "no scene or chapter got a title that could be used; those that were there before stay" in ran.out
+    assert library.scenes.rows("film aa") == before
+    assert library.scenes.outdated("tester") == ["aa"], "the next run tries again"
+
+
+def test_titles_and_summaries_are_stored_as_one_line_each(kinodex, library):
+    title, summary = "Kites\n\n00:00:01.000 --> 00:00:05.000\nin the wind", "Kites\x00 fly.\r\n\x1b[31mIt is windy."
+    wild = {"title": title, "summary": summary}
+    with ChatServer(lambda body: wild) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+    rows = library.scenes.rows("film aa")
+    assert {row.title for row in rows} == {"Kites 00:00:01.000 --> 00:00:05.000 in the wind"}
+    assert {row.text for row in rows} == {"Kites fly. [31mIt is windy."}
+
+
+def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinodex, library):
+    with ChatServer(contents) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+        ran = kinodex(*command(library, server, "--frames-a-scene", 2))
+    assert ran.code == 2
+    assert "--frames-a-scene 2" in ran.error_line and "kinodex remove added" in ran.error_line
+    assert kinodex("remove", "added", library.uri, "summaries", "tester", "--yes").code == 0
+    assert library.scenes.rows("film aa") == []
+    assert library.tables.count("scenes") == 0
+
+
+def test_a_local_model_of_words(kinodex, library, tiny_model):
+    options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
+    made = json_of(kinodex, "add", "summaries", library.uri, *options)
+    assert made["failed"] == 0 and made["rows"] > 4
+    assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_summaries_on_ray_are_those_of_one_process(library, ray_cluster):
+    from kinodex.jobs.workers import ray_executor
+
+    with ChatServer(contents) as server:
+        stage = Summaries("tester", server.base_url, batch=4)
+        with ray_executor(2, ray_cluster.address) as executor:
+            report = add(library, stage, executor=executor)
+    assert report.failed == 0
+    titles = [row.title for row in library.scenes.rows("film bb") if row.level == "scene"]
+    assert titles == [f"At the {place}" for place in PLACES]

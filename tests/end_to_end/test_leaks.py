@@ -38,7 +38,7 @@ from kinodex.jobs.eval.samples import Sample, Target
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.eval.systems import RunContext, SampleInput, Solve, SolvedSample, System, parse_systems
 from kinodex.jobs.models import ModelChoice
-from tests.agent.prompts.test_render import KINDS
+from tests.agent.test_prompts import KINDS
 from tests.support.house.reachable import reachable
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library

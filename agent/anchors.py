@@ -186,7 +186,6 @@ def _anchor(environment: Environment, video_id: str, time_s: float, similarity: 
 # counted: for a given radius one sweep tells how many frames are needed, and the radius is found by bisection.
 
 Times = NDArray[np.float64]
-
 MOST_QUERIES = 5
 CLIP_S = 8.0
 BISECTIONS = 60

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from kinodex.index.spaces.towers import Fingerprint
 
 EmbedText = Callable[[list[str]], NDArray[np.float32]]
-
 COSINES_CACHED = 256
 """Texts whose cosines with a video are cached: of hours of film, those of one text are some tens of kilobytes."""
 MANY_VIDEOS = 1000

@@ -25,7 +25,6 @@ from kinodex.agent.protocol import SCREEN_TEXT, Note, ShownFrame, Usage
 # asked at once. What a server does with several requests is the server's: it cannot be distinguished from work.
 
 T = TypeVar("T")
-
 LOOK_S = 0.01
 """The least time between two looks at a clock that may stand still."""
 

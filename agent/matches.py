@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from kinodex.index.search.fusion import plain_words
 
 Floats = NDArray[np.float64]
-
 SIMILARITY_MIDPOINT = 6.0
 """The deviation from the median that is calibrated to 0.5."""
 SAME_DISTANCE_SHARE = 1.4826

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 Part = dict[str, object]
 Message = dict[str, object]
-
 FOLDER = Path(__file__).parent / "templates"
 JPEG_QUALITY = 85
 LOW_SIDE_PX = 512

@@ -208,7 +208,6 @@ def listed_candidates(candidates: Iterable[ScoredSegment], scores: str) -> list[
 Declining = Literal["allowed", "later", "never"]
 """May a reply say "insufficient_evidence"? "later": not while there is something left to look at; "never": not in this
 run."""
-
 INSUFFICIENT = "insufficient_evidence"
 
 

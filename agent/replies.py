@@ -216,7 +216,6 @@ NOTHING = (*BLANK, "none")
 MOST_CHARACTERS = 200
 """Of a text that may say a number."""
 UNIT_S = {"h": 3600, "m": 60, "s": 1}
-
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?![\d])", re.IGNORECASE)
 _SHARE = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(?:/|out\s+of|of)\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
 _PERCENT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(?:%|per\s?cent\b)", re.IGNORECASE)

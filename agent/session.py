@@ -51,7 +51,6 @@ Doubt = Callable[[Answered, Shown], Awaitable[str]]
 """Says why an answer that rests on what was shown is in doubt; "" if it is not."""
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
-
 ATTEMPTS = 2
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
 NO_ANSWER = "no valid answer in two attempts"
@@ -134,10 +133,7 @@ class Session:
             return reply
         self.account.count_declined()
         again = replace(
-            request,
-            attempt=request.attempt + ATTEMPTS,
-            complaint=request.refusal(),
-            bad_reply=reply.model_dump_json(),
+            request, attempt=request.attempt + ATTEMPTS, complaint=request.refusal(), bad_reply=reply.model_dump_json()
         )
         second = await self.ask(again, final=final)
         if second is None:
@@ -254,10 +250,7 @@ class Session:
         if not self.prior_frames and not self.prior_notes:
             return None
         request = Recall(
-            question=self.question,
-            videos=self.environment.videos,
-            frames=self.prior_frames,
-            notes=self.prior_notes,
+            question=self.question, videos=self.environment.videos, frames=self.prior_frames, notes=self.prior_notes
         )
         reply = await self.ask(request)
         if reply is None or reply.action == "insufficient_evidence":
@@ -281,14 +274,7 @@ class Session:
         return self.accept(reply, shown, sufficient=sufficient, over=over, forced=forced, reason=reason)
 
     def accept(
-        self,
-        reply: Answered,
-        shown: Shown,
-        *,
-        sufficient: bool,
-        over: str = "",
-        forced: bool = False,
-        reason: str = "",
+        self, reply: Answered, shown: Shown, *, sufficient: bool, over: str = "", forced: bool = False, reason: str = ""
     ) -> Answer:
         """Make the answer of a checked reply, or of evidence that is not `sufficient` for one.
 

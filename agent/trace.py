@@ -331,7 +331,6 @@ def _is_close(one: object, other: object) -> bool:
 # and the checked reply.
 
 VERSION = 2
-
 Record = dict[str, Any]
 
 

@@ -176,7 +176,6 @@ def _without_surrogates(text: str) -> str:
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
-
 SHOWN_PROBLEMS = 3
 LONGEST_PROBLEM = 400
 """Characters of a complaint."""

@@ -211,14 +211,12 @@ def _tile(jpeg: bytes, width_px: int, height_px: int) -> Image.Image:
 T = TypeVar("T")
 Send = Callable[[dict[str, object]], Awaitable[object]]
 """Sends the body of a request for a completion and gives the server's answer to it, as JSON values."""
-
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
 FIRST_WAIT_S = 0.5
 CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length")
 LONGEST_WAIT_S = 30.0
 JITTER_S = 0.5
-
 log = logging.getLogger(__name__)
 
 
@@ -450,7 +448,6 @@ def _warn(role: Role, state: RetryCallState) -> None:
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
 DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
-
 REPLY_SHARE = 1 / 4
 """The share of a context that is kept for the reply at most."""
 

@@ -291,7 +291,6 @@ async def open_models(
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""
-
 QUOTED = (
     "chapters.text",
     "clips.seen",

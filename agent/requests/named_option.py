@@ -23,7 +23,6 @@ import regex as re
 
 Options = frozenset[int]
 """Options that a mark stands for: one, or several of "A or B"."""
-
 SHORTEST_WORDS = 3
 """Letters of an option that is looked for within a text: many texts contain "2" or "no" and do not mean them. A
 character of Chinese or Japanese counts as two."""
@@ -38,7 +37,6 @@ _BEFORE, _AFTER = rf"(?<![^\W{_UNSPACED}]|['&-])", rf"(?![^\W{_UNSPACED}\p{{Hang
 """Ends of a Latin letter or word: what stands beside it may be of a script without spaces ("答案是B。")."""
 _PARTICLES = "是为為选選はが的でだ了のを"
 """Characters beside which words of Chinese or Japanese stand alone: 红色 in 粉红色 is another colour."""
-
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 _JOINS, _JOINS_UNSPACED = re.compile(r"\w"), re.compile(rf"[^\W{_PARTICLES}]")
 """Characters beside which words do not stand alone."""
@@ -46,7 +44,6 @@ _TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{(?:\\text\{)?([^{}]*)\}",
 _ALIKE = str.maketrans("“”„«»「」『』‘’", '"""""""""\'\'', "*`#\x00")
 _OTHER_SCRIPT = re.compile(r"(?m)(?<!\p{L})[АΑ](?=\W*$|[).:])")
 """A Cyrillic or Greek letter that both looks like "A" and is the first; of others the look and the place differ."""
-
 _NUMBERED = re.compile(  # a letter that names a frame or the like, and no option
     r"(?i)\b(?:frames?|scene|clip|shot|segment|picture|image|panel|camera|video|bild|szene|fotograma|escena|кадр\w*)"
     r"\s+\K[A-Z]\b"
@@ -77,7 +74,6 @@ _LABELLED = re.compile(
     rf"(?m)(?:^\W*?[\ue000-\ue0ff][.)]+[^\S\n]*|[\ue000-\ue0ff][^\S\n]*(?:[:)-]|[–—])?[^\S\n]*){_WORDED}"
 )
 """A letter with an option's words."""
-
 _LEFT_OUT = (
     r"(?:any|every)thing but|nothing but|all but|none but|any but|except|apart from|instead of|rather than"
     r"|anstatt|statt|außer"
@@ -113,7 +109,6 @@ _REASON = re.compile(
     r"(?i)\W*(?:(?:because|since|as|given|due|weil|da|denn|porque|parce|car|perché|потому)\b|因为|なぜなら)"
 )
 _BUT = re.compile(r"(?i)\W*(?:(?:but|however|actually|aber|jedoch|pero|mais|però|mas|но|однако)\b|但|しかし|하지만)")
-
 _SENTENCE = re.compile(r"(?:[^.!?。！？؟।\n;]|(?<=\d)\.(?=\d))+[.!?。！？؟।;]*\n*|\n+")
 _CLAUSE = re.compile(
     r"[,،]|(?<![\ue000-\uf8fe)\]])\s[–—-]\s"

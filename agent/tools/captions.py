@@ -43,7 +43,6 @@ LONGEST_CAPTION_WINDOWS = 4
 """A caption of the library that is longer than this many windows is read, but they are captioned all the same."""
 FIRST_PORTION, LARGEST_PORTION = 2, 32
 """Requests at once: a few first, to learn what one costs."""
-
 Span = tuple[float, float]
 FrameTime = tuple[str, float]
 """A stored frame by its video and its time in seconds."""

@@ -32,7 +32,6 @@ Source = Literal["library", "detector", "index"]
 T = TypeVar("T")
 EVERYTHING = ""
 """The label that stands for all that is known."""
-
 MIN_PRESENT_SIMILARITY = 1 / 3
 """The least similarity that counts as being there: three robust deviations, one of 740 unrelated frames."""
 TRACKED_FRAMES = 32

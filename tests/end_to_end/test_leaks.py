@@ -38,7 +38,7 @@ from kinodex.jobs.eval.plan import RunRequest, make_plan
 from kinodex.jobs.eval.run import RunOptions, run
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice
-from tests.agent.prompts.test_render import KINDS
+from tests.agent.test_prompts import KINDS
 from tests.support.house.reachable import reachable
 from tests.support.libraries import benchmark_files as kit
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import io
 import json
+import math
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+import regex
+from PIL import Image
 
-from kinodex.agent.models.completion import parse_completion, parse_reply
-from kinodex.agent.requests.tree import Queries
-from tests.support.servers.chat_server import Behaviour, ChatServer, calling
-from tests.support.servers.wire import GO, HOME, QUERIES, Step, Walk, ask, discover
+from kinodex.agent.errors import ContextSpent, InvalidReply
+from kinodex.agent.models.completion import json_values, parse_completion, parse_json, parse_reply
+from kinodex.agent.models.endpoint import (
+    GAP_PX,
+    MAX_TILES,
+    SHEET_SIDE_PX,
+    STRIP_PX,
+    count_pictures,
+    draw_sheet,
+    fit_pictures,
+)
+from kinodex.agent.models.openai_model import (
+    OpenAIModel,
+    fit_context,
+    fit_request,
+    quoted_characters,
+    shorten_request,
+    shorten_texts,
+)
+from kinodex.agent.models.roles import Role
+from kinodex.agent.prompts import Message, render, user_message
+from kinodex.agent.protocol import Note, Question, Turn, Video
+from kinodex.agent.replies import strict_schema
+from kinodex.agent.requests.answer import AnswerNotes, Guess
+from kinodex.agent.requests.tree import Decision, Queries, SegmentScores
+from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
+from tests.support.scripts import SCRIPTS, Script
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
+from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Step, Walk, ask, decide, discover, frame, score
 
 
 def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
@@ -103,3 +137,446 @@ def test_tokens_below_none_are_none() -> None:
     told = {"prompt_tokens": -5, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": -2}}
     completion = parse_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
     assert (completion.input_tokens, completion.output_tokens, completion.cached_tokens) == (0, 7, 0)
+
+
+# Typed replies: schemas that are requested, completions, and replies parsed out of whatever a model writes.
+
+
+@pytest.mark.parametrize("reply", [Queries, SegmentScores, Decision])
+def test_schemas_are_strict(reply) -> None:
+    def objects(node):
+        if isinstance(node, dict):
+            if node.get("type") == "object":
+                yield node
+            for each in node.values():
+                yield from objects(each)
+        elif isinstance(node, list):
+            for each in node:
+                yield from objects(each)
+
+    found = list(objects(strict_schema(reply)))
+    assert found
+    for each in found:
+        assert each["additionalProperties"] is False
+        assert each["required"] == list(each["properties"])
+        assert not {"default", "title"} & set(json.dumps(each).split('"')) - set(each["properties"])
+
+
+def test_each_tool_is_a_function_with_its_arguments_and_one_call_is_wanted() -> None:
+    with ChatServer(lambda _: calling(GO)) as server:
+        [exchange] = ask(server, Walk())
+    assert server.problems == []
+    assert exchange.reply == HOME
+    assert json.loads(exchange.raw) == GO
+    body = server.seen[0].body
+    assert "response_format" not in body
+    assert (body["tool_choice"], body["parallel_tool_calls"]) == ("required", False)
+    go, stop = server.seen[0].tools.values()
+    assert (go["name"], go["description"], go["strict"]) == ("go", "Walk somewhere.", True)
+    assert list(go["parameters"]["properties"]) == ["where", "fast"]
+    assert stop["parameters"]["properties"] == {}
+
+
+def test_other_requests_offer_no_tools() -> None:
+    with ChatServer(lambda _: {"queries": ["a"]}) as server:
+        ask(server, discover())
+    assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(server.seen[0].body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"queries": ["a b"]}',
+        'Sure! Here you are:\n```json\n{"queries": ["a b"]}\n```\nAnything else?',
+        '<think>{"queries": ["draft"]} or so</think>{"queries": ["a b"]}',
+        'In the set {x, y} [sic] I choose {"queries": ["a b"]}, that is {"queries": ["a b"]}.',
+        '["a b"]',
+    ],
+)
+def test_json_is_found_in_text(text: str) -> None:
+    assert parse_json(text, discover()) == Queries(queries=["a b"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a kite", "no JSON"),
+        ('{"queries": ["a", "b', "breaks off"),
+        ('{"outer": {"queries": ["a"]}, "more": ', "breaks off"),
+        ('{"queries": "a"}', "queries: Input should be a valid list"),
+        ('{"queries": ["a"]} or {"queries": ["b"]}', "2 different replies"),
+        ('{"queries": []}', "no query at all"),
+        ("[" * 5000, "nested too deeply"),
+        ('{"queries": [' + "9" * 5000 + "]}", "thousands of digits"),
+        ('{"queries": ["\\ud800"]}', "half a character"),
+    ],
+)
+def test_what_is_wrong_with_a_reply_is_said_in_one_line(text: str, problem: str) -> None:
+    with pytest.raises(InvalidReply) as caught:
+        parse_json(text, discover())
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_pieces_of_broken_json_are_not_replies() -> None:
+    with pytest.raises(InvalidReply):
+        list(json_values('{"segments": [{"segment": 1, "score": 5}, {"segm'))
+
+
+def test_wrong_segment_numbers_are_an_invalid_reply() -> None:
+    wrong = {"segments": [{"segment": 9, "explanation": "", "score": 50}]}
+    with ChatServer(lambda _: wrong) as server:
+        [exchange] = ask(server, score())
+    assert exchange.invalid == "there is no segment 9; the numbers are 1 to 3"
+
+
+@pytest.mark.parametrize("text", [json.dumps(GO), f"I go home.\n```json\n{json.dumps(GO)}\n```"])
+def test_without_a_call_the_text_is_read(text: str) -> None:
+    with ChatServer(lambda _: text) as server:
+        [exchange] = ask(server, Walk())
+    assert exchange.reply == HOME
+
+
+@pytest.mark.parametrize(
+    ("said", "invalid"),
+    [
+        (calling(GO, {"tool": "stop"}), "it holds 2 calls of tools; give one"),
+        (calling(GO, GO), "it holds 2 calls of tools; give one"),
+        (calling({"tool": "fly"}), "tool: Input should be 'go' or 'stop'"),
+        (calling({"tool": "go"}), "go where?"),
+        (calling({**GO, "fast": "very"}), "fast: Input should be a valid boolean"),
+        (Behaviour(calls=(("go", '{"where": "ho'),)), "breaks off"),
+        (Behaviour(calls=(("stop", '{"why": '),)), "breaks off"),
+        (Behaviour(calls=(("stop", "[1]"),)), "valid dictionary"),
+        (Behaviour(calls=(("stop", "now"),)), "there is no JSON in it"),
+        (Behaviour(calls=(("stop", '{"a": ' + "[" * 3000),)), "nested too deeply"),
+        (Behaviour(calls=(("", "{}"),)), "tool: Input should be 'go' or 'stop'"),
+        ("I would rather stay.", "there is no JSON in it"),
+        ("", "empty"),
+    ],
+)
+def test_a_call_that_cannot_be_used_is_data_with_its_reason(said: Behaviour | str, invalid: str) -> None:
+    with ChatServer(lambda _: said) as server:
+        [exchange] = ask(server, Walk())
+    assert exchange.reply is None
+    assert invalid in (exchange.invalid or "")
+
+
+def test_a_repair_shows_the_model_its_reply_and_what_was_wrong() -> None:
+    with ChatServer(in_turn("a kite, I think", QUERIES)) as server:
+        [bad] = ask(server, discover())
+        assert bad.invalid is not None
+        again = replace(discover(), attempt=1, complaint=bad.invalid, bad_reply=bad.raw)
+        [good] = ask(server, again)
+    assert good.reply == Queries(queries=QUERIES["queries"])
+    opening, reply, wish = server.seen[1].body["messages"]
+    assert opening == server.seen[0].body["messages"][0]
+    assert reply == {"role": "assistant", "content": "a kite, I think"}
+    assert "there is no JSON in it" in wish["content"]
+    assert '"queries"' in wish["content"]
+
+
+def test_a_repair_shows_the_call_and_asks_for_one_call() -> None:
+    with ChatServer(in_turn(calling(GO, {"tool": "stop"}), calling(GO))) as server:
+        [bad] = ask(server, Walk())
+        [good] = ask(server, replace(Walk(), attempt=1, complaint=bad.invalid or "", bad_reply=bad.raw))
+    assert good.reply == HOME
+    assert server.problems == []
+    _, reply, wish = server.seen[1].body["messages"]
+    assert reply == {"role": "assistant", "content": bad.raw}
+    assert "give one" in wish["content"]
+    assert "one call of one tool" in wish["content"]
+    assert server.seen[1].tools
+
+
+def test_a_model_that_thinks_before_it_writes_is_not_asked_for_its_reasons() -> None:
+    with ChatServer(lambda _: QUERIES) as server:
+        [exchange] = ask(server, discover(), reasoning=False)
+        ask(server, discover())
+    assert exchange.reply == Queries(queries=QUERIES["queries"])
+    schemas = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
+    assert [list(each["properties"]) for each in schemas] == [["queries"], ["reasoning", "queries"]]
+    assert ["reasoning" in seen.text for seen in server.seen] == [False, True]
+
+
+def test_reasons_under_another_name_are_read_and_never_make_a_reply_invalid() -> None:
+    for said in ({"thought": "late"}, {"Explanation": "late"}, {"rationale": ["late"]}, {"reasoning": "late"}):
+        assert parse_json(json.dumps({**said, **QUERIES}), discover()) == Queries(
+            reasoning="late", queries=QUERIES["queries"]
+        )
+    assert parse_json(json.dumps({"reasoning": {"step": 1}, **QUERIES}), discover()).reasoning == '{"step": 1}'
+
+
+def test_two_replies_that_differ_in_their_reasons_alone_are_one() -> None:
+    text = f"{json.dumps({'reasoning': 'a', **QUERIES})} or {json.dumps({'reasoning': 'b', **QUERIES})}"
+    assert parse_json(text, discover()).queries == QUERIES["queries"]
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_of_json_is_refused(constant: str) -> None:
+    with pytest.raises(InvalidReply, match=f"holds {constant}"):
+        parse_json('{"segments": [{"segment": 1, "score": ' + constant + "}]}", score())
+
+
+def test_a_complaint_is_one_line_that_can_be_shown_to_a_model_again() -> None:
+    reply, invalid = parse_reply(json.dumps({**ANSWER, "option": "9\n" * 5000, "answer": None}), decide())
+    assert reply is None and invalid is not None
+    assert len(invalid) <= 400 and "\n" not in invalid
+
+
+# Contact sheets: which frame stands on which tile, and what is left out.
+
+
+def shown(count: int, size: tuple[int, int] = (64, 48), detail: Any = "auto") -> list[Message]:
+    """A conversation: a first message with pictures, and a text after it."""
+    frames = [frame(number, size=size) for number in range(1, count + 1)]
+    return [user_message("Look:", frames, None, detail), {"role": "assistant", "content": "Well."}]
+
+
+def parts(messages: list[Message]) -> list[Any]:
+    content: Any = messages[0]["content"]
+    return list(content)
+
+
+def picture(part: Any) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    messages = shown(3)
+    assert fit_pictures(messages, 3).messages == messages
+    assert fit_pictures([{"role": "user", "content": "no picture"}], 1).sheets == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "sheets", "left_out"), [(4, 1, 1, 0), (8, 3, 3, 0), (40, 2, 2, 8), (3, 2, 1, 0)]
+)
+def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes(
+    count: int, most: int, sheets: int, left_out: int
+) -> None:
+    fitted = fit_pictures(shown(count), most)
+    assert (count_pictures(fitted.messages), fitted.sheets, fitted.left_out) == (most, sheets, left_out)
+    text = " ".join(part["text"] for part in parts(fitted.messages) if "text" in part)
+    assert text.startswith("Look: ")
+    named = [number for number in range(1, count + 1) if f"frame {number} at {number}.00 s" in text]
+    assert len(named) == count - left_out <= most * MAX_TILES
+    assert {1, count} <= set(named), "the first and the last stay"
+    assert fitted.messages[1]["content"] == "Well."
+
+
+def test_the_text_says_which_tile_is_which_frame_and_the_tiles_are_in_that_order() -> None:
+    [look, text, sheet] = parts(fit_pictures(shown(3, (320, 180)), 1).messages)
+    assert look["text"] == "Look:"
+    tiles = "; ".join(f"tile {number} is frame {number} at {number}.00 s" for number in (1, 2, 3))
+    assert text["text"].endswith(f": {tiles}")
+    drawn = picture(sheet).convert("RGB")
+    assert drawn.size == (2 * (320 + GAP_PX), 2 * (180 + STRIP_PX))
+    centres = [(160, 114), (480, 114), (160, 318)]
+    reds = np.asarray(drawn)[..., 0]
+    assert [round(reds[y, x] / 40) for x, y in centres] == [1, 2, 3]
+    assert reds[:STRIP_PX, :320].max() > 200, "a label is drawn above the tile"
+
+
+def test_a_sheet_of_large_frames_is_scaled_down_and_asked_for_at_full_detail() -> None:
+    [_, _, sheet] = parts(fit_pictures(shown(16, (640, 360), "low"), 1).messages)
+    assert max(picture(sheet).size) <= SHEET_SIDE_PX
+    assert sheet["image_url"]["detail"] == "high"
+
+
+def test_tall_frames_fit_too() -> None:
+    jpegs = [frame(number, size=(300, 900)).jpeg for number in range(5)]
+    assert max(Image.open(io.BytesIO(draw_sheet(jpegs, ["a"] * 5))).size) <= SHEET_SIDE_PX
+
+
+def test_a_label_that_is_too_long_for_its_tile_does_not_run_into_the_next_one() -> None:
+    jpegs = [frame(number, size=(160, 90)).jpeg for number in range(2)]
+    long = "frame 12 at 3600.00 s (1:00:00) of video abcdef012345"
+    sheets = [Image.open(io.BytesIO(draw_sheet(jpegs, [label, "b"]))) for label in ("a", long)]
+    strips = [np.asarray(sheet.crop((sheet.width // 2 + 8, 0, sheet.width, STRIP_PX - 8)), float) for sheet in sheets]
+    assert np.abs(strips[0] - strips[1]).max() < 40  # the noise of JPEG
+
+
+def test_a_picture_without_a_label_is_numbered_and_other_texts_stay() -> None:
+    content = parts(shown(2))
+    content[1] = {"type": "text", "text": "A long text\nof two lines, which is no label"}
+    fitted = fit_pictures([{"role": "user", "content": content}], 1)
+    texts = [part["text"] for part in parts(fitted.messages) if "text" in part]
+    assert texts[:2] == ["Look:", "A long text\nof two lines, which is no label"]
+    assert texts[2].endswith("tile 1 is picture 1; tile 2 is frame 2 at 2.00 s")
+
+
+# Long requests in short contexts: which quoted words are shortened, in which order, and what never changes.
+
+
+FILM = Video("a" * 32, "Film", 0.0, 600.0)
+QUESTION = Question("Who opens the door?", ("he", "she"))
+LINE = "one two three four five six seven eight nine ten "
+
+
+def clip(number: int, words: int, seen: str = "") -> Clip:
+    start_s = 60.0 * number
+    return Clip(number, FILM.video_id, start_s, start_s + 60.0, (LINE * 100)[:words].strip(), "transcript", seen)
+
+
+def choosing(*clips: Clip, turns: tuple[Turn, ...] = ()) -> ChooseAction:
+    return ChooseAction(question=QUESTION, videos=(FILM,), clips=clips, steps=5, turns=turns)
+
+
+def count(request) -> int:
+    """Tokens as a tokenizer would count them that needs one for three characters."""
+    return math.ceil((len(render(request)) + sum(len(turn.text) for turn in request.turns)) / 3)
+
+
+def test_the_longest_texts_lose_first_and_keep_their_beginning_and_end():
+    short, long = "it is short", "it begins " + LINE * 20 + "and ends"
+    kept, cut = shorten_texts([short, long], 80)
+    assert kept == short
+    assert cut.startswith("it begins one") and cut.endswith("and ends")
+    assert " … " in cut
+    assert len(kept) + len(cut) <= 80
+
+
+@pytest.mark.parametrize("characters", [0, 1, 5, 50, 500, 5000])
+def test_texts_are_never_longer_than_allowed_nor_lost(characters):
+    texts = [LINE * 3, "", "door", LINE * 30]
+    shorter = shorten_texts(texts, characters)
+    assert sum(map(len, shorter)) <= max(characters, 3)
+    assert [bool(text) for text in shorter] == [True, False, True, True]
+    assert shorter == texts or sum(map(len, texts)) > characters
+
+
+def test_captions_in_gaps_go_before_words_and_words_before_the_conversation():
+    located = Turn("user", "Located: " + LINE * 10)
+    request = choosing(clip(1, 900, "a red kite " * 30), clip(2, 400), turns=(Turn("assistant", "<answer>"), located))
+    first = shorten_request(request, 200)
+    assert len(first.clips[0].seen) <= 130
+    assert [each.text for each in first.clips] == [each.text for each in request.clips]
+    second = shorten_request(request, 800)
+    assert second.clips[0].seen == "…"
+    assert len(second.clips[0].text) < 450
+    assert second.clips[1] == request.clips[1]
+    assert second.turns == request.turns
+    last = shorten_request(request, 2_000)
+    assert last.turns[0] == request.turns[0]
+    assert len(last.turns[1].text) < len(located.text)
+
+
+def test_the_table_of_contents_goes_first():
+    chapters = tuple(Note(FILM.video_id, 60.0 * n, 60.0 * n + 60, "scene", f"Scene {n}: {LINE}") for n in range(9))
+    request = replace(choosing(clip(1, 900, "a red kite " * 30)), chapters=chapters)
+    first = shorten_request(request, 200)
+    assert first.clips == request.clips
+    assert all(each.text.startswith(f"Scene {n}") for n, each in enumerate(first.chapters))
+    assert sum(len(each.text) for each in first.chapters) <= sum(len(each.text) for each in chapters) - 200
+    assert len(shorten_request(request, 800).clips[0].seen) < 330
+
+
+@pytest.mark.parametrize("tokens", [400, 600, 1200, 2400])
+def test_a_request_is_fitted_and_its_question_stays(tokens):
+    request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
+    assert count(request) > 3_500
+    fitted = fit_request(request, tokens, count)
+    assert tokens * 0.6 < count(fitted) <= tokens or len(fitted.clips) < 40
+    assert count(fitted) <= max(tokens, 500)
+    assert QUESTION.text in render(fitted)
+    assert {each.number for each in fitted.clips} <= {each.number for each in request.clips}
+
+
+def test_what_fits_is_left_as_it_is():
+    request = choosing(clip(1, 300))
+    assert fit_request(request, 10_000, count) is request
+    assert fit_request(Guess(question=QUESTION, videos=(FILM,)), 1, count) == Guess(question=QUESTION, videos=(FILM,))
+
+
+def test_notes_keep_their_numbers():
+    notes = tuple(Note(FILM.video_id, 10.0 * n, 10.0 * n + 10, "caption", LINE * (n + 1)) for n in range(9))
+    request = AnswerNotes(question=QUESTION, videos=(FILM,), notes=notes)
+    fitted = fit_request(request, 500, count)
+    assert count(fitted) <= 500
+    assert [note.start_s for note in fitted.notes] == [note.start_s for note in notes]
+    assert all(note.text for note in fitted.notes)
+    assert quoted_characters(request) == sum(len(note.text) for note in notes)
+
+
+def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
+    request = choosing(*(clip(number, 500) for number in range(1, 21)))
+    turns = (Turn("assistant", "<request_grounding>"), Turn("user", "Located: " + LINE * 6))
+    first = fit_context(request, 2_000, 200, count)
+    later = fit_context(replace(request, turns=turns), 2_000, 200, count)
+    assert render(first) == render(later) != render(request)
+    assert later.turns == turns
+    full = fit_context(replace(request, turns=turns * 8), 2_000, 200, count)
+    assert count(full) <= 1_800
+    assert len(render(full)) < len(render(first))
+
+
+def counted(body: dict) -> int:
+    """Tokens as a server counts them whose tokenizer needs one for three characters."""
+    return math.ceil(sum(len(str(message["content"])) for message in body["messages"]) / 3)
+
+
+def short_of_context(limit: int, *, names_it: bool):
+    """A server whose model holds `limit` tokens; it refuses what is longer in vLLM's words, or in few."""
+
+    def reply(body):
+        tokens = counted(body)
+        if tokens + body["max_tokens"] <= limit:
+            return "<answer>B</answer>"
+        long = f"This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens"
+        return failing(400, long if names_it else "The prompt is too long.", type="BadRequestError")
+
+    return reply
+
+
+def sent_over(server: ChatServer, *requests, **settings):
+    async def asked():
+        async with OpenAIModel(Role(base_url=server.base_url, model="tester", **settings)) as model:
+            return [await model.ask(request) for request in requests]
+
+    return asyncio.run(asked())
+
+
+LONG = choosing(*(clip(number, 250) for number in range(1, 41)))
+"""Some 17,000 tokens of a master's prompt."""
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_refusal_for_length_is_sent_again_with_shorter_words(names_it):
+    with ChatServer(short_of_context(6_000, names_it=names_it)) as server:
+        first, second = sent_over(server, LONG, LONG)
+    assert (first.invalid, first.reply.option, second.reply.option) == (None, "B", "B")
+    refused = [each for each in server.seen if counted(each.body) + each.body["max_tokens"] > 6_000]
+    assert 1 <= len(refused) <= 8
+    assert counted(server.seen[-1].body) > 1_500
+    assert [each.body for each in server.seen[-2:]] == [server.seen[-1].body] * 2  # learnt, and the same again
+    assert server.problems == []
+
+
+def test_the_length_that_a_server_lists_is_kept_from_the_beginning():
+    with ChatServer(short_of_context(6_000, names_it=True)) as server:
+        server.model_facts = {"max_model_len": 6_000}
+        (exchange,) = sent_over(server, LONG)
+    assert exchange.reply is not None
+    assert len(server.seen) <= 2
+
+
+def test_the_length_in_a_roles_settings_is_kept_from_the_beginning():
+    with ChatServer(lambda body: "<answer>B</answer>") as server:
+        sent_over(server, LONG, context_tokens=4_000)
+        sent_over(server, LONG)
+    short, whole = (len(each.text) for each in server.seen)
+    assert short < 4 * 3_000 < whole
+
+
+def test_what_cannot_be_shortened_is_refused_with_what_to_do():
+    with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
+        sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_text_of_any_script_keeps_what_fits(script: Script) -> None:
+    text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
+    [cut] = shorten_texts([text], len(text) * 93 // 100)
+    assert 0.85 * len(text) < len(cut) < 0.94 * len(text)
+    assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"

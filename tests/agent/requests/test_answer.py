@@ -12,7 +12,15 @@ from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Question, Request, Video
-from kinodex.agent.requests.answer import AnswerNotes, Conclusion, Guess, answer_in_words, chosen_option
+from kinodex.agent.requests.answer import (
+    AnswerNotes,
+    Conclusion,
+    Guess,
+    answer_in_words,
+    check_not_refused,
+    chosen_option,
+)
+from kinodex.agent.requests.describe import JudgeAnswer, Verdict
 from kinodex.agent.requests.named_option import named_option
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction
@@ -368,3 +376,58 @@ def test_the_real_options_of_egoschema_are_read(benchmarks: Path, form: str) -> 
             if named is None or options[named] != words:
                 wrong.append(text)
     assert not wrong
+
+
+# Refusals in words are no descriptions; descriptions of sorry people are.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with identifying people in images.",
+        "I’m sorry, I can’t assist with that.",
+        "Sorry, I cannot describe this picture.",
+        "I cannot assist with that request.",
+        "As an AI language model, I do not see images.",
+        "I am unable to view the frames.",
+        "We are not able to process this.",
+        '"I won\'t describe this."',
+    ],
+)
+def test_refusals_are_refused(text: str) -> None:
+    with pytest.raises(InvalidReply, match="refusal"):
+        check_not_refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A sorry-looking dog sits in the rain.",
+        "A man holds a sign: I'm sorry.",
+        "I see a red kite over a desert.",
+        "In the ice a seal looks up.",
+        "A woman cannot open a door.",
+        "As an aircraft lands, people wave.",
+    ],
+)
+def test_what_is_seen_is_no_refusal(text: str) -> None:
+    check_not_refused(text)
+
+
+# The request to a judge: replies of one number, and the scale.
+
+
+@pytest.mark.parametrize("reply", [{"reason": "half", "score": 2}, {"score": "2"}, 2, "2/3"])
+def test_a_score_may_come_with_a_reason_or_alone(reply: object) -> None:
+    assert Verdict.model_validate(reply).score == 2
+
+
+@pytest.mark.parametrize("score", [-1, 4, "none", None])
+def test_a_score_beyond_the_scale_is_no_verdict(score: object) -> None:
+    with pytest.raises(ValueError, match="score"):
+        Verdict.model_validate({"reason": "", "score": score})
+
+
+def test_the_judge_is_shown_question_reference_and_answer() -> None:
+    text = render(JudgeAnswer(question="What flies?", reference="a kite", answer="a red kite"))
+    assert all(words in text for words in ("What flies?", "a kite", "a red kite"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.protocol import Segment, Video
+from kinodex.agent.prompts import render
+from kinodex.agent.protocol import Note, Segment, Video
 from kinodex.agent.replies import strict_schema
-from kinodex.agent.requests.describe import DescribeSegment, Description, Summarize, Summary
+from kinodex.agent.requests.answer import check_not_echoed, check_not_looping
+from kinodex.agent.requests.describe import DescribeSegment, Description, PartSummary, Summarize, SummarizePart, Summary
+from tests.support.scripts import SCRIPTS, Script
 
 DESCRIBE = DescribeSegment(segment=Segment(1, "a" * 32, 0.0, 5.0), frames=())
 SUMMARIZE = Summarize(videos=(Video("a" * 32, "kites", 0.0, 60.0),), notes=())
@@ -33,3 +36,102 @@ def test_a_confidence_beyond_the_scale_is_no_reply() -> None:
 def test_the_schemas_say_what_is_wanted() -> None:
     assert strict_schema(Description)["description"].startswith("What is seen, and how sure the model")
     assert strict_schema(Summary)["description"] == "What a video shows as a whole."
+
+
+# Requests for a title and a summary: what is known is quoted, and a reply without either is none.
+
+
+VIDEO = "a" * 32
+NOTES = (Note(VIDEO, 10.0, 14.0, "caption", "a red kite"), Note(VIDEO, 12.0, 13.5, "transcript", "Look, it flies!"))
+SCENE = SummarizePart(part=Segment(0, VIDEO, 10.0, 40.0), level="scene", notes=NOTES)
+
+
+def test_the_prompt_quotes_what_is_known():
+    text = render(SCENE)
+    assert "The part goes from 10.0 s to 40.0 s." in text
+    assert "1. 10.0 s to 14.0 s (caption): a red kite\n2. 12.0 s to 13.5 s (transcript): Look, it flies!\n" in text
+    assert "No frame is shown." in text
+    assert "its scenes" not in text
+
+
+def test_a_chapter_is_given_by_its_scenes():
+    chapter = SummarizePart(part=SCENE.part, level="chapter", notes=(Note(VIDEO, 10.0, 20.0, "scene", "Kites"),))
+    assert "titles and summaries of its scenes" in render(chapter)
+
+
+def test_a_part_without_words():
+    text = render(SummarizePart(part=SCENE.part, level="scene", notes=()))
+    assert "line by line" not in text
+    assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("title", "summary", "problem"),
+    [
+        (" ", "Kites fly.", "the title is empty"),
+        ("Kites", "\n", "the summary is empty"),
+        ("I'm sorry, I cannot help with that.", "Kites fly.", "refusal"),
+        ("Kites " * 30, "Kites fly.", "at most eight words"),
+        ("Kites", "Kites fly over the sea. " * 100, "one to three sentences"),
+        ("Kites", "The kites fly over it. " * 6, "over and over"),
+        ("At most eight words that tell this part", "Kites fly.", "repeats the instructions"),
+        ("Kites", "One to three sentences.", "repeats the instructions"),
+        ("Football", SCENE.example()["summary"], "repeats the instructions"),
+    ],
+)
+def test_replies_that_cannot_be_used(title, summary, problem):
+    with pytest.raises(InvalidReply, match=problem):
+        SCENE.check(PartSummary(title=title, summary=summary))
+
+
+def test_a_title_and_a_summary_are_a_reply():
+    SCENE.check(PartSummary(title="Kites", summary="Kites fly."))
+
+
+# Loops and repetitions of the instructions are no content; songs, lists and plain sentences are.
+
+
+INSTRUCTIONS = "Write an entry for a table of contents. First line: a title of at most eight words."
+LOOPS = (
+    "The title of at most eight words: " * 12,
+    "The man is a man. " * 5,
+    "It says that the dog is here, and that " * 4 + "the dog is here",
+    "\u4e00\u4e2a\u4eba\u5728\u516c\u56ed\u91cc\u5f39\u5409\u4ed6\u3002" * 3,
+)
+CONTENT = (
+    "Row, row, row your boat.",
+    "No. " * 8,
+    "It is a film that is presented to the audience. It is a film that is shown to an audience in a hall of a town.",
+    "A man plays the guitar on a bench in a park, and a woman with a dog stops to listen until it begins to rain.",
+)
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_loops(text):
+    with pytest.raises(InvalidReply, match="over and over"):
+        check_not_looping(text)
+
+
+@pytest.mark.parametrize("text", CONTENT)
+def test_what_says_something(text):
+    check_not_looping(text)
+    check_not_echoed(text, INSTRUCTIONS)
+
+
+@pytest.mark.parametrize("text", ["The title of at most eight words", "An ENTRY for a table of contents: kites"])
+def test_repetitions_of_the_instructions(text):
+    with pytest.raises(InvalidReply, match="repeats the instructions"):
+        check_not_echoed(text, INSTRUCTIONS)
+
+
+def test_fewer_words_in_common_are_chance():
+    check_not_echoed("A table of fruit, and eight words", INSTRUCTIONS)
+    with pytest.raises(InvalidReply):
+        check_not_echoed("A table of fruit", "for a table of contents", words=3)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_loops_are_known_in_every_script(script: Script) -> None:
+    check_not_looping(" ".join(script.lines))
+    with pytest.raises(InvalidReply, match="over and over"):
+        check_not_looping("".join(script.lines[:1]) * 6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +16,15 @@ from kinodex.agent.errors import InvalidReply, OutOfBudget
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.session import Session
-from kinodex.agent.tools.detection import WHOLE, Box, detect, track, zoom
+from kinodex.agent.tools.captions import uniform_frames, uniform_times
+from kinodex.agent.tools.detection import WHOLE, Box, Match, detect, match_label, track, zoom
+from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow
 from kinodex.jobs.open import EVERYDAY_THINGS, detect_with, open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
-from tests.support.libraries.agent_library import ScriptedModel, embed_words, film, make_library
+from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library
 from tests.support.libraries.random_library import detection
+from tests.support.libraries.text_library import text_video_id
 from tests.support.models import stage_models as stage_kit
 
 LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
@@ -263,3 +267,81 @@ def test_ask_takes_a_detector_and_says_what_is_wrong_with_others(tmp_path, model
     (tmp_path / "foreign" / "config.json").write_text('{"model_type": "nothing"}')
     with pytest.raises(WrongModel):
         open_environment(library.uri, (), str(tmp_path / "foreign"))
+
+
+# Words for things, matched with the labels that a detector knows; by vectors in a real space, where there is one.
+
+
+KNOWN = ("person", "car", "bus", "boat", "red boat", "dog", "knife")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return environment_of(make_library(tmp_path_factory.mktemp("labels"), {"film": film(1, 5)}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "label"),
+    [("Cars", "car"), ("the bus", "bus"), ("buses", "bus"), ("Red  boats", "red boat"), ("knives", "knife")],
+)
+def test_singular_and_plural_are_one(environment: Environment, asked: str, label: str) -> None:
+    assert match_label(environment, asked, KNOWN) == Match(label, loose=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "label"),
+    [("a big black dog", "dog"), ("man", "person"), ("two women", "person"), ("small red boat", "red boat")],
+)
+def test_kinds_of_a_thing_are_it_loosely(environment: Environment, asked: str, label: str) -> None:
+    assert match_label(environment, asked, KNOWN) == Match(label, loose=True)
+
+
+@pytest.mark.parametrize("asked", ["kite", "red kite", "glass", "   ", "doghouse"])
+def test_other_things_are_none_of_the_labels(environment: Environment, asked: str) -> None:
+    assert match_label(environment, asked, KNOWN) is None
+    assert match_label(environment, asked, ()) is None
+
+
+def test_likeness_of_words_makes_synonyms(tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> np.ndarray:
+        """Two synonyms close to each other, all else by chance."""
+        vectors = np.stack([np.random.default_rng(sum(map(ord, text))).normal(size=256) for text in texts])
+        for at, text in enumerate(texts):
+            if text in ("automobile", "car"):
+                vectors[at] = np.random.default_rng(1).normal(size=256) + 0.4 * vectors[at]
+        units: np.ndarray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        return units
+
+    library = make_library(tmp_path, {"film": film(1, 5)})
+    environment = Environment.of(library, library.videos(), embed)
+    assert match_label(environment, "automobiles", KNOWN) == Match("car", loose=True)
+    assert match_label(environment, "house", KNOWN) is None
+
+
+# Equally spaced frames: shared out among videos by duration, of videos with pictures only.
+
+
+def test_videos_get_their_share_of_the_frames_by_duration(tmp_path: Path) -> None:
+    library = make_library(tmp_path / "library", {"short": film(1, 30), "long": film(2, 90)})
+    environment = environment_of(library)
+    times_s = uniform_times(environment, 8)
+    counts = {video.title: len(times_s[video.video_id]) for video in environment.videos}
+    assert counts == {"short": 2, "long": 6}
+    short = library.video("short").video_id
+    assert times_s[short] == [10.0, 20.0]
+    shown = uniform_frames(environment, times_s)
+    assert [frame.time_s for frame in shown if frame.video_id == short] == [10.0, 20.0]
+    assert len(shown) == 8
+
+
+def test_a_short_video_gives_the_frames_that_it_has(tmp_path: Path) -> None:
+    environment = environment_of(make_library(tmp_path / "library", {"short": film(1, 3)}))
+    assert sum(map(len, uniform_times(environment, 8).values())) == 3
+
+
+def test_words_have_times_and_no_frames(words_library: Library) -> None:
+    environment = environment_of(words_library, "told", "film")
+    times_s = uniform_times(environment, 6)
+    assert len(times_s[text_video_id("told")]) == 3
+    shown = uniform_frames(environment, times_s)
+    assert {frame.video_id for frame in shown} == {words_library.video("film").video_id}

@@ -6,39 +6,69 @@ import asyncio
 import base64
 import dataclasses
 import hashlib
+import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kinodex.agent.models.completion import tool_parameters
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_json, tool_parameters
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ROLES
-from kinodex.agent.prompts import FOLDER, LOW_SIDE_PX, frame_labels, render
-from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Turn, Video
+from kinodex.agent.prompts import (
+    COMPARED,
+    EXAMPLE,
+    FOLDER,
+    IN_FULL,
+    LOW_SIDE_PX,
+    MESSAGE_TOKENS,
+    REASON_CHARACTERS,
+    Picture,
+    beside,
+    beside_range,
+    candidate_lines,
+    clock,
+    estimate_tokens,
+    example_text,
+    frame_labels,
+    history_lines,
+    message_parts,
+    newness,
+    parent_score,
+    picture_tokens,
+    render,
+    reply_line,
+    seconds,
+    segment_line,
+    text_tokens,
+    user_message,
+)
+from kinodex.agent.protocol import LISTED, Note, Question, Request, ScoredSegment, Segment, ShownFrame, Turn, Video
+from kinodex.agent.replies import REASONING, in_order
 from kinodex.agent.requests.answer import AnswerFrames
-from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.describe import DescribeSegment, SummarizePart
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from tests.support.every_request import STORED, built, kinds, variations
+from kinodex.agent.variants.videoagent2_requests import Assess
+from tests.support.every_request import STORED, built, kinds, of_full_size, variations
+from tests.support.models.constrained_decoders import ENGINES, Accepts, is_installed, written
+from tests.support.scripts import SCRIPTS, Script
 from tests.support.servers.chat_server import ChatServer, SentFrame, calling
 from tests.support.servers.wire import ANSWER, GO, SCORES, Walk, ask, decide, frame, role, score
+from tests.support.strict_mode import violations
 
 SIDE_PX = 320
 """Stored frames are larger than the role's limit, and than that of any request."""
 TIMES_S = (3.0, 17.25, 4000.5)
 LABEL = re.compile(r"frame (\d+) at ([\d.]+) s(?: \(([\d:]+)\))?")
-
-
 KINDS = kinds()
 LOOKING = [kind for kind in KINDS if "frames" in {each.name for each in dataclasses.fields(kind)}]
 by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 looking = pytest.mark.parametrize("kind", LOOKING, ids=lambda kind: kind.__name__)
-
-
 Send = Callable[[Request[Any]], tuple[list[SentFrame], str]]
 
 
@@ -93,8 +123,7 @@ def test_a_complaint_is_shown_to_the_model(kind: type[Request[Any]], send: Send)
 
 @looking
 def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_allowed(
-    kind: type[Request[Any]],
-    send: Send,
+    kind: type[Request[Any]], send: Send
 ) -> None:
     frames = tuple(frame(number, time_s=time_s, size=STORED) for number, time_s in enumerate(TIMES_S, start=1))
     arrived, _ = send(built(kind, frames=frames))
@@ -365,3 +394,326 @@ def test_two_turns_of_one_speaker_are_one_message() -> None:
     first, *said = [(each["role"], each["content"]) for each in server.seen[0].body["messages"]]
     assert first[1].endswith("\n\nOne.\n\nTwo.")
     assert said == [("assistant", "Three."), ("user", "Four.")]
+
+
+# The form of replies: the schema that is sent, the words of the prompt and the example are one, and decoders keep it.
+
+
+WRITTEN = [kind for kind in kinds() if kind.form != "text"]
+CHOICES = {"action", "option", "score", "confidence", "relevance", "found", "sufficient", "clips"}
+"""Names of what a model decides: words of its own come before."""
+WORDS = {REASONING, "description", "text", "caption", "steps"}
+DESCRIPTIONS = {
+    *("Description", "Summary", "Observation", "DescribedFrames", "SkimmedFrames", "FrameCaptions", "PartSummary")
+}
+"""Replies that say what is seen: their text is the first thing in them, and reasons before it would double its cost."""
+NO_COPIES = {SummarizePart}
+"""Requests that take a reply with the text of their example for a copy: what is stored must be of the video."""
+SCORED = {"SegmentScores", "ScoresAndQueries"}
+"""Replies whose reasons stand before each score, since the policy reads them too."""
+by_kind = pytest.mark.parametrize("kind", WRITTEN, ids=lambda kind: f"{kind.__name__}-{kind.template}")
+by_engine = pytest.mark.parametrize(
+    "accepts",
+    [
+        pytest.param(
+            accepts, id=name, marks=pytest.mark.skipif(not is_installed(name), reason=f"{name} is not installed")
+        )
+        for name, accepts in ENGINES.items()
+    ],
+)
+
+
+def objects(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All objects of a schema, from the outside inwards."""
+    if "properties" in schema:
+        yield schema
+        for each in schema["properties"].values():
+            yield from objects(each.get("items", each))
+
+
+@by_engine
+@by_kind
+def test_the_example_of_the_prompt_is_accepted_byte_for_byte_by_the_schema_that_is_sent(
+    kind: type[Request[Any]], accepts: Accepts
+) -> None:
+    for request in variations(kind):
+        for reasoning in (True, False):
+            assert accepts(request.schema(reasoning=reasoning), example_text(request, reasoning))
+            if kind.form == "json":
+                assert f"{EXAMPLE} {example_text(request, reasoning)}" in render(request, reasoning=reasoning)
+
+
+@by_engine
+@by_kind
+def test_an_answer_before_its_reasons_cannot_be_written(kind: type[Request[Any]], accepts: Accepts) -> None:
+    request = of_full_size(kind)
+    keys = list(value := json.loads(example_text(request)))
+    for at in range(1, len(keys)):
+        moved = [keys[at], *keys[:at], *keys[at + 1 :]]
+        assert not accepts(request.schema(), written({name: value[name] for name in moved})), moved
+
+
+@by_engine
+@by_kind
+def test_a_reply_that_lacks_what_the_prompt_asks_for_cannot_be_written(
+    kind: type[Request[Any]], accepts: Accepts
+) -> None:
+    request = of_full_size(kind)
+    schema, value = request.schema(), json.loads(example_text(request))
+    for name in value:
+        assert not accepts(schema, written({key: each for key, each in value.items() if key != name})), name
+        counted = schema["properties"][name].get("minItems")
+        if counted and counted == schema["properties"][name].get("maxItems"):
+            assert len(value[name]) == counted == 7
+            assert not accepts(schema, written({**value, name: value[name][:-1]})), "six of seven"
+            lacking = [dict(list(each.items())[:-1]) for each in value[name]]
+            assert not accepts(schema, written({**value, name: lacking})), "a part of each"
+
+
+@by_kind
+def test_the_example_is_a_reply_that_is_read_and_passes_the_check(kind: type[Request[Any]]) -> None:
+    for request in variations(kind):
+        if kind in NO_COPIES:
+            with pytest.raises(InvalidReply, match="it repeats the instructions"):
+                parse_json(example_text(request), request)
+            continue
+        reply = parse_json(example_text(request), request)
+        request.check(reply)
+
+
+@by_kind
+def test_words_come_before_what_is_decided(kind: type[Request[Any]]) -> None:
+    schema = of_full_size(kind).schema()
+    thinks = next(iter(schema["properties"])) == REASONING
+    assert thinks or kind.form == "tools" or kind.Reply.__name__ in DESCRIPTIONS | SCORED
+    for each in objects(schema):
+        names = list(each["properties"])
+        decided = [name for name in names if name in CHOICES]
+        if decided and not thinks and kind.form == "json":
+            assert WORDS & set(names[: names.index(decided[0])]), names
+        if {"action", "evidence"} <= set(names):
+            assert names.index("action") < names.index("option") < names.index("answer") < names.index("evidence")
+            assert names[-1] == "evidence"
+
+
+@by_kind
+def test_the_parser_has_the_order_of_the_schema(kind: type[Request[Any]]) -> None:
+    request = of_full_size(kind)
+    names = list(request.schema()["properties"])
+    fields = [name for name in kind.Reply.model_fields if name in names]
+    assert fields == [name for name in names if name in fields]
+
+
+@by_kind
+def test_the_prompt_names_the_keys_in_the_order_of_the_schema(kind: type[Request[Any]]) -> None:
+    request = of_full_size(kind)
+    for reasoning in (True, False):
+        line = reply_line(request, reasoning).partition(EXAMPLE)[0]
+        places = [line.index(f'- "{name}"') for name in request.schema(reasoning=reasoning)["properties"]]
+        assert places == sorted(places)
+
+
+@by_kind
+def test_without_reasons_the_rest_is_the_same(kind: type[Request[Any]]) -> None:
+    request = of_full_size(kind)
+    full, short = request.schema(), request.schema(reasoning=False)
+    assert REASONING not in short["properties"] and "your reasoning" not in reply_line(request, reasoning=False)
+    assert [name for name in full["properties"] if name != REASONING] == list(short["properties"])
+
+
+@by_kind
+def test_strict_mode_takes_every_schema(kind: type[Request[Any]]) -> None:
+    for request in variations(kind):
+        assert violations(request.schema()) == violations(request.schema(reasoning=False)) == []
+    tools: Any = tool_parameters(kind.tools)["tools"] if kind.tools else ()
+    for tool in tools:
+        assert violations(tool["function"]["parameters"]) == []
+
+
+def test_a_schema_that_strict_mode_refuses_is_found() -> None:
+    loose = {"type": "object", "properties": {"a": {"type": "string", "default": ""}}, "required": []}
+    assert len(violations(loose)) == 3
+
+
+def test_a_score_of_each_segment_is_demanded() -> None:
+    schema = of_full_size(ScoreSegments, 7).schema()
+    assert (schema["properties"]["segments"]["minItems"], schema["properties"]["segments"]["maxItems"]) == (7, 7)
+
+
+def test_only_what_may_be_done_now_is_offered() -> None:
+    open_one, last = of_full_size(Decide), next(each for each in variations(Decide) if each.must_answer)
+    assert "explore" in open_one.schema()["properties"]["action"]["enum"]
+    assert "explore" not in last.schema()["properties"]["action"]["enum"]
+    assert last.schema()["properties"]["segment"] == {"type": "null"}
+
+
+def test_an_assessment_without_a_plan_gives_no_reasons() -> None:
+    [hasty] = [each for each in variations(Assess) if not each.reasoning]
+    assert REASONING not in hasty.schema()["properties"]
+
+
+def test_an_example_is_written_in_the_order_of_the_schema_whatever_its_own_is() -> None:
+    request = of_full_size(Decide)
+    shuffled = dict(reversed(list(request.example().items())))
+    assert list(in_order(shuffled, request.schema())) == list(request.schema()["properties"])
+
+
+# Segments in prompts: the best in full, the others short, and none in which nothing is left to see.
+
+
+LONG = Video("a" * 32, "film", 0.0, 600.0)
+LABELLED = (
+    ShownFrame(LONG.video_id, 120, 120.0, 8, 8, b"", label=12),
+    ShownFrame(LONG.video_id, 300, 300.0, 8, 8, b"", label=5),
+)
+
+
+def scored(number: int, score: float | None, **more) -> ScoredSegment:
+    return ScoredSegment(Segment(number, LONG.video_id, number * 10.0, number * 10.0 + 10), score, **more)
+
+
+def test_border_frames_are_named_by_their_labels() -> None:
+    line = segment_line(Segment(3, LONG.video_id, 120.0, 300.0), LABELLED, (LONG,))
+    assert line == "Segment 3: 120 s to 300 s, frame 12 to frame 5"
+    last = segment_line(Segment(4, LONG.video_id, 300.0, 600.0), LABELLED, (LONG,))
+    assert last.endswith(", frame 5 to the end")
+    evicted = segment_line(Segment(5, LONG.video_id, 120.0, 222.0), LABELLED, (LONG,))
+    assert evicted.endswith(", frame 12 to an earlier frame")
+
+
+def test_the_new_frames_are_named_where_known_ones_stand_beside_them() -> None:
+    new = tuple(ShownFrame(LONG.video_id, at, float(at), 8, 8, b"", label=20 + at) for at in (1, 2, 3))
+    assert newness((*LABELLED, *new), new).startswith(
+        " Of the frames only frames 21 to 23 are new: rate by what is new"
+    )
+    assert "only frame 21 is new" in newness((*LABELLED, new[0]), new[:1])
+    assert newness(new, new) == newness(LABELLED, ()) == ""
+
+
+def test_without_a_shown_border_the_clock_times_are_written() -> None:
+    line = segment_line(Segment(3, LONG.video_id, 130.0, 222.5), LABELLED, (LONG,))
+    assert line == "Segment 3: 130 s to 222.5 s (2:10 to 3:42)"
+
+
+def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
+    many = [scored(number, number / 100, explanation="reason " * 60) for number in range(40)]
+    lines = candidate_lines([*many, scored(99, 0.99, explorable=False)], (), (LONG,), "fused")
+    assert len(lines) == LISTED
+    assert lines[-1].startswith("Segment 39: 390 s to 400 s (6:30 to 6:40), score 0.39: reason reason")
+    assert lines[0] == "Segment 20: 200 s to 210 s, score 0.20"
+    assert sum("reason" in line for line in lines) == IN_FULL
+    assert max(map(len, lines)) < REASON_CHARACTERS + 60
+
+
+def test_without_scores_the_latest_candidates_are_listed() -> None:
+    many = [scored(number, None, explanation="matches") for number in range(40)]
+    lines = candidate_lines(many, (), (LONG,), "none")
+    assert [line.partition(":")[0] for line in lines] == [f"Segment {number}" for number in range(40 - LISTED, 40)]
+    assert [line for line in lines if "matches" in line] == lines[-IN_FULL:]
+
+
+def test_what_was_never_rated_says_so_beside_the_score_of_its_matches() -> None:
+    (line,) = candidate_lines([scored(1, 0.37, rated=False)], (), (LONG,), "fused")
+    assert line == "Segment 1: 10 s to 20 s, score 0.37, not rated"
+    (line,) = candidate_lines([scored(1, None)], (), (LONG,), "reward")
+    assert line == "Segment 1: 10 s to 20 s, not rated"
+
+
+def test_the_history_is_the_parent_and_the_best_of_the_others() -> None:
+    history = [scored(number, 10.0 * number, explanation="a kite") for number in range(8)]
+    assert parent_score(history, 4) == " (score 40: a kite)"
+    assert parent_score(history, None) == parent_score([scored(4, None)], 4) == ""
+    lines = history_lines(history, 7, (LONG,))
+    assert len(lines) == COMPARED
+    assert lines[-1] == "Segment 6: 60 s to 70 s, score 60"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_long_reason_is_cut_and_not_left_out(script: Script) -> None:
+    said = scored(1, 0.5, explanation="".join(script.lines * 3))
+    [line] = [each for each in candidate_lines([said], (), (LONG,), "fused") if "Segment 1" in each]
+    assert 50 <= len(line.partition("score 0.50: ")[2]) <= 100
+    assert line.endswith(" ...")
+
+
+# Times as prompts write them.
+
+
+@pytest.mark.parametrize(
+    ("time_s", "text"), [(0, "0:00"), (59.9, "0:59"), (83, "1:23"), (3725.4, "1:02:05"), (-5, "-0:05")]
+)
+def test_clock_times_are_those_of_a_player(time_s: float, text: str) -> None:
+    assert clock(time_s) == text
+
+
+def test_seconds_are_short() -> None:
+    assert [seconds(each) for each in (83.0, 83.04, 83.5)] == ["83 s", "83 s", "83.5 s"]
+
+
+def test_clock_time_stands_beside_seconds_from_a_minute_on() -> None:
+    assert [beside(each) for each in (59.0, 83.0)] == ["", " (1:23)"]
+    assert beside_range(Segment(1, "v", 0.0, 59.0)) == ""
+    assert beside_range(Segment(1, "v", 50.0, 3725.0)) == " (0:50 to 1:02:05)"
+
+
+@pytest.mark.parametrize(
+    ("size", "detail", "tokens"),
+    [
+        ((512, 288), "auto", 255),
+        ((512, 512), "high", 255),
+        ((1024, 1024), "high", 765),
+        ((2048, 4096), "high", 1105),
+        ((4096, 8192), "low", 85),
+        ((512, 288), "low", 85),
+    ],
+)
+def test_openai_counts_tiles(size: tuple[int, int], detail: str, tokens: int) -> None:
+    """The examples of OpenAI's own page among them: 1024 x 1024, 2048 x 4096 and 4096 x 8192 at low detail."""
+    assert picture_tokens(*size, "openai", detail) == tokens
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    [((512, 288), 18 * 10 + 2), ((28, 28), 4 + 2), ((1920, 1080), 47 * 26 + 2), ((448, 448), 16 * 16 + 2)],
+)
+def test_qwen_counts_patches_of_28_pixels(size: tuple[int, int], tokens: int) -> None:
+    assert picture_tokens(*size, "qwen") == tokens
+    assert picture_tokens(*size, "qwen", "low") == tokens
+
+
+def test_a_text_is_a_token_for_four_characters() -> None:
+    assert [text_tokens(text) for text in ("", "a", "four", "fives")] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_a_character_of_another_script_is_a_quarter_to_a_whole_token(script: Script) -> None:
+    text = "".join(script.lines)
+    assert len(text) / 4 < text_tokens(text) < len(text)
+
+
+def test_messages_add_up_texts_pictures_and_marks() -> None:
+    frames = [ShownFrame("v", number, float(number), 512, 288, _jpeg(512, 288)) for number in (1, 2)]
+    message = user_message("What is this?", frames, None)
+    parts = list(message_parts(message))
+    texts = [part for part in parts if isinstance(part, str)]
+    pictures = [part for part in parts if isinstance(part, Picture)]
+    assert [(each.width_px, each.height_px, each.detail) for each in pictures] == [(512, 288, "auto")] * 2
+    words = sum(text_tokens(text) for text in texts)
+    assert estimate_tokens([message]) == MESSAGE_TOKENS + words + 2 * 255
+    assert estimate_tokens([message], "qwen") == MESSAGE_TOKENS + words + 2 * 182
+    assert estimate_tokens([message, {"role": "assistant", "content": "12345678"}]) == (
+        2 * MESSAGE_TOKENS + words + 2 * 255 + 2
+    )
+
+
+def test_parts_of_another_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="'video_url'"):
+        list(message_parts({"role": "user", "content": [{"type": "video_url", "video_url": {}}]}))
+
+
+def _jpeg(width: int, height: int) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("RGB", (width, height)).save(file, "JPEG")
+    return file.getvalue()

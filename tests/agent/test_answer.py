@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kinodex.agent.answer import Answer
+from kinodex.agent.answer import Answer, Evidence, cited_items, evidence_ranges, shown_numbers
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import AnswerRules, Question, Request, allowed_actions
+from kinodex.agent.protocol import AnswerRules, Note, Question, Request, ShownFrame, allowed_actions
 from kinodex.agent.requests.answer import AnswerNotes, AnswerRequest
 from kinodex.agent.requests.tree import Decide, ProposeQueries
 from kinodex.agent.variants.longvideoagent_requests import AnswerNow as LastTurn
@@ -140,3 +141,32 @@ def test_a_schema_has_no_action_that_is_not_allowed() -> None:
     assert "insufficient_evidence" in str(request.schema())
     assert "insufficient_evidence" not in str(replace(request, declining="never").schema())
     assert allowed_actions(("explore", "insufficient_evidence"), "later") == ("explore",)
+
+
+# Evidence of an answer: the ranges of what it cites, of all that was shown if it cites nothing.
+
+
+@pytest.fixture(scope="module")
+def seen_film(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    folder: Path = tmp_path_factory.mktemp("evidence")
+    return environment_of(make_library(folder, {"film": film(1, 60)}))
+
+
+def test_frames_then_notes_are_cited_by_their_numbers_and_neighbours_are_joined(
+    seen_film: Environment,
+) -> None:
+    video_id = seen_film.videos[0].video_id
+    frames = seen_film.frames(video_id, [3.0, 4.0, 9.0])
+    shown: tuple[ShownFrame | Note, ...] = (*frames, Note(video_id, 10.0, 12.0, "caption", "a kite"))
+    assert shown_numbers(shown) == [1, 2, 3, 4]
+    assert evidence_ranges(seen_film, shown, [1, 2]) == (Evidence(video_id, 3.0, 5.0),)
+    assert evidence_ranges(seen_film, shown, [4, 3, 99]) == (Evidence(video_id, 9.0, 12.0),)
+    everything = (Evidence(video_id, 3.0, 5.0), Evidence(video_id, 9.0, 12.0))
+    assert evidence_ranges(seen_film, shown, []) == evidence_ranges(seen_film, shown, [0, 99]) == everything
+
+
+def test_a_look_that_failed_is_no_evidence(seen_film: Environment) -> None:
+    video_id = seen_film.videos[0].video_id
+    seen, failed = Note(video_id, 1.0, 2.0, "t", "a kite"), Note(video_id, 5.0, 6.0, "t", "no reply", failed=True)
+    assert cited_items((seen, failed), [2]) == []
+    assert cited_items((seen, failed), []) == [seen]

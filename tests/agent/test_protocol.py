@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+import pytest
+
+from kinodex.agent.errors import BadQuestion
 from kinodex.agent.protocol import (
     Question,
     Segment,
@@ -61,3 +64,30 @@ def test_a_role_without_a_model_of_its_own_has_the_default_one():
 
 def test_usages_add_up():
     assert Usage(1, 2, 3, 0.5) + Usage(10, 20, 30, 1.0) == Usage(11, 22, 33, 1.5)
+
+
+# Questions, the replies that are accepted, and those that are refused with a reason.
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("", (), "question is empty"),
+        (" \n", ("a", "b"), "question is empty"),
+        ("What?", ("only",), "got 1 option; .*2 to 26"),
+        ("What?", tuple(f"option {n}" for n in range(200)), "got 200 options; .*2 to 26"),
+        ("What?", ("red", " "), "an option is empty"),
+        ("What?", ("red", "blue", "RED"), "'red' is given more than once"),
+        ("What is \ud83d?", (), r"holds '.ud83d', which is half a character"),
+        ("What?", ("red", "blue \udcff"), r"holds '.udcff', which is half a character"),
+    ],
+)
+def test_questions_that_cannot_be_asked(text, options, said):
+    with pytest.raises(BadQuestion, match=said) as error:
+        Question(text, options)
+    assert "\n" not in str(error.value)
+
+
+def test_open_ended_and_the_most_options_are_fine():
+    assert Question("What?").lettered == ()
+    assert Question("What?", tuple(f"option {n}" for n in range(26))).lettered[-1] == ("Z", "option 25")

@@ -1,0 +1,516 @@
+"""Budgets: what they allow, and what an account counts."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.agent.ask import VARIANTS, ask
+from kinodex.agent.errors import BadSettings
+from kinodex.agent.limits import (
+    Account,
+    Budget,
+    StopSignal,
+    WorkClock,
+    gather_all,
+    gather_pair,
+    held,
+    time_limit,
+    waiting,
+)
+from kinodex.agent.models.openai_model import open_models
+from kinodex.agent.models.roles import read_roles
+from kinodex.agent.models.rules import RuleBasedModel
+from kinodex.agent.protocol import AnswerRules, Exchange, Model, Question, Request, ShownFrame, Usage
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.trace import Event, Exchanged, Finished
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+from tests.support.libraries.sketch_library import SketchLibrary
+from tests.support.servers.chat_server import ChatServer, hanging
+from tests.support.servers.rule_server import MODEL, Rules, RuleServer
+
+
+@pytest.mark.parametrize("limit", [{"rounds": 0}, {"frames": -1}, {"cost": 0.0}, {"seconds": -2.0}])
+def test_budgets_that_allow_nothing(limit):
+    with pytest.raises(BadSettings, match="above 0"):
+        Budget(**limit)
+
+
+def account(**limits: Any) -> Account:
+    return Account(replace(Budget(), **limits), index_frames=900)
+
+
+def frame(frame_no: int, video_id: str = "film") -> ShownFrame:
+    return ShownFrame(video_id, frame_no, float(frame_no), 8, 8, b"")
+
+
+def call(running: Account, tokens: int = 100, cost: float = 0.0) -> None:
+    running.begin_call(())
+    running.end_call()
+    running.charge(Usage(input_tokens=tokens, cost=cost), cached=False, invalid=False, seconds=0.0)
+
+
+def test_frames_count_once_and_every_showing_counts() -> None:
+    running = account(frames=5)
+    for _ in range(2):
+        running.count_shown([frame(1), frame(2), frame(1, "other")])
+    running.count_captioned("film", [2, 3, 4])
+    ledger = running.ledger
+    assert (ledger.frames, ledger.frame_shows, ledger.frames_with_kept, ledger.index_frames) == (3, 6, 5, 900)
+    assert sorted(running.shown_frame_nos("film")) == [1, 2]
+    assert running.frames_left == 2
+    assert account().frames_left is None
+
+
+def test_a_call_is_charged_with_its_tokens_money_and_faults() -> None:
+    running = account()
+    running.begin_call([frame(1)])
+    running.end_call()
+    usage = Usage(input_tokens=10, output_tokens=4, cached_tokens=6, cost=0.5)
+    running.charge(usage, cached=True, invalid=True, seconds=2.0)
+    ledger = running.ledger
+    assert (ledger.calls, ledger.cached_calls, ledger.invalid_replies, ledger.frames) == (1, 1, 1, 1)
+    assert (ledger.input_tokens, ledger.output_tokens, ledger.cached_tokens) == (10, 4, 6)
+    assert (ledger.cost, ledger.model_seconds) == (0.5, 2.0)
+
+
+def test_a_call_is_allowed_while_a_final_one_as_large_still_fits() -> None:
+    running = account(tokens=430)
+    assert running.exhausted_by_call() is None
+    call(running)
+    assert running.exhausted_by_call() is None  # 100 spent, and two calls of 110 at most
+    running.begin_call(())
+    assert running.exhausted_by_call() == "tokens"  # beside one in flight
+    running.end_call()
+    call(running)
+    call(running)
+    assert running.exhausted_by_call() == "tokens"
+    assert running.exhausted() is None
+    call(running, 130)
+    assert running.exhausted() == "tokens"
+
+
+def test_a_round_is_expected_to_cost_as_much_as_the_one_before() -> None:
+    running = account(tokens=1000)
+    assert running.begin_round() == 1
+    for _ in range(4):
+        call(running)
+    assert running.exhausted_by_round() == "tokens"  # 400, 400 more, and two decisions of 110
+    assert account(tokens=2000).exhausted_by_round() is None
+
+
+def test_rounds_and_frames_end_a_search_by_their_number() -> None:
+    running = account(rounds=1, frames=1)
+    running.count_shown([frame(1)])
+    assert running.exhausted_by_round() == "frames"
+    running.begin_round()
+    assert running.exhausted_by_round() == "rounds"
+
+
+def test_money_is_a_budget_too() -> None:
+    running = account(cost=1.0)
+    call(running, cost=0.4)
+    assert running.exhausted_by_call() == "cost"
+    assert running.exhausted() is None
+
+
+def test_estimated_tokens_of_calls_that_no_server_counted_spend_a_budget_too() -> None:
+    running = account(tokens=410)
+    for _ in range(2):
+        assert running.exhausted_by_call() is None
+        running.begin_call(())
+        running.end_call()
+        usage = Usage(unknown_calls=1, estimated_tokens=100, sheets=2, left_out_frames=3)
+        running.charge(usage, cached=False, invalid=False, seconds=0.0)
+    assert running.exhausted_by_call() == "tokens"
+    ledger = running.ledger
+    assert (ledger.input_tokens, ledger.unknown_calls, ledger.estimated_tokens, ledger.tokens) == (0, 2, 200, 200)
+    assert (ledger.sheets, ledger.left_out_frames) == (4, 6)
+
+
+# The clock of a question's own work: what counts, and what it costs to wait for others.
+
+
+class Hand:
+    """A time that moves by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def move(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@pytest.fixture
+def hand() -> Hand:
+    return Hand()
+
+
+def test_it_runs_while_anything_is_done_and_parts_at_once_count_once(hand: Hand) -> None:
+    clock = WorkClock(hand)
+    hand.move(100)
+    with clock.working():
+        hand.move(1)
+        with clock.working():
+            hand.move(2)
+        assert clock.seconds == 3
+        hand.move(4)
+    hand.move(100)
+    assert clock.seconds == 7
+
+
+def test_a_call_does_not_count_while_it_waits(hand: Hand) -> None:
+    clock = WorkClock(hand)
+    with clock.serving() as service:
+        hand.move(1)
+        with waiting(), waiting():
+            hand.move(10)
+        hand.move(2)
+    assert (clock.seconds, service.waited_s) == (3, 10)
+    with waiting():  # outside of any call
+        hand.move(5)
+    assert clock.seconds == 3
+
+
+def test_a_call_that_is_given_up_in_a_wait_stops_the_clock_for_good(hand: Hand) -> None:
+    """The models' own thread leaves its wait only after the question has gone on."""
+    clock = WorkClock(hand)
+    with clock.serving() as service:
+        service.pause()
+        hand.move(5)
+    service.resume()
+    hand.move(7)
+    assert (clock.seconds, service.waited_s) == (0, 5)
+
+
+def test_of_two_questions_in_one_loop_each_counts_its_own_steps(hand: Hand) -> None:
+    first, second = WorkClock(hand), WorkClock(hand)
+
+    async def step(seconds: float) -> None:
+        hand.move(seconds)
+        await asyncio.sleep(0)
+        hand.move(seconds)
+
+    async def question(clock: WorkClock, seconds: float) -> None:
+        async def work() -> None:
+            await step(seconds)
+            await gather_all([step(seconds), step(seconds)])
+
+        await clock.count(work())
+
+    async def both() -> None:
+        await gather_all([question(first, 1), question(second, 100)])
+
+    asyncio.run(both())
+    assert (first.seconds, second.seconds) == (6, 600)
+
+
+def test_errors_and_cancellations_pass_through_the_steps() -> None:
+    clock, caught = WorkClock(), []
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("inside")
+
+    async def stubborn() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            caught.append(True)
+        return "went on"
+
+    async def run() -> str:
+        with pytest.raises(KeyError, match="inside"):
+            await clock.count(failing())
+        task = asyncio.ensure_future(clock.count(stubborn()))
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert (asyncio.run(run()), caught) == ("went on", [True])
+
+
+def test_a_slot_is_waited_for_at_no_cost_also_in_another_thread(hand: Hand) -> None:
+    """As the models of an evaluation have a loop of their own, to which the call's context goes over."""
+    clock, slots = WorkClock(hand), asyncio.Semaphore(1)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    reached = threading.Event()
+
+    async def call(on_slot: Callable[[], None]) -> None:
+        reached.set()
+        async with held(slots):
+            on_slot()
+
+    async def run() -> None:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(slots.acquire(), loop))
+        with clock.serving():
+            waits = asyncio.run_coroutine_threadsafe(call(lambda: hand.move(2)), loop)
+            await asyncio.to_thread(reached.wait)
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))
+            hand.move(50)
+            loop.call_soon_threadsafe(slots.release)
+            await asyncio.wrap_future(waits)
+
+    asyncio.run(run())
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+    assert clock.seconds == 2
+
+
+def test_a_limit_waits_for_a_clock_that_stands_still() -> None:
+    left = [0.001]
+    looks: list[float] = []
+
+    def seconds_left() -> float:
+        looks.append(left[0])
+        if len(looks) == 4:
+            left[0] = 0.0
+        return left[0]
+
+    async def run() -> bool:
+        with pytest.raises(TimeoutError):
+            async with time_limit(seconds_left) as limit:
+                await asyncio.Event().wait()
+        return limit.expired()
+
+    assert asyncio.run(run())
+    assert looks[:3] == [0.001] * 3 and len(looks) == 4
+
+
+def test_without_a_limit_nothing_is_timed() -> None:
+    async def run() -> str:
+        async with time_limit(lambda: None):
+            await asyncio.sleep(0)
+        return "done"
+
+    assert asyncio.run(run()) == "done"
+
+
+# A question that is stopped: calls are cut, and the best answer so far comes, from every agent.
+
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+GRACE_S = 0.2
+
+
+@pytest.fixture(scope="module")
+def sketches(copy_sketches: Callable[[Path], SketchLibrary], tmp_path_factory: pytest.TempPathFactory) -> SketchLibrary:
+    return copy_sketches(tmp_path_factory.mktemp("sketches"))
+
+
+@pytest.fixture(scope="module")
+def rules() -> Iterator[ChatServer]:
+    with RuleServer(Rules()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    events = {700: ("red kite desert", 12)}
+    return environment_of(make_library(tmp_path_factory.mktemp("run"), {"film": film(1, 900, events)}))
+
+
+class Stopping:
+    """A model that stops its question during its `last`-th call, and never replies to that one."""
+
+    has_language = True
+
+    def __init__(self, inner: Model, signal: StopSignal, last: int) -> None:
+        self.name, self._inner, self._signal, self._last = inner.name, inner, signal, last
+        self.calls = 0
+
+    async def ask(self, request: Request[Any]) -> Exchange[Any]:
+        self.calls += 1
+        if self.calls == self._last:
+            threading.Thread(target=self._signal.stop).start()
+            await asyncio.Event().wait()
+        return await self._inner.ask(request)
+
+
+@pytest.mark.parametrize("last", [1, 3])
+@pytest.mark.parametrize("agent", [each.name for each in VARIANTS if each.roles])
+def test_every_agent_ends_with_the_best_answer_so_far(
+    agent: str, last: int, sketches: SketchLibrary, rules: ChatServer
+) -> None:
+    known = next(each for each in sketches.known if each.film == "harbour")
+    environment = sketches.films["harbour"].without_shared_captions()
+    signal, events = StopSignal(GRACE_S), list[Event]()
+
+    async def run() -> Any:
+        async with open_models(read_roles({"default": {"model": MODEL, "base_url": rules.base_url}})) as models:
+            model = Stopping(models["default"], signal, last)
+            answer = await ask(known.question, environment, model, agent=agent, on_event=events.append, stop=signal)
+            return answer, model.calls
+
+    answer, calls = asyncio.run(run())
+    if calls < last:
+        assert answer.reason != "stopped", "it had ended before"
+        return
+    assert answer.reason == "stopped" and answer.status in ("budget_exhausted", "insufficient_evidence")
+    assert answer.status == "insufficient_evidence" or answer.text is None or answer.letter
+    assert isinstance(events[-1], Finished)
+    assert sum(isinstance(each, Exchanged) for each in events) <= calls - 1
+
+
+def test_the_last_request_gets_what_was_seen(environment: Any) -> None:
+    signal = StopSignal()
+
+    def stop_at_scores(request: Request[Any]) -> Any:
+        if isinstance(request, ScoreSegments) and request.history:
+            signal.stop()
+        return explorer(request)
+
+    model = ScriptedModel(stop_at_scores)
+    answer = asyncio.run(ask(QUESTION, environment, model, stop=signal))
+    assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "stopped", 0)
+    (last,) = [each for each in model.asked(Decide) if each.must_answer]
+    assert last.frames and model.requests[-1] is last
+
+
+def test_a_second_stop_leaves_no_time_for_it(environment: Any) -> None:
+    signal = StopSignal()
+
+    def stop_twice(request: Request[Any]) -> Any:
+        if isinstance(request, ScoreSegments):
+            signal.stop()
+            signal.stop()
+        return explorer(request)
+
+    model = ScriptedModel(stop_twice)
+    answer = asyncio.run(ask(QUESTION, environment, model, stop=signal))
+    assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "stopped", None)
+    assert not model.asked(Decide)
+
+
+def test_a_stop_before_the_beginning_asks_nothing(environment: Any) -> None:
+    signal, model = StopSignal(), ScriptedModel(explorer)
+    signal.stop("the day is over")
+    answer = asyncio.run(ask(QUESTION, environment, model, stop=signal))
+    assert (answer.status, answer.reason, model.requests) == ("budget_exhausted", "the day is over", [])
+
+
+def test_a_stop_after_the_end_changes_nothing(environment: Any) -> None:
+    signal = StopSignal()
+    answer = asyncio.run(ask(QUESTION, environment, ScriptedModel(explorer), stop=signal))
+    signal.stop()
+    assert answer.reason == "rounds"
+
+
+def test_an_answer_that_the_agent_had_needs_no_request(environment: Any) -> None:
+    """With the gate an answer in doubt is kept while the search goes on: that is the best so far."""
+    signal = StopSignal()
+
+    def doubtful(request: Request[Any]) -> Any:
+        match request:
+            case Decide(complaint=complaint) if complaint:
+                signal.stop()
+                return explorer(request)
+            case Decide():
+                return {"action": "answer", "option": "B", "answer": "red", "evidence": [1]}
+            case ScoreSegments():
+                return explorer(request)
+        if type(request).__name__.startswith("Verify"):
+            return {"option": "A", "answer": "blue", "evidence": [1]}
+        return explorer(request)
+
+    model = ScriptedModel(doubtful)
+    answer = asyncio.run(ask(QUESTION, environment, model, rules=AnswerRules(verify=True), stop=signal))
+    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "stopped", "B")
+    assert answer.supported is False
+
+
+def test_a_server_that_hangs_is_cut(environment: Any) -> None:
+    """The reply would come in a minute; the last request hangs as well, and is cut after the grace."""
+    signal = StopSignal(GRACE_S)
+
+    def reply(body: dict[str, Any]) -> Any:
+        threading.Thread(target=signal.stop).start()
+        return hanging(60)
+
+    async def run() -> Any:
+        with ChatServer(reply, models=["tester"]) as server:
+            async with open_models(read_roles({"default": {"model": "tester", "base_url": server.base_url}})) as models:
+                return await ask(QUESTION, environment, models, stop=signal)
+
+    answer = asyncio.run(run())
+    assert (answer.status, answer.reason, answer.text) == ("budget_exhausted", "stopped", None)
+
+
+def test_the_built_in_model_is_stopped_from_another_thread(sketches: SketchLibrary) -> None:
+    """It never waits, so only the next request can notice."""
+    signal, environment = StopSignal(), sketches.everything
+    rounds: list[int] = []
+
+    def stop_in_round_2(event: Event) -> None:
+        rounds.append(getattr(event, "round", 0))
+        if rounds[-1] == 2 and not signal.stopped:
+            thread = threading.Thread(target=signal.stop)
+            thread.start()
+            thread.join()
+
+    answer = asyncio.run(
+        ask("What is never there?", environment, RuleBasedModel(environment), on_event=stop_in_round_2, stop=signal)
+    )
+    assert (answer.reason, answer.rounds, max(rounds)) == ("stopped", 2, 2)
+
+
+# Calls at once: results in order, and nothing that outlives an error.
+
+
+async def after(turns: int, value: str) -> str:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return value
+
+
+def test_results_come_in_the_order_of_the_calls() -> None:
+    async def run() -> tuple[list[str], tuple[str, str], list[str]]:
+        pair = await gather_pair(after(2, "c"), after(0, "d"))
+        return await gather_all([after(3, "a"), after(0, "b")]), pair, await gather_all([])
+
+    assert asyncio.run(run()) == (["a", "b"], ("c", "d"), [])
+
+
+def test_an_error_cancels_the_others_before_it_goes_on() -> None:
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError):
+        asyncio.run(gather_pair(waits(), fails()))
+    assert ended == ["cancelled"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_calls_that_are_cancelled_before_they_begin_warn_of_nothing() -> None:
+    calls = [after(1, "a"), after(1, "b")]
+
+    async def run() -> None:
+        together = asyncio.ensure_future(gather_all(calls))
+        asyncio.get_running_loop().call_soon(together.cancel)  # after it began, before its calls do
+        await together
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    assert [inspect.getcoroutinestate(call) for call in calls] == [inspect.CORO_CLOSED] * 2

@@ -1,0 +1,331 @@
+"""Schemas of replies: strict, without references, bound by inputs, and values that fit them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from kinodex.agent.errors import InvalidReply
+from kinodex.agent.models.completion import parse_json, reply_schema
+from kinodex.agent.prompts import example_text, reply_line, request_message
+from kinodex.agent.protocol import Request
+from kinodex.agent.replies import (
+    NULL,
+    STEP,
+    Confidence,
+    Numbers,
+    Score,
+    Seconds,
+    WholeNumber,
+    bound_schema,
+    exactly,
+    flat_call,
+    in_order,
+    on_scale,
+    one_of,
+    plainest,
+    strict_schema,
+    without_reasoning,
+)
+from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.variants.eea import ScoreAndPropose
+from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
+from tests.support.every_request import of_full_size, variations
+from tests.support.models.constrained_decoders import ENGINES, is_installed, llguidance_accepts, written
+from tests.support.servers.wire import GO, HOME, Walk
+from tests.support.strict_mode import violations
+
+
+class Part(BaseModel):
+    """One part."""
+
+    number: int = Field(ge=1, le=9, description="its number")
+    note: str | None = None
+
+
+class Whole(BaseModel):
+    """A reply of parts."""
+
+    reasoning: str = ""
+    kind: Literal["a", "b"] = Field(description="of which kind")
+    parts: list[Part]
+    best: Part
+
+
+SCHEMA = strict_schema(Whole)
+
+
+def test_every_key_is_required_and_nothing_refers_to_anything_else() -> None:
+    assert violations(SCHEMA) == []
+    assert list(SCHEMA["properties"]) == SCHEMA["required"] == ["reasoning", "kind", "parts", "best"]
+    assert SCHEMA["properties"]["best"]["properties"]["number"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+        "description": "its number",
+    }
+
+
+def test_bounds_reach_parts_of_lists_and_of_objects_and_leave_the_class_alone() -> None:
+    bound = bound_schema(
+        SCHEMA,
+        {
+            "parts": exactly(2),
+            "parts.note": NULL,
+            "best.note": one_of(("x", "y"), or_null=True),
+            "kind": one_of(("a",)),
+        },
+    )
+    properties = bound["properties"]
+    assert (properties["parts"]["minItems"], properties["parts"]["maxItems"]) == (2, 2)
+    assert properties["parts"]["items"]["properties"]["note"] == {"type": "null"}
+    assert properties["best"]["properties"]["note"]["enum"] == ["x", "y", None]
+    assert properties["kind"] == {"description": "of which kind", "type": "string", "enum": ["a"]}
+    assert violations(bound) == [] and "minItems" not in strict_schema(Whole)["properties"]["parts"]
+
+
+def test_a_bound_of_an_unknown_property_is_a_slip_that_shows() -> None:
+    with pytest.raises(KeyError):
+        bound_schema(SCHEMA, {"part": exactly(2)})
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})])
+def test_the_plainest_value_fits(schema) -> None:
+    assert llguidance_accepts(schema, written(plainest(schema)))
+
+
+def test_a_value_is_put_in_order_and_what_it_lacks_is_null() -> None:
+    assert list(in_order({"best": 1, "kind": "a"}, SCHEMA).items()) == [
+        ("reasoning", None),
+        ("kind", "a"),
+        ("parts", None),
+        ("best", 1),
+    ]
+
+
+# Numbers, times and lists as models write them: what is meant without doubt is read, the rest is refused.
+
+
+NOTHING: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", "NaN", {})
+"""No number at all, or none that can be counted with."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "meant"),
+    [
+        (WholeNumber, "3", 3),
+        (WholeNumber, 3.0, 3),
+        (WholeNumber, "Segment 3", 3),
+        (WholeNumber, "Segment 3: 10.0 s to 20.0 s", 3),
+        (WholeNumber, "three", 3),
+        (WholeNumber, "2/3", 2),
+        (Score, 85, 85),
+        (Score, "85%", 85),
+        (Score, "85/100", 85),
+        (Score, "8.5 out of 10", 85),
+        (Confidence, 0.85, 0.85),
+        (Confidence, "85 %", 0.85),
+        (Seconds, 12.5, 12.5),
+        (Seconds, "12.5 s", 12.5),
+        (Seconds, "10:00", 600),
+        (Seconds, "1:02:03", 3723),
+        (Seconds, "00:10.5", 10.5),
+        (Seconds, "1m30s", 90),
+        (Seconds, "5 minutes", 300),
+        (Seconds, "at 31.00 s", 31),
+        (Numbers, [1, 2], [1, 2]),
+        (Numbers, "1, 2 and 4", [1, 2, 4]),
+        (Numbers, "<clip_3>, <clip_4>", [3, 4]),
+        (Numbers, ["frame 2", 5], [2, 5]),
+        (Numbers, 3, [3]),
+        (Numbers, None, []),
+        (Numbers, "none", []),
+        (Numbers, " Null ", []),
+    ],
+)
+def test_what_is_meant_is_read(kind: type, said: object, meant: object) -> None:
+    assert TypeAdapter(kind).validate_python(said) == pytest.approx(meant)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        *((kind, said) for kind in (WholeNumber, Score, Confidence, Seconds) for said in NOTHING),
+        *((kind, "1e999") for kind in (WholeNumber, Score, Confidence, Seconds)),
+        *((kind, "9" * 5000) for kind in (WholeNumber, Score, Confidence, Seconds, Numbers)),
+        (WholeNumber, 3.5),
+        (WholeNumber, "3 or 4"),
+        (WholeNumber, "not segment 3"),
+        (WholeNumber, "It isn't 3"),
+        (Seconds, "not at 90 s"),
+        (Numbers, "not 3"),
+        (Score, "between 60 and 70"),
+        (Score, 101),
+        (Score, "120%"),
+        (Confidence, 85),
+        (Seconds, "10:00 to 11:00"),
+        (Seconds, "1:2:3:4"),
+        (Seconds, "1:75"),
+        (Numbers, "1-3"),
+        (Numbers, "many"),
+        (Numbers, [[1]]),
+        (Numbers, [True]),
+    ],
+)
+def test_what_may_mean_several_things_or_nothing_is_refused(kind: type, said: object) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_python(said)
+
+
+def test_only_a_percentage_that_says_so_is_put_on_another_scale() -> None:
+    assert (on_scale("80%", 5.0), on_scale("4/5", 5.0), on_scale(80, 5.0), on_scale("80", 5.0)) == (4.0, 4.0, 80, "80")
+
+
+def test_a_long_text_is_refused_at_once() -> None:
+    with pytest.raises(ValidationError, match="characters are no number"):
+        TypeAdapter(Seconds).validate_python("1 " * 100_000)
+
+
+# One schema for all requests of a run: what is sent, what the prompt says, and what is read from a reply.
+
+
+SEARCH: list[type[Request[Any]]] = [ScoreSegments, ScoreAndPropose, Decide]
+BANK: list[type[Request[Any]]] = [Assess, CreatePlan, AdjustPlan, CallTool, AnswerBank]
+by_kind = pytest.mark.parametrize("kind", [*SEARCH, *BANK], ids=lambda kind: kind.__name__)
+by_family = pytest.mark.parametrize("family", [SEARCH, BANK], ids=["search", "bank"])
+
+
+def joined(request: Request[Any], reasoning: bool = True) -> Mapping[str, Any]:
+    """The example of a request's prompt, written by the joint schema of its run."""
+    joint = request.joint()
+    assert joint is not None
+    inner: dict[str, Any] = json.loads(example_text(request, reasoning))
+    if isinstance(request, ScoreSegments):
+        inner.setdefault("queries", [])
+    named = f'"{joint.name}"' in joint.outline(reasoning=reasoning)
+    return {STEP: {joint.name: inner} if named else inner}
+
+
+@by_family
+def test_all_requests_of_a_run_have_one_schema_byte_for_byte(family: list[type[Request[Any]]]) -> None:
+    requests = [of_full_size(kind, count) for kind in family for count in (1, 4, 7)]
+    requests += [each for kind in family for each in variations(kind) if getattr(each, "must_answer", False)]
+    assert len({json.dumps(reply_schema(each, joint=True)) for each in requests}) == 1
+    assert len({json.dumps(reply_schema(each)) for each in requests}) > 1
+
+
+@by_kind
+@pytest.mark.parametrize("reasoning", [True, False])
+def test_strict_mode_takes_it_and_its_objects_begin_with_different_keys(
+    kind: type[Request[Any]], reasoning: bool
+) -> None:
+    for request in variations(kind):
+        if request.joint() is None:
+            continue
+        schema = reply_schema(request, reasoning=reasoning, joint=True)
+        assert violations(schema) == []
+        first = [next(iter(each["properties"])) for each in schema["properties"][STEP]["anyOf"]]
+        assert len(first) == len(set(first))
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if is_installed(name)])
+@by_kind
+def test_the_example_can_be_written_under_it(kind: type[Request[Any]], engine: str) -> None:
+    request = of_full_size(kind)
+    for reasoning in (True, False):
+        schema = reply_schema(request, reasoning=reasoning, joint=True)
+        assert ENGINES[engine](schema, written(joined(request, reasoning)))
+        assert not ENGINES[engine](schema, example_text(request, reasoning))
+
+
+@by_kind
+def test_a_reply_is_read_with_and_without_the_keys_around_it(kind: type[Request[Any]]) -> None:
+    request = of_full_size(kind)
+    assert parse_json(written(joined(request)), request) == parse_json(example_text(request), request)
+
+
+def test_a_reply_to_another_step_is_none_to_this_one() -> None:
+    with pytest.raises(InvalidReply, match='another step; this one asks for "segments", "queries"'):
+        parse_json(written(joined(of_full_size(Decide))), of_full_size(ScoreAndPropose))
+    with pytest.raises(InvalidReply, match='another step; this one asks for "reasoning", "option"'):
+        parse_json(written(joined(of_full_size(CreatePlan))), of_full_size(Assess))
+
+
+def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely() -> None:
+    last = next(each for each in variations(Decide) if each.must_answer)
+    line = reply_line(last, joint=True)
+    assert line.startswith('Reply with JSON only, as {"step": {...}}, with the keys "reasoning", "action" ("answer" | ')
+    assert '"segment" (null)' in line
+    assert '"segments" (exactly 7), "queries".' in reply_line(of_full_size(ScoreAndPropose), joint=True)
+    assert '"queries" ([]).' in reply_line(of_full_size(ScoreSegments), joint=True)
+    assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
+
+
+@by_kind
+def test_the_line_is_shorter_and_the_rest_of_the_prompt_the_same(kind: type[Request[Any]]) -> None:
+    request = of_full_size(kind)
+    own, joint = (json.dumps(request_message(request, None, joint=each)) for each in (False, True))
+    assert len(own) - len(joint) > 200
+    assert own.partition("Reply with JSON only")[0] == joint.partition("Reply with JSON only")[0]
+
+
+def test_requests_without_a_run_of_their_kind_keep_their_own_schema() -> None:
+    request = of_full_size(DiscoverQueries)
+    assert request.joint() is None and reply_schema(request, joint=True) == request.schema()
+    assert reply_line(request, joint=True) == reply_line(request)
+    hasty = next(each for each in variations(Assess) if not each.reasoning)
+    assert hasty.joint() is None
+
+
+# Calls of tools in the forms of several chat templates.
+
+
+INNER = {"name": "go", "arguments": {"where": "home", "fast": None}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        GO,
+        INNER,
+        [INNER],
+        {"name": "go", "parameters": {"where": "home", "fast": None}},
+        {"tool": "go", "args": {"where": "home"}},
+        {"name": "go", "arguments": '{"where": "home", "fast": null}'},
+        {"function": INNER},
+        {"type": "function", "function": {"name": "go", "arguments": '{"where": "home"}'}},
+        {"tool_calls": [{"id": "1", "type": "function", "function": INNER}]},
+        {"function": "go", "arguments": {"where": "home"}},
+    ],
+)
+def test_one_call_in_any_form_is_read(said: object) -> None:
+    for text in (json.dumps(said), f"I go.\n<tool_call>\n{json.dumps(said)}\n</tool_call>"):
+        assert parse_json(text, Walk()) == HOME
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"queries": ["a"]},
+        {"name": "go"},
+        {"name": "go", "arguments": "home"},
+        {"name": "go", "arguments": "[" * 3000},
+        {"name": {}, "arguments": {}},
+        {"function": None, "tool_calls": []},
+        {"tool_calls": [INNER, INNER]},
+        [INNER, INNER],
+        [],
+        7,
+    ],
+)
+def test_what_is_no_single_call_stays_as_it_is(said: object) -> None:
+    assert flat_call(said) is said
+
+
+def test_an_argument_cannot_change_the_tool() -> None:
+    assert flat_call({"name": "go", "arguments": {"tool": "stop"}}) == {"tool": "go"}

@@ -445,5 +445,5 @@ def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
         process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
         is_dead = is_known(process) and not is_running(process)
         facts = (row[name] for name in ("name", "owner", "host", "pid", "since", "beat_at"))
-        found.append(LeaseHolder(*facts, is_dead))
+        found.append(LeaseHolder(*facts, is_dead=is_dead))
     return tuple(found)

@@ -16,14 +16,13 @@ from typing import Any
 import pytest
 
 from kinodex.agent.errors import ModelUnreachable
-from kinodex.index.additions import rows_held
 from kinodex.index.library import Library
 from kinodex.jobs import workers
 from kinodex.jobs.add.run import add
 from kinodex.jobs.child_processes import without_interrupts
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.workers import connected, restored_process
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, rows_held
 from tests.support.models.dying_stage import Dying
 
 

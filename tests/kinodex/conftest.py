@@ -1,4 +1,4 @@
-"""What the tests of the ways in share."""
+"""Fixtures that the tests of the ways in share."""
 
 from __future__ import annotations
 

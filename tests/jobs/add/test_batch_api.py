@@ -43,7 +43,7 @@ def jobs(place: Path, limits: Limits = QUICK, opened: bool = True, **server: Any
 
 
 class Jobs(NamedTuple):
-    """What a test of jobs needs."""
+    """The parts that a test of jobs needs."""
 
     server: BatchServer
     client: openai.OpenAI

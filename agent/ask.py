@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -204,16 +204,7 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
             if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
                 return
             try:
-                answers[number] = await ask(
-                    task.question,
-                    task.environment,
-                    task.models,
-                    agent=task.agent,
-                    parameters=task.parameters,
-                    budget=task.budget,
-                    rules=task.rules,
-                    on_event=task.on_event,
-                )
+                answers[number] = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
                 unheard.clear()
             except Exception as error:
                 errors[number] = error

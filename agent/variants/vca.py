@@ -367,8 +367,8 @@ def _choose_by_rule(request: ChooseFrames, environment: Environment) -> dict[str
 
 # VCA's ablation "w/o tree search" (section 4.3): the policy names the frames that it wants to see, without segments.
 #
-# The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round shows
-# the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
+# The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round
+# shows the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
 # segments there are no rewards. A model that twice gives up while frames are unseen is shown frames spread over the
 # rest.
 

@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -204,16 +204,7 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
             if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
                 return
             try:
-                answers[number] = await ask(
-                    task.question,
-                    task.environment,
-                    task.models,
-                    agent=task.agent,
-                    parameters=task.parameters,
-                    budget=task.budget,
-                    rules=task.rules,
-                    on_event=task.on_event,
-                )
+                answers[number] = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
                 unheard.clear()
             except Exception as error:
                 errors[number] = error
@@ -461,12 +452,11 @@ def _distinct(plugin: Variant, spec: str) -> Variant:
 #
 # The second look is shown the frames and notes that the answer cites (all that its model was shown, if it cites none),
 # not the conversation, and not the answer if there are options. If it comes to another answer, or to none, a search
-# that
-# can go on does so, with that doubt; an answer that stands all the same is marked as not `supported`. The calls are in
-# the answer's ledger. A doubt is raised once: an agent that gives the same answer on the same evidence again has
-# considered it. A second look that the server refuses (a filter of content, too many tokens), or to which no valid
-# reply
-# comes, says nothing of an answer, which stands as not verified; only a server that refuses every request ends a run.
+# that can go on does so, with that doubt; an answer that stands all the same is marked as not `supported`. The calls
+# are in the answer's ledger. A doubt is raised once: an agent that gives the same answer on the same evidence again
+# has considered it. A second look that the server refuses (a filter of content, too many tokens), or to which no valid
+# reply comes, says nothing of an answer, which stands as not verified; only a server that refuses every request ends a
+# run.
 
 Claim = tuple[str, int | None]
 INVALID = "no reply of the second look was valid"

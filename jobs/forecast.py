@@ -160,8 +160,8 @@ def _settings(system: Contender, before: Mapping[str, Forecast]) -> Mapping[str,
 
 # A dry run: the agent runs on the library, and what it assumes answers in the place of its models.
 #
-# Of many questions some are run, spread evenly, and stand for the rest. A caption that an agent keeps in the library is
-# paid once: all questions about a video together pay for no more than all of its frames.
+# Of many questions some are run, spread evenly, and stand for the rest. A caption that an agent keeps in the library
+# is paid once: all questions about a video together pay for no more than all of its frames.
 
 MOST_RUN = 8
 """Questions of a system that are run at most."""

@@ -585,9 +585,9 @@ def promise(question: Question, chapters: Sequence[Note], part: Segment) -> floa
 
 # Answers from quoted lines: of text on screen and of speech, the one option that stands there word by word.
 #
-# Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody, or what a
-# code word is for, that the line names too. Other questions are not answered so: a thing that is spoken or written of
-# need not be seen.
+# Text on screen answers a question for a word, a sign or a title card; a spoken line one that names somebody, or what
+# a code word is for, that the line names too. Other questions are not answered so: a thing that is spoken or written
+# of need not be seen.
 
 ASKS_FOR_TEXT = re.compile(r"\b(?:title cards?|signs?|words?|texts?|letters|written|captions?|reads?|says?)\b", re.I)
 NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]+\b")

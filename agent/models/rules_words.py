@@ -217,8 +217,8 @@ def plain(text: str) -> str:
 
 # Statements behind a question, one of which is true, and the verdict on them as a reply.
 #
-# A cloze statement is a question and an option as one statement that a text tower can compare with a picture:
-# "What colour is the kite?" and "red" become "red kite". Words and word order only, no grammar: good enough for
+# A cloze statement is a question and an option as one statement that a text tower can compare with a picture: "What
+# colour is the kite?" and "red" become "red kite". Words and word order only, no grammar: good enough for
 # `RuleBasedModel`, which has no language model.
 
 STATED_COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white", "grey")

@@ -1,6 +1,33 @@
-"""EEA, the exploration-exploitation agent: its algorithm, and the fusion of rewards with query scores.
+"""EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
 
-May import `agent.tree_search` and what all agents share; no other agent.
+What the paper leaves open, and what was decided (`anchors`, `tree` and `environment` state theirs):
+
+- A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
+- Several videos are children of one root, ranked by the first queries' anchors (`agent.anchors`).
+- An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
+- A frame's reward in the memory is the larger one of the two segments that it borders.
+- A segment without unseen frames cannot be explored, so every round shows something new and the search ends by itself
+  if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
+- The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
+
+What differs from the paper, each with a setting for its form:
+
+- New queries come in the same reply as the scores of the same frames, from the model of role "reward"
+  (`separate_queries`: in a call of their own by the policy, side by side with the scores). So the anchors are there
+  before the fusion, and the query scores of all candidates follow them, not only the children's.
+- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+  does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
+  batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
+- Anchors (`paper_anchors`): see `agent.anchors`; those already seen draw no frames, those seen and judged
+  worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
+  rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
+- Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
+  policy may read what is said and written there (`quotes`, off as in the paper).
+- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
+- A video of no more frames than the memory holds is shown whole, in one call.
+
+Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
+`uncertainty_aware_fusion` (the score is then the intrinsic reward alone, and is shown as such) and `query_update`.
 """
 
 from __future__ import annotations
@@ -70,89 +97,10 @@ from kinodex.agent.tree import (
 )
 from kinodex.agent.variants.base import Variant, check_at_least
 
-# Scores of EEA: the query score of a segment, the entropy of rewards, and the fusion of both (section 3.2).
-#
-# The softmax behind the entropy is taken over rewards on the 0 to 100 scale: on 0 to 1 the entropy of seven segments
-# never falls below 0.95 and the fusion degenerates. Its temperature is left open. Models give rewards in steps of five
-# and ten, and at a temperature of 1 a lead of 10 points counts as certainty, so that the fusion is a switch; the
-# temperature here is chosen on such rewards (docs/papers.md has the figures).
-
 QUERY_TEMPERATURE = 0.1
 REWARD_TEMPERATURE = 10.0
 Pooling = Literal["mean", "sum", "best"]
 POOLING: Pooling = "mean"
-
-
-def query_score(
-    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
-) -> float:
-    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`, 1 at most; 0 without anchors.
-
-    "sum" takes the sum instead of the mean, so that a weak anchor never lowers the score of a strong one; "best" is the
-    highest similarity alone.
-    """
-    if not similarities:
-        return 0.0
-    scaled = np.asarray(similarities, dtype=np.float64) / temperature
-    peak = float(scaled.max())
-    if pooling == "best":
-        return temperature * peak
-    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
-    return float(np.clip(temperature * (peak + float(np.log(pooled))), 0.0, 1.0))
-
-
-def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
-    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100.
-
-    Segments without a reward take no part. Without any reward it is 1, with one alone 0.
-    """
-    known = np.asarray([reward for reward in rewards if reward is not None], dtype=np.float64)
-    if len(known) == 0:
-        return 1.0
-    if len(known) == 1:
-        return 0.0
-    weights = np.exp((known - known.max()) / temperature)
-    shares = weights / weights.sum()
-    shares = shares[shares > 0]
-    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(known)), 0.0, 1.0))
-
-
-def fuse(reward: float | None, query: float, entropy: float) -> float:
-    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1; the query score alone without a reward."""
-    return query if reward is None else (1.0 - entropy) * reward / 100.0 + entropy * query
-
-
-# EEA, the exploration-exploitation agent (arXiv 2512.03500): Algorithm 1, sections 3.1 to 3.3, Tables 7 to 11.
-#
-# What the paper leaves open, and what was decided (`tree_search`, `fusion` and `environment` state theirs):
-#
-# - A segment's number is unique in a run, so that it cannot be mistaken for a label of an earlier round.
-# - Several videos are children of one root, ranked by the first queries' anchors (`frame_choice`).
-# - An anchor on the border of two segments counts for both; a frame shown once is never sampled again.
-# - A frame's reward in the memory is the larger one of the two segments that it borders.
-# - A segment without unseen frames cannot be explored, so every round shows something new and the search ends by
-#   itself if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
-# - The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
-#
-# What differs from the paper, each with a setting for its form:
-#
-# - New queries come in the same reply as the scores of the same frames, from the model of role "reward"
-#   (`separate_queries`: in a call of their own by the policy, side by side with the scores). So the anchors are there
-#   before the fusion, and the query scores of all candidates follow them, not only the children's.
-# - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-#   does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
-#   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
-# - Anchors (`paper_anchors`): see `tree_search.anchors`; those already seen draw no frames, those seen and judged
-#   worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
-#   rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
-# - Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
-#   policy may read what is said and written there (`quotes`, off as in the paper).
-# - The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
-# - A video of no more frames than the memory holds is shown whole, in one call.
-#
-# Three parts can be switched off (Table 3): `semantic_guided_expansion` (frames are then spread uniformly),
-# `uncertainty_aware_fusion` (the score is then the intrinsic reward alone, and is shown as such) and `query_update`.
-
 SHORT_VIDEO_S = 300.0
 KNOWN_QUERIES = 6
 """Of the queries so far, as many of the latest are named when new ones are asked for."""
@@ -455,6 +403,53 @@ EEA = Variant(
         "from there until they show the answer. A good first choice."
     ),
 )
+
+
+# Scores of EEA: the query score of a segment, the entropy of rewards, and the fusion of both (section 3.2).
+#
+# The softmax behind the entropy is taken over rewards on the 0 to 100 scale: on 0 to 1 the entropy of seven segments
+# never falls below 0.95 and the fusion degenerates. Its temperature is left open. Models give rewards in steps of five
+# and ten, and at a temperature of 1 a lead of 10 points counts as certainty, so that the fusion is a switch; the
+# temperature here is chosen on such rewards (docs/papers.md has the figures).
+
+
+def query_score(
+    similarities: Sequence[float], temperature: float = QUERY_TEMPERATURE, pooling: Pooling = POOLING
+) -> float:
+    """Softmax pooling of a segment's anchors, `tau * log(mean(exp(phi / tau)))`, 1 at most; 0 without anchors.
+
+    "sum" takes the sum instead of the mean, so that a weak anchor never lowers the score of a strong one; "best" is the
+    highest similarity alone.
+    """
+    if not similarities:
+        return 0.0
+    scaled = np.asarray(similarities, dtype=np.float64) / temperature
+    peak = float(scaled.max())
+    if pooling == "best":
+        return temperature * peak
+    pooled = np.exp(scaled - peak).sum() / (len(scaled) if pooling == "mean" else 1)
+    return float(np.clip(temperature * (peak + float(np.log(pooled))), 0.0, 1.0))
+
+
+def reward_entropy(rewards: Sequence[float | None], temperature: float = REWARD_TEMPERATURE) -> float:
+    """Entropy of softmax(rewards / temperature), divided by its largest value, so from 0 to 1; rewards: 0 to 100.
+
+    Segments without a reward take no part. Without any reward it is 1, with one alone 0.
+    """
+    known = np.asarray([reward for reward in rewards if reward is not None], dtype=np.float64)
+    if len(known) == 0:
+        return 1.0
+    if len(known) == 1:
+        return 0.0
+    weights = np.exp((known - known.max()) / temperature)
+    shares = weights / weights.sum()
+    shares = shares[shares > 0]
+    return float(np.clip(-(shares * np.log(shares)).sum() / np.log(len(known)), 0.0, 1.0))
+
+
+def fuse(reward: float | None, query: float, entropy: float) -> float:
+    """`(1 - H) r + H u` with the reward brought from 0..100 to 0..1; the query score alone without a reward."""
+    return query if reward is None else (1.0 - entropy) * reward / 100.0 + entropy * query
 
 
 # The request of EEA that scores segments and proposes queries from the same frames, in one reply.

@@ -237,18 +237,7 @@ class LongVideoAgentParameters:
 
 async def longvideoagent(session: Session, parameters: LongVideoAgentParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the run in the middle of a turn."""
-    episode = begin_episode(
-        session,
-        steps=session.account.budget.rounds or parameters.rounds,
-        window=parameters.window,
-        frames=parameters.frames,
-        videos=parameters.videos,
-        clips=parameters.clips,
-        clip_s=parameters.clip_s,
-        vision=parameters.vision,
-        anchors_from=parameters.anchors_from,
-        chapters=parameters.chapters,
-    )
+    episode = begin_episode(session, parameters)
     session.last_resort = lambda: answer_now(episode) if episode.has_evidence else None
     while True:  # line 3
         session.account.begin_round()
@@ -313,7 +302,7 @@ LONGVIDEOAGENT = Variant(
 
 # The episode in which a LongVideoAgent master acts, whichever model it is: the agent's loop and training share it.
 #
-#     episode = begin_episode(session, steps=5)
+#     episode = begin_episode(session, LongVideoAgentParameters())
 #     while len(episode.turns) < 2 * (episode.steps - 1):
 #         request = next_action(episode)              # render(request) is the first message, request.turns the rest
 #         exchange = await session.exchange(request)  # or any other master's; `reply` is None if it was malformed
@@ -336,12 +325,10 @@ class Episode:
     question: Question
     videos: tuple[Video, ...]
     clips: tuple[Clip, ...]
+    parameters: LongVideoAgentParameters
     steps: int
-    window: int
-    frames: int
     vision: bool
-    declining: Declining = "later"
-    anchors_from: AnchorsFrom = "both"
+    declining: Declining
     turns: tuple[Turn, ...] = ()
     current: tuple[Clip, ...] = ()
     visited: tuple[int, ...] = ()
@@ -360,51 +347,33 @@ class Episode:
         return tuple(note for note in self.notes if (note.video_id, note.start_s) in starts)
 
 
-def begin_episode(
-    session: Session,
-    *,
-    steps: int,
-    window: int = 1,
-    frames: int = 15,
-    videos: int = 4,
-    clips: int = 240,
-    clip_s: float = CLIP_S,
-    vision: bool = True,
-    anchors_from: AnchorsFrom = "both",
-    chapters: bool = False,
-) -> Episode:
-    """An episode of at most `steps` turns about the session's question, in the videos that match it best.
+def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Episode:
+    """An episode about the session's question, in the videos that match it best; the session is narrowed to these.
 
     All videos are read if they have no more than `clips` clips of about `clip_s` seconds together, else those that
-    match best: `videos` of them, and more while there are no more than `clips`. At most `window` consecutive clips are
-    located at a time, and `frames` of their frames looked at; without `vision` there is no vision agent, nor where no
-    video has pictures. Videos, and clips of which the grounding agent finds none, are found by `anchors_from`. With
-    `chapters` the master reads the titles of the library's scenes or chapters. The session is narrowed to these videos.
+    match best: `videos` of them, and more while there are no more than `clips`. There is no vision agent where no video
+    has pictures.
     """
-    session.environment = environment = _narrowed(session, videos, clips, clip_s, anchors_from)
-    vision = vision and any(video.has_pictures for video in environment.videos)
-    tagged = tuple(tagged_clips(environment, clip_s))
+    everything = session.environment.videos
+    length_s = parameters.clip_s or CLIP_S
+    clips_each = sum(max(1, round(video.duration_s / length_s)) for video in everything) / len(everything)
+    count = max(parameters.videos, int(parameters.clips / clips_each))
+    best = [session.question.text], count, session.known_videos, parameters.anchors_from
+    session.environment = environment = session.environment.nearest(*best)
     for video in environment.videos:
         session.account.count_screen_text(environment.quoted(video.video_id, video.start_s, video.end_s))
-    if chapters:
+    if parameters.chapters:
         show_chapters(session, summaries=False)
-    declining = session.rules.while_searching
-    limits = steps, window, frames, vision, declining, anchors_from
-    return Episode(session.question, environment.videos, tagged, *limits, chapters=session.chapters)
-
-
-def _narrowed(session: Session, videos: int, clips: int, clip_s: float, anchors_from: AnchorsFrom) -> Environment:
-    """Limit to the videos that match the question best, and those of prior evidence."""
-    environment = session.environment
-    count = _videos_read(environment.videos, videos, clips, clip_s)
-    return environment.nearest([session.question.text], count, session.known_videos, anchors_from)
-
-
-def _videos_read(among: Sequence[Video], videos: int, clips: int, clip_s: float) -> int:
-    """The number of videos that are read: an episode may be one video, or one for each of its clips."""
-    length_s = clip_s or CLIP_S
-    clips_each = sum(max(1, round(video.duration_s / length_s)) for video in among) / len(among)
-    return max(videos, int(clips / clips_each))
+    return Episode(
+        session.question,
+        environment.videos,
+        tuple(tagged_clips(environment, parameters.clip_s)),
+        parameters,
+        steps=session.account.budget.rounds or parameters.rounds,
+        vision=parameters.vision and any(video.has_pictures for video in environment.videos),
+        declining=session.rules.while_searching,
+        chapters=session.chapters,
+    )
 
 
 def next_action(episode: Episode) -> ChooseAction:
@@ -476,7 +445,8 @@ async def _look(session: Session, episode: Episode, query: str) -> _Outcome:
     if not session.environment.pictured(first.video_id):
         return _failed("There are no frames of this clip, so nothing can be looked at; only its words are known.")
     left = session.account.frames_left
-    count = episode.frames if left is None else min(episode.frames, left)
+    most = episode.parameters.frames
+    count = most if left is None else min(most, left)
     frames = session.environment.frames_between(first.video_id, first.start_s, last.end_s, count)
     reply = await session.ask(ReadFrames(query=query, clips=episode.current, frames=frames))
     if reply is None:
@@ -493,7 +463,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
             question=episode.question,
             videos=episode.videos,
             clips=episode.clips,
-            window=episode.window,
+            window=episode.parameters.window,
             wish=wish,
             visited=episode.visited,
         )
@@ -503,7 +473,7 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
         located = [episode.clips[number - 1] for number in reply.clips]
     if not located:
         text = wish or episode.question.text
-        limits = episode.visited, episode.window, episode.anchors_from
+        limits = episode.visited, episode.parameters.window, episode.parameters.anchors_from
         located = best_matching_clips(session.environment, episode.clips, text, *limits)
     if not located:
         return _failed("Every clip has been located before; there is no other one.")

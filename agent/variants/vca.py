@@ -1,6 +1,25 @@
-"""VCA: its tree search, and its ablation without a tree with the request of that.
+"""VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
 
-May import `agent.tree_search` and what all agents share; no other agent.
+What the paper leaves open, and what was decided (`agent.tree` and `agent.anchors` state theirs):
+
+- The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
+- The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
+- A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were: that
+  is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
+- The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
+- Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
+  how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
+- The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
+  does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
+  of the present round; a video of no more frames than the memory holds is shown whole, in one call.
+- A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
+  borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
+- There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
+  which is where its failures end (supplement, 10.1).
+- The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
+- Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
+- The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
+  end, their mean, calibrated by the index; the policy still chooses.
 """
 
 from __future__ import annotations
@@ -59,29 +78,6 @@ from kinodex.agent.tree import (
 )
 from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
-# VCA, the video curious agent (ICCV 2025): Algorithm 1, sections 3.1 to 3.3, and the ablations of 4.3 and 5.2.
-#
-# What the paper leaves open, and what was decided (`search_state` and `frame_choice` state theirs):
-#
-# - The number of frames a round, N, is that of EEA's re-implementation: 6, and 4 for videos under five minutes.
-# - The text speaks of frames sampled at random, Algorithm 1 and the prompts of uniform ones: they are equally spaced.
-# - A segment stays among the candidates after it was explored, as line 12 has it, and the policy reads which were:
-#   that is what it would read in the dialog of the paper. Explored again, it shows frames in its widest gaps.
-# - The policy reads the explanations of the scores too, as in EEA (Table 9); the paper's prompt lists the scores alone.
-# - Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
-#   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
-# - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-#   does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
-#   of the present round; a video of no more frames than the memory holds is shown whole, in one call.
-# - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
-#   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.
-# - There is no limit to the rounds; here there is, at about three times the frames that the paper needs on average,
-#   which is where its failures end (supplement, 10.1).
-# - The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.chapters`).
-# - Without reward the oldest frames leave the memory; without tree search, see `without_tree`.
-# - The image reward (section 5.2) is the similarity of the question's words with the frames at a segment's start and
-#   end, their mean, calibrated by the index; the policy still chooses.
-
 SHORT_VIDEO_S = 300.0
 
 
@@ -123,8 +119,7 @@ class VCAParameters:
 async def vca(session: Session, parameters: VCAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
     if not parameters.tree_search:
-        limits = parameters.frames, parameters.memory, parameters.videos
-        return await without_tree(session, *limits, parameters.anchors_from, chapters=parameters.chapters)
+        return await without_tree(session, parameters)
     return await _Search(session, parameters).run()
 
 
@@ -372,29 +367,23 @@ def _choose_by_rule(request: ChooseFrames, environment: Environment) -> dict[str
 
 # VCA's ablation "w/o tree search" (section 4.3): the policy names the frames that it wants to see, without segments.
 #
-# The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round shows
-# the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
+# The paper says no more than that. Decided here: the first frames are equally spaced, as in VCA; each later round
+# shows the unseen frames nearest to the times that the policy names; the oldest frames leave the memory, since without
 # segments there are no rewards. A model that twice gives up while frames are unseen is shown frames spread over the
 # rest.
 
 
-async def without_tree(
-    session: Session,
-    frames_a_round: int,
-    capacity: int,
-    most_videos: int,
-    anchors_from: AnchorsFrom = "both",
-    *,
-    chapters: bool = False,
-) -> Answer:
+async def without_tree(session: Session, parameters: VCAParameters) -> Answer:
     """Answer from frames chosen one by one; raises `OutOfBudget` as VCA does."""
-    videos, memory = Tree(), start_memory(session, capacity)
+    videos, memory = Tree(), start_memory(session, parameters.memory)
     session.last_resort = lambda: final_request(session, memory) if memory.frames else None
-    first = videos.candidates[await start_multi_video(session, videos, most_videos, anchors_from)].segment
-    if chapters:
+    first = videos.candidates[
+        await start_multi_video(session, videos, parameters.videos, parameters.anchors_from)
+    ].segment
+    if parameters.chapters:
         show_chapters(session, summaries=True)
     environment, account = session.environment, session.account
-    count = affordable(account, frames_a_round)
+    count = affordable(account, parameters.frames)
     video_id = first.video_id
     chosen_s = spread(first.start_s, first.end_s, _unseen(session, video_id, ()), count)
     seen: list[tuple[str, float]] = []
@@ -405,7 +394,7 @@ async def without_tree(
         seen += [(video_id, frame.time_s) for frame in frames]
         session.emit(Acted(account.rounds, "look", {"video": video_id, "times_s": tuple(chosen_s.tolist())}))
         remember(session, memory, frames, [None] * len(frames), evicted)
-        choice = await _choose(session, memory, tuple(seen), affordable(account, frames_a_round))
+        choice = await _choose(session, memory, tuple(seen), affordable(account, parameters.frames))
         if isinstance(choice, Answer):
             return choice
         video_id, chosen_s = choice

@@ -1,6 +1,27 @@
-"""VideoAgent: its rounds of answering and retrieval, and its requests.
+"""VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
 
-May import what all agents share; no other agent.
+What the paper leaves open, and what was decided:
+
+- Frames are captioned one by one, when they are chosen, by the role "captioner". All that was captioned is the state
+  s_t, in the order of time.
+- The number of first frames is the paper's, 5, for short videos, and 15 for long ones (VCA, supplement 8.2).
+- The first frames lie inside a video and not at its ends; so what comes before the first and after the last is a
+  segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
+- At most 5 frames are looked for in a round. Three rounds are the published code's.
+- A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
+  time (`anchors_from`; the paper: pictures). Scenes or chapters of the library may be listed (`chapters`, off).
+- An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
+  confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
+  nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
+- The first frames are shared out among several videos by duration. Of very many, those that queries match best are
+  taken.
+
+Where the published code (commit 119be7c) departs from the paper, the paper is followed: it retrieves from precomputed
+vectors of texts that it has seen before, so that no new description can be looked for; it replays stored replies; a
+reply that cannot be read becomes confidence 1 or a random answer; a frame that was seen may be retrieved again.
+
+Ablations (section 4): "no segment selection" looks for descriptions in whole videos, "no self-evaluation" looks for
+more in every round, whatever is known.
 """
 
 from __future__ import annotations
@@ -30,151 +51,8 @@ from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
 from kinodex.agent.variants.base import Step, Variant, check_at_least, counted_frames, quoted
 
-# Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3).
-
 SURE = 3
 """The top of the scale: 1, the information is insufficient; 2, partly sufficient; 3, sufficient."""
-Confidence = Annotated[int, Field(ge=1, le=SURE), BeforeValidator(whole_number)]
-
-
-class Reflection(Reasoned):
-    """The confidence in an answer, from 1 to 3, after some reasoning."""
-
-    model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
-
-    confidence: Confidence = Field(description="a whole number")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return value if isinstance(value, Mapping) else {"confidence": value}
-
-
-class Wanted(Reply):
-    """A description of a missing frame, and the segment in which to look for it."""
-
-    model_config = described("What a frame should show, and the segment in which to look for it.")
-
-    segment: WholeNumber = Field(description="number of the segment in which to look")
-    description: str = Field(description="what is to be seen in the frame")
-
-
-class Missing(Reasoned):
-    """Frames to be looked for."""
-
-    frames: list[Wanted] = Field(description="the frames to look for")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept(cls, value: object) -> object:
-        return {"frames": value} if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReflectOnAnswer(WithChapters, Request[Reflection]):
-    """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
-
-    Reply = Reflection
-    template: ClassVar[str] = "reflect_on_answer"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-    notes: tuple[Note, ...]
-    answer: str
-
-    def example(self) -> Mapping[str, Any]:
-        return {"reasoning": "The notes say that the ball was kicked, but not where it came to lie.", "confidence": 2}
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindMissing(WithChapters, Request[Missing]):
-    """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
-
-    Reply = Missing
-    template: ClassVar[str] = "find_missing"
-    role: ClassVar[str] = "policy"
-    question: Question
-    videos: tuple[Video, ...]
-    notes: tuple[Note, ...]
-    segments: tuple[Segment, ...]
-    most: int
-    doubt: str = field(default="", metadata=LATER)
-    """Why the answer that the notes led to was not confirmed."""
-
-    def bounds(self) -> Bounds:
-        return {"frames": {"minItems": 1, "maxItems": self.most}}
-
-    def example(self) -> Mapping[str, Any]:
-        why = "Where the ball came to lie is missing; it must show after the kick."
-        frame = {"segment": self.segments[-1].number, "description": "a ball lying behind a goal"}
-        return {"reasoning": why, "frames": [frame]}
-
-    def check(self, reply: Missing) -> None:
-        """A reply may describe too many frames: the first `most` count."""
-        known = {segment.number for segment in self.segments}
-        frames = reply.frames[: self.most]
-        unknown = [each.segment for each in frames if each.segment not in known]
-        if unknown:
-            raise InvalidReply(f"segment {unknown[0]} is not in the list; choose from {sorted(known)}")
-        if not frames:
-            raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
-        if any(not each.description.strip() for each in frames):
-            raise InvalidReply("a description is empty; say in a few words what the frame should show")
-
-
-@rule.register(ReflectOnAnswer)
-def _reflect_by_rule(request: ReflectOnAnswer, environment: Environment) -> dict[str, Any]:
-    verdict = judge(request.question, request.notes)
-    return {"confidence": SURE if is_settled(verdict) else 2 if verdict.choice is not None else 1}
-
-
-@rule.register(FindMissing)
-def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, Any]:
-    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
-    statements = cloze_statements(request.question)
-    texts = statements.queries or (request.question.text,)
-    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
-    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
-    then = find_moments(statements.moment, request.notes) if statements.moment else []
-    beside = [
-        segment
-        for segment in segments
-        for note in then
-        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
-        and note.video_id == segment.video_id
-    ]
-    if beside:
-        texts = statements.options or texts
-        segments = beside[:1] * len(texts)
-    wanted = zip(segments[: request.most], cycle(texts), strict=False)
-    return {"frames": [{"segment": segment.number, "description": text} for segment, text in wanted]}
-
-
-# VideoAgent, rounds of answering and looking for what is missing (ECCV 2024, arXiv 2403.10517): Algorithm 1.
-#
-# What the paper leaves open, and what was decided:
-#
-# - Frames are captioned one by one, when they are chosen, by the role "captioner". All that was captioned is the state
-#   s_t, in the order of time.
-# - The number of first frames is the paper's, 5, for short videos, and 15 for long ones (VCA, supplement 8.2).
-# - The first frames lie inside a video and not at its ends; so what comes before the first and after the last is a
-#   segment too. Frames seen so far divide a video into segments; one without unseen frames is not offered.
-# - At most 5 frames are looked for in a round. Three rounds are the published code's.
-# - A description finds the frame that it matches best by its picture, or by what is said, written or captioned at its
-#   time (`anchors_from`; the paper: pictures). Scenes or chapters of the library may be listed (`chapters`, off).
-# - An answer that the notes do not support ("insufficient evidence"), or that is invalid twice, has the lowest
-#   confidence without asking. Descriptions that are invalid twice cost the round; of too many the first count. Where
-#   nothing more can be looked for, the answer of the round stands; in the last round the confidence is not asked for.
-# - The first frames are shared out among several videos by duration. Of very many, those that queries match best are
-#   taken.
-#
-# Where the published code (commit 119be7c) departs from the paper, the paper is followed: it retrieves from precomputed
-# vectors of texts that it has seen before, so that no new description can be looked for; it replays stored replies; a
-# reply that cannot be read becomes confidence 1 or a random answer; a frame that was seen may be retrieved again.
-#
-# Ablations (section 4): "no segment selection" looks for descriptions in whole videos, "no self-evaluation" looks for
-# more in every round, whatever is known.
-
 SHORT_VIDEO_S = 300.0
 
 
@@ -394,3 +272,122 @@ VIDEOAGENT = Variant(
     words={"caption": lambda step: f"put {counted_frames(step)} into words", "retrieve": _looked_for},
     assumes=_assumed,
 )
+
+
+# Requests of VideoAgent: confidence in an answer, and frames that are missing (arXiv 2403.10517, section 3).
+
+
+Confidence = Annotated[int, Field(ge=1, le=SURE), BeforeValidator(whole_number)]
+
+
+class Reflection(Reasoned):
+    """The confidence in an answer, from 1 to 3, after some reasoning."""
+
+    model_config = described("Whether an answer has enough to rest on, from 1 to 3, after some reasoning.")
+
+    confidence: Confidence = Field(description="a whole number")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return value if isinstance(value, Mapping) else {"confidence": value}
+
+
+class Wanted(Reply):
+    """A description of a missing frame, and the segment in which to look for it."""
+
+    model_config = described("What a frame should show, and the segment in which to look for it.")
+
+    segment: WholeNumber = Field(description="number of the segment in which to look")
+    description: str = Field(description="what is to be seen in the frame")
+
+
+class Missing(Reasoned):
+    """Frames to be looked for."""
+
+    frames: list[Wanted] = Field(description="the frames to look for")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> object:
+        return {"frames": value} if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReflectOnAnswer(WithChapters, Request[Reflection]):
+    """Rate how far the `notes` suffice for the `answer` that they led to (Algorithm 1, SelfReflect)."""
+
+    Reply = Reflection
+    template: ClassVar[str] = "reflect_on_answer"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    answer: str
+
+    def example(self) -> Mapping[str, Any]:
+        return {"reasoning": "The notes say that the ball was kicked, but not where it came to lie.", "confidence": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindMissing(WithChapters, Request[Missing]):
+    """Name frames to look for and their segments, at most `most` (Algorithm 1, FindMissingInfo)."""
+
+    Reply = Missing
+    template: ClassVar[str] = "find_missing"
+    role: ClassVar[str] = "policy"
+    question: Question
+    videos: tuple[Video, ...]
+    notes: tuple[Note, ...]
+    segments: tuple[Segment, ...]
+    most: int
+    doubt: str = field(default="", metadata=LATER)
+    """Why the answer that the notes led to was not confirmed."""
+
+    def bounds(self) -> Bounds:
+        return {"frames": {"minItems": 1, "maxItems": self.most}}
+
+    def example(self) -> Mapping[str, Any]:
+        why = "Where the ball came to lie is missing; it must show after the kick."
+        frame = {"segment": self.segments[-1].number, "description": "a ball lying behind a goal"}
+        return {"reasoning": why, "frames": [frame]}
+
+    def check(self, reply: Missing) -> None:
+        """A reply may describe too many frames: the first `most` count."""
+        known = {segment.number for segment in self.segments}
+        frames = reply.frames[: self.most]
+        unknown = [each.segment for each in frames if each.segment not in known]
+        if unknown:
+            raise InvalidReply(f"segment {unknown[0]} is not in the list; choose from {sorted(known)}")
+        if not frames:
+            raise InvalidReply(f"no frame is described; describe 1 to {self.most}")
+        if any(not each.description.strip() for each in frames):
+            raise InvalidReply("a description is empty; say in a few words what the frame should show")
+
+
+@rule.register(ReflectOnAnswer)
+def _reflect_by_rule(request: ReflectOnAnswer, environment: Environment) -> dict[str, Any]:
+    verdict = judge(request.question, request.notes)
+    return {"confidence": SURE if is_settled(verdict) else 2 if verdict.choice is not None else 1}
+
+
+@rule.register(FindMissing)
+def _find_by_rule(request: FindMissing, environment: Environment) -> dict[str, Any]:
+    """Look for the statements in turn, each in another of the longest segments; or for all beside the moment."""
+    statements = cloze_statements(request.question)
+    texts = statements.queries or (request.question.text,)
+    promises = {each.number: promise(request.question, request.chapters, each) for each in request.segments}
+    segments = sorted(request.segments, key=lambda each: (-promises[each.number], each.start_s - each.end_s))
+    then = find_moments(statements.moment, request.notes) if statements.moment else []
+    beside = [
+        segment
+        for segment in segments
+        for note in then
+        if note.start_s == (segment.start_s if statements.order == "after" else segment.end_s)
+        and note.video_id == segment.video_id
+    ]
+    if beside:
+        texts = statements.options or texts
+        segments = beside[:1] * len(texts)
+    wanted = zip(segments[: request.most], cycle(texts), strict=False)
+    return {"frames": [{"segment": segment.number, "description": text} for segment, text in wanted]}

@@ -283,13 +283,11 @@ VIDEOAGENT2 = Variant(
 
 # The five tools of VideoAgent2 (arXiv 2504.04471, section 4.1 and appendix A): captions, things, enlargements, tracks.
 #
-# Their findings are notes in words, in which every clause and every thing has its own confidence. Images are
-# captioned by
-# the role "vision"; things are found and followed by `agent.tools.detection`, which takes the place of YOLOv11 and
-# SAM2.
-# A look that failed (the call cannot be done, the reply was invalid twice, the server refused the pictures) leaves a
-# note
-# that says so, which is no evidence; "nothing found" says who looked, since likeness alone may miss a thing.
+# Their findings are notes in words, in which every clause and every thing has its own confidence. Images are captioned
+# by the role "vision"; things are found and followed by `agent.tools.detection`, which takes the place of YOLOv11 and
+# SAM2. A look that failed (the call cannot be done, the reply was invalid twice, the server refused the pictures)
+# leaves a note that says so, which is no evidence; "nothing found" says who looked, since likeness alone may miss a
+# thing.
 
 AROUND = 5
 """Frames before and after one in which a thing is looked for too: the paper's alpha."""

@@ -1,6 +1,25 @@
-"""VideoTree: its tree of captions, its request, and k-means of frames.
+"""VideoTree, a tree of captions that grows where the question needs it (CVPR 2025, arXiv 2405.19209, section 3).
 
-May import what all agents share; no other agent.
+What the paper leaves open, and what was decided:
+
+- Captions are made of the frames in the middle of clusters only, when they are needed, by the role "captioner"; the
+  published code looks them up among captions of every second.
+- The depth comes from clustering a cluster again by k-means; the published code cuts a hierarchy by Ward's linkage,
+  which lowers the same variance and needs a matrix of all pairs.
+- Captions of clusterings that were too coarse are no part of the tree, and of the answer only if a budget cuts it off.
+- A cluster without a relevance, because the model left it out or gave no valid reply, is not divided.
+- Frames of several videos are clustered together. Of very many videos, those that queries match best are taken.
+- If a budget is over before the tree is, the answer comes from the captions there are (`captions` says how captions
+  and budgets go together).
+
+Where the published code (commit 605ec8e) departs from the paper, the paper is followed: a relevance goes to the
+cluster that it was given for (the code asks in the order of time and applies by cluster number); below a highly
+relevant cluster both levels are read (the code leaves the upper one out); each frame is read once and counted once
+(the code passes duplicates on); a caption belongs to its own frame (the code's is one second off); an invalid reply is
+no answer (the code chooses option A). There are no worked examples in the prompts (the code has six). The code's
+question for relevance also asks for an answer and a confidence that it never uses; here it does not.
+
+Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth" reads only their middles.
 """
 
 from __future__ import annotations
@@ -28,32 +47,6 @@ from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import first_level_cuts_s, show_chapters
 from kinodex.agent.variants.base import Variant, check_at_least, counted_frames
-
-# VideoTree, a tree of captions that grows where the question needs it (CVPR 2025, arXiv 2405.19209, section 3).
-#
-# What the paper leaves open, and what was decided:
-#
-# - Captions are made of the frames in the middle of clusters only, when they are needed, by the role "captioner"; the
-#   published code looks them up among captions of every second.
-# - The depth comes from clustering a cluster again by k-means; the published code cuts a hierarchy by Ward's linkage,
-#   which lowers the same variance and needs a matrix of all pairs.
-# - Captions of clusterings that were too coarse are no part of the tree, and of the answer only if a budget cuts it
-# off.
-# - A cluster without a relevance, because the model left it out or gave no valid reply, is not divided.
-# - Frames of several videos are clustered together. Of very many videos, those that queries match best are taken.
-# - If a budget is over before the tree is, the answer comes from the captions there are (`captions` says how captions
-# and
-#   budgets go together).
-#
-# Where the published code (commit 605ec8e) departs from the paper, the paper is followed: a relevance goes to the
-# cluster that it was given for (the code asks in the order of time and applies by cluster number); below a highly
-# relevant cluster both levels are read (the code leaves the upper one out); each frame is read once and counted once
-# (the code passes duplicates on); a caption belongs to its own frame (the code's is one second off); an invalid reply
-# is
-# no answer (the code chooses option A). There are no worked examples in the prompts (the code has six). The code's
-# question for relevance also asks for an answer and a confidence that it never uses; here it does not.
-#
-# Ablations (section 4): "no adaptive breadth" keeps the first clusters, "no depth" reads only their middles.
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +240,7 @@ VIDEOTREE = Variant(
 # Clusters of the first level by the library's scenes or chapters, and of the next levels by halving them.
 #
 # VideoTree clusters frames that look alike, wherever they stand. Where a library knows the parts of a film, each part
-# is
-# a cluster (`agent.chapters`), and more breadth divides parts in two in the place of clustering all frames again.
+# is a cluster, and more breadth divides parts in two in the place of clustering all frames again.
 
 Units = NDArray[np.float32]
 

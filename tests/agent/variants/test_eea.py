@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.errors import BadSettings, InvalidReply
+from kinodex.agent.errors import InvalidReply
 from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
@@ -325,18 +325,6 @@ def test_the_answer_comes_with_evidence_that_was_shown(library):
     assert [each.start_s in shown for each in answer.evidence] == [True]
     assert isinstance(events[-1], Finished)
     assert of(Decided, events)[-1].forced
-
-
-def test_settings_of_the_paper():
-    assert EEAParameters.for_duration(3600) == EEAParameters(frames=6, anchor_frames=3, memory=16)
-    assert EEAParameters.for_duration(180) == EEAParameters(frames=4, anchor_frames=3, memory=8, slack=6)
-    assert EEAParameters().pooling == "mean"
-
-
-@pytest.mark.parametrize("wrong", [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}])
-def test_settings_that_make_no_sense(wrong):
-    with pytest.raises(BadSettings, match="got "):
-        EEAParameters(**wrong)
 
 
 def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):

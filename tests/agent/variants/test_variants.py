@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import asdict, dataclass, make_dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -80,6 +80,37 @@ def test_parameters_are_set_by_name_and_checked():
         with_settings(defaults, {"anchor_frames": "9"})
     with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
         with_settings(defaults, {"memory": "0"})
+
+
+WRONG: dict[str, list[dict[str, Any]]] = {
+    "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}],
+    "vca": [{"frames": 0}, {"memory": 0}, {"rounds": 0}],
+    "longvideoagent": [{"window": 4}, {"window": 0}, {"rounds": 0}, {"frames": 0}, {"clips": 0}, {"clip_s": -1.0}],
+    "videoseek": [{"alpha": 0}, {"videos": 0}, {"rounds": 0}],
+    "videoagent2": [{"enough": 6}, {"segment_s": 0}, {"frames": 0}, {"rounds": 0}],
+    "videoagent": [{"first_frames": 0}, {"retrieved": 0}, {"rounds": 0}, {"videos": 0}],
+    "videotree": [{"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0}, {"max_breadth": 4}],
+    "uniform": [{"frames": 0}],
+}
+
+
+def test_parameters_that_make_no_sense_are_refused() -> None:
+    for name, settings in WRONG.items():
+        for wrong in settings:
+            [(field, value)] = wrong.items()
+            with pytest.raises(BadSettings, match=f"{field}={value}"):
+                with_settings(find_variant(name).parameters(3600.0), wrong)
+
+
+def test_defaults_are_those_of_the_papers() -> None:
+    long = {"eea": {"frames": 6, "anchor_frames": 3, "memory": 16, "slack": 20, "pooling": "mean"}}
+    long |= {"vca": {"frames": 6, "memory": 16, "slack": 14}, "videoagent": {"first_frames": 15}}
+    short = {"eea": {"frames": 4, "anchor_frames": 3, "memory": 8, "slack": 6}}
+    short |= {"vca": {"frames": 4, "memory": 8, "slack": 6}, "videoagent": {"first_frames": 5}}
+    for duration_s, expected in ((3600.0, long), (300.0, long), (299.0, short)):
+        for name, values in expected.items():
+            parameters = asdict(find_variant(name).parameters(duration_s))
+            assert parameters == parameters | values, (name, duration_s)
 
 
 @dataclass(frozen=True)

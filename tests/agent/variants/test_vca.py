@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from kinodex.agent.errors import BadSettings, InvalidReply
+from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, ShownFrame, Video
 from kinodex.agent.replies import strict_schema
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.trace import Acted, Expanded, Ranked, Remembered, Scored
-from kinodex.agent.variants.vca import ChooseFrames, FrameChoice, VCAParameters
+from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
 from tests.support.strict_mode import violations
@@ -189,17 +189,6 @@ def test_several_videos_are_ranked_and_stay_candidates(two_films):
     )
     assert (begun.score, other.score) == (None, None)
     assert other.explanation.endswith(f"is {ranked.similarities[1]:.2f} of 1")
-
-
-def test_settings_of_the_paper():
-    assert VCAParameters.for_duration(3600) == VCAParameters(frames=6, memory=16)
-    assert VCAParameters.for_duration(180) == VCAParameters(frames=4, memory=8, slack=6)
-
-
-@pytest.mark.parametrize("wrong", [{"frames": 0}, {"memory": 0}, {"rounds": 0}])
-def test_settings_that_make_no_sense(wrong):
-    with pytest.raises(BadSettings, match="got "):
-        VCAParameters(**wrong)
 
 
 def looking_at(*times_s, video=None):

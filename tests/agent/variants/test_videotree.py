@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
-from kinodex.agent.errors import BadSettings, InvalidReply
+from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Question, Video
@@ -22,7 +21,6 @@ from kinodex.agent.variants.videoagent import Missing, Reflection
 from kinodex.agent.variants.videotree import (
     JudgeRelevance,
     Relevances,
-    VideoTreeParameters,
     chapter_clusters,
     halve,
     k_means,
@@ -202,15 +200,6 @@ def test_several_videos_are_one_tree(two_films):
     _, _, one = run(two_films, reply, videos=1)
     assert [video.title for video in one.asked(AnswerNotes)[0].videos] == ["second"]
     assert len({note.video_id for note in one.asked(AnswerNotes)[0].notes}) == 1
-
-
-def test_parameters_that_make_no_sense_are_refused():
-    settings: tuple[dict[str, Any], ...] = ({"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0})
-    for wrong in settings:
-        with pytest.raises(BadSettings, match="at least"):
-            VideoTreeParameters(**wrong)
-    with pytest.raises(BadSettings, match="max_breadth=4 and breadth=8"):
-        VideoTreeParameters(max_breadth=4)
 
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)

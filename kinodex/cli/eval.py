@@ -1,4 +1,4 @@
-"""The commands of `kinodex eval`: parse options, call `jobs.evaluation` or `jobs.simulation`, print.
+"""The commands of `kinodex eval`: parse options, call `kinodex.jobs.eval`, print.
 
 May import everything; what they need is imported when they run.
 """

@@ -1,4 +1,4 @@
-"""The sketch world: films drawn by code with questions whose answers are known, and what trains and scores its space.
+"""The sketch world: films drawn by code with questions whose answers are known, for the demo, samples and tests.
 
-A stand-in for real videos and models, in demo and tests.
+`tests/sketch` trains, scores and simulates it.
 """

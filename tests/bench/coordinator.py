@@ -1,7 +1,7 @@
 """Measure the coordinator of an ingest with simulated workers in virtual time: `python -m tests.bench.coordinator`.
 
 The coordinator, its commits, the refresh of the indexes and the tables are the real ones; videos and workers are
-simulated (see jobs/bench/scale/simulated_workers.py). "Driver" is the CPU time of the coordinator's process without
+simulated (`SimulatedExecutor`). "Driver" is the CPU time of the coordinator's process without
 that of the simulation. The clock of the workers goes on meanwhile, so a slow driver leaves them idle.
 
 Four things are measured, each in a process of its own: runs over corpora of some sizes; the start of a run over sources
@@ -480,7 +480,7 @@ def bench_coordinator(
 
 def run_simulated(load: RunLoad) -> RunFigures:
     """Run the coordinator over a corpus, into a library that is deleted again."""
-    with _library() as library, library.lease("ingest", "kinodex bench coordinator") as lease:
+    with _library() as library, library.lease("ingest", "tests.bench.coordinator") as lease:
         library.writer.note_rows()
         library.ingest_log.note_sources()
         before, base_mb = _versions(library), _peak_mb()

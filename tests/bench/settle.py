@@ -145,7 +145,7 @@ def bench_settle(directory: Path, load: SettleLoad, report: Callable[[str], None
         add_known(library, load.known)
         refresh(library.tables)
     began, steps = time.perf_counter(), list[SettleStep]()
-    with library.lease("ingest", "kinodex bench settle") as lease, refreshing_indexes(library.uri, load.look_every_s):
+    with library.lease("ingest", "tests.bench.settle") as lease, refreshing_indexes(library.uri, load.look_every_s):
         library.writer.note_rows()
         library.ingest_log.note_sources()
         committer = VideoCommitter(library, check=lease.check)

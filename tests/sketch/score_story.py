@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.index.spaces.model_source import BUILTIN
 from kinodex.sketch.script import FPS
 from kinodex.sketch.story import ACTORS, ASPECT, ITEMS, StoryFilm, StoryScene, View, draw_frames, position, write_story
 from tests.sketch.train import FloatArray, Towers, load_towers
@@ -121,7 +122,7 @@ def _squashed(frame: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
 def main() -> None:
     """Print the scores of the weights in a folder."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("index/embedding/builtin"))
+    parser.add_argument("folder", type=Path, nargs="?", default=BUILTIN)
     print(json.dumps(score_story(parser.parse_args().folder), indent=1))
 
 

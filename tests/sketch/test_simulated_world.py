@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from kinodex.agent.matches import SIMILARITY_MIDPOINT
-from tests.sketch.simulated_world import Scenery, SimulatedQuestion, World, make_world
+from kinodex.agent.ask import ask
+from kinodex.agent.errors import BadSettings, NeedsLanguage
+from kinodex.agent.protocol import ScoredSegment, Segment
+from kinodex.agent.requests.tree import Decide, ScoreSegments
+from kinodex.agent.variants.videotree import JudgeRelevance
+from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, World, make_world
 
 SOUGHT = SimulatedQuestion("q", "film", 3600.0, ((1800.0, 1830.0),), option=2)
-
-
 PLAIN = Scenery(match=6.0, fits=1.0, lookalikes=0.0)
 
 
@@ -28,16 +31,6 @@ def test_evidence_stands_out_for_queries_that_fit_and_for_no_other():
     assert heights["subject of q"] > 3.5
     assert heights["option 2 of q"] > 3.5
     assert max(abs(heights[f"option {wrong} of q"]) for wrong in (0, 1, 3)) < 2.0
-
-
-def test_the_calibration_of_a_search_can_be_changed():
-    environment = world_of().environment
-    usual = environment.search(["subject of q"], "film", 1, 8.0)[0]
-    environment.similarity_midpoint = 3.0
-    eased = environment.search(["subject of q"], "film", 1, 8.0)[0]
-    assert eased.time_s == usual.time_s
-    deviation = SIMILARITY_MIDPOINT * usual.similarity / (1 - usual.similarity)
-    assert eased.similarity == pytest.approx(deviation / (deviation + 3.0))
 
 
 def test_unrelated_frames_are_noise_of_deviation_one_that_lasts_for_a_shot():
@@ -56,12 +49,93 @@ def test_lookalikes_match_like_evidence_but_are_not():
     assert not (world.evidence & (world.lookalike > 0)).any()
 
 
-def test_a_world_is_the_same_for_the_same_seed_only():
-    vectors = [world_of(seed=seed).environment.vectors("film").vectors for seed in (0, 0, 1)]
-    assert np.array_equal(vectors[0], vectors[1])
-    assert not np.array_equal(vectors[0], vectors[2])
+FAULTLESS = Noise(
+    reward=0.0, step=0.0, floor=0.0, selection=0.0, suffices=1.0, understands=1.0, false_confidence=0.0, misled=0.0
+)
 
 
-def test_evidence_between_two_frames_is_in_the_frame_on_screen():
-    world = world_of(spec=replace(SOUGHT, evidence=((0.2, 0.6), (3599.5, 3600.0))))
-    assert np.flatnonzero(world.evidence).tolist() == [0, 3599]
+def asked(world: World, noise: Noise, agent: str = "eea"):
+    return asyncio.run(ask(world.question, world.environment, SimulatedModel(world, noise, 0), agent=agent))
+
+
+def score(world: World, noise: Noise, start_s: float, end_s: float) -> float:
+    segment = Segment(7, "film", start_s, end_s)
+    request = ScoreSegments(question=world.question, videos=world.environment.videos, segments=(segment,), frames=())
+    reply = asyncio.run(SimulatedModel(world, noise, 0).ask(request)).reply
+    assert reply is not None
+    return reply.segments[0].score
+
+
+def test_rewards_fall_with_the_distance_of_the_better_border():
+    world = world_of()
+    assert score(world, FAULTLESS, 1000.0, 1815.0) == 100.0
+    assert score(world, FAULTLESS, 1740.0, 3000.0) == pytest.approx(50.0)
+    assert score(world, FAULTLESS, 1500.0, 1620.0) == pytest.approx(100 / 4.02, abs=1.0)
+    assert score(world, FAULTLESS, 0.0, 3600.0) == 0.0
+
+
+def test_an_answer_is_right_if_a_frame_suffices_and_is_understood():
+    world = world_of()
+    assert asked(world, FAULTLESS).option == 2
+    assert asked(world, replace(FAULTLESS, understands=0.0)).option != 2
+    answer = asked(world, FAULTLESS)
+    assert any(each.start_s < 1830 and each.end_s > 1800 for each in answer.evidence)
+
+
+def test_nothing_is_answered_before_the_end_without_evidence_or_false_confidence():
+    world = world_of()
+    unseen = asked(world, replace(FAULTLESS, suffices=0.0))
+    assert (unseen.status, unseen.rounds) == ("budget_exhausted", 10)
+    hasty = asked(world, replace(FAULTLESS, suffices=0.0, false_confidence=1.0))
+    assert (hasty.status, hasty.rounds) == ("answered", 1)
+
+
+@pytest.mark.parametrize("agent", ["eea", "vca", "uniform", "blind", "random"])
+def test_agents_run_unchanged_and_repeatably(agent):
+    world = world_of()
+    first, again = (asked(world, Noise(), agent) for _ in range(2))
+    assert first.option in range(4)
+    assert (first.option, first.evidence, first.rounds) == (again.option, again.evidence, again.rounds)
+
+
+def test_where_queries_match_eea_needs_one_round():
+    answer = asked(world_of(Scenery(match=12.0, fits=1.0, lookalikes=0.0)), FAULTLESS)
+    assert (answer.option, answer.rounds, answer.ledger.frames) == (2, 1, 6)
+
+
+def test_selection_takes_the_highest_score_undivided_first():
+    world = world_of()
+    segments = [Segment(number, "film", 10.0 * number, 10.0 * number + 10) for number in range(3)]
+    scored = (
+        ScoredSegment(segments[0], 90.0, divided=True),
+        ScoredSegment(segments[1], 20.0),
+        ScoredSegment(segments[2], 30.0),
+    )
+    request = Decide(
+        question=world.question, videos=world.environment.videos, candidates=scored, frames=(), scores="reward"
+    )
+    reply = asyncio.run(SimulatedModel(world, FAULTLESS, 0).ask(request)).reply
+    assert reply is not None
+    assert (reply.action, reply.segment) == ("explore", 2)
+
+
+def test_requests_about_more_than_frames_are_refused_by_name():
+    world = world_of()
+    request = JudgeRelevance(question=world.question, videos=world.environment.videos, notes=())
+    with pytest.raises(NeedsLanguage, match="cannot answer JudgeRelevance; simulate agents that look at frames"):
+        asyncio.run(SimulatedModel(world, FAULTLESS, 0).ask(request))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Scenery(fits=1.5), "fits=1.5"),
+        (lambda: Scenery(match=-1.0), "match=-1.0"),
+        (lambda: Noise(suffices=2.0), "suffices=2.0"),
+        (lambda: Noise(context_s=0.0), "context_s=0.0"),
+        (lambda: Noise(reward=-1.0), "reward=-1.0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make, said):
+    with pytest.raises(BadSettings, match=said):
+        make()

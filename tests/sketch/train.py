@@ -1,4 +1,4 @@
-"""Train the built-in model on images of the sketch world: `python -m jobs.synthetic.train_clip --minutes 60 --seed 0`.
+"""Train the built-in model on images of the sketch world: `python -m tests.sketch.train --minutes 60 --seed 0`.
 
 The loss knows the truth: which caption is true of which image of the batch is computed, not assumed, so a partial
 caption ("a boat") is never punished for the other images it fits. Two terms: a multi-positive contrastive loss in

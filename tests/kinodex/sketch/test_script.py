@@ -1,13 +1,29 @@
-"""A script fills its film, has needles and title cards, and follows from its seed."""
+"""Independent films: scripts, their questions with one true option each, and the files."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
+import av
+import numpy as np
 import pytest
 
-from kinodex.sketch.scenes import Group, Scene, TitleCard
-from kinodex.sketch.script import FPS, Shot, subtitles, write_script
+from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, THING_NAMES, Group, Scene, TitleCard
+from kinodex.sketch.script import (
+    FPS,
+    HEIGHT_PX,
+    WIDTH_PX,
+    FilmQuestion,
+    Script,
+    Shot,
+    draw_frames,
+    render_film,
+    subtitles,
+    write_questions,
+    write_script,
+)
+from tests.sketch.vocabulary import PLACES, plural, with_article
 
 
 @pytest.mark.parametrize("duration_s", [30, 120, 3600])
@@ -47,3 +63,136 @@ def things(shot: Shot) -> set[str]:
 
 def groups(shot: Shot) -> tuple[Group, ...]:
     return shot.scene.groups if isinstance(shot.scene, Scene) else ()
+
+
+def test_every_kind_of_question_is_asked_in_an_hour() -> None:
+    questions = write_questions(write_script("film", 3600, 0), "film.mp4", 0)
+    kinds = [question.kind for question in questions]
+    assert len(kinds) == 60
+    assert {question.answer for question in questions} == {0, 1, 2, 3}
+    assert set(kinds) == {"needle", "colour", "after", "count", "place", "appears", "title", "first"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exactly_one_option_is_true(seed: int) -> None:
+    for duration_s in (60, 900):
+        script = write_script("film", duration_s, seed)
+        questions = write_questions(script, "film.mp4", seed)
+        for question in questions:
+            assert len(set(question.options)) == 4
+            true = [option for option in question.options if is_true(script, question, option)]
+            assert true == [question.options[question.answer]], question
+
+
+def test_needles_are_tagged_by_the_length_of_their_evidence() -> None:
+    script = write_script("film", 3600, 1)
+    questions = write_questions(script, "film.mp4", 1)
+    for question in questions:
+        shot = next(shot for shot in script.shots if (shot.start_s, shot.end_s) == question.evidence)
+        assert (question.kind == "needle") == shot.needle
+    assert sum(question.kind == "needle" for question in questions) >= 5
+
+
+def place_of(shot: Shot) -> str:
+    return PLACES[shot.scene.place][0] if isinstance(shot.scene, Scene) else ""
+
+
+def names_of(group: Group) -> set[str]:
+    """List the names that a shot's group may have in an option."""
+    names = {with_article(f"{group.colour} {group.thing}")}
+    if group.count > 1:
+        names.add(f"{NUMBERS[group.count]} {group.colour} {plural(group.thing)}")
+    return names
+
+
+def is_true(script: Script, question: FilmQuestion, option: str) -> bool:
+    """Check an option of a question by its words alone, against the whole script."""
+    text = question.question
+    if question.asks in ("appears", "first"):
+        where = [
+            index for index, shot in enumerate(script.shots) if any(option in names_of(each) for each in groups(shot))
+        ]
+        if question.asks == "appears":
+            return bool(where)
+        others = [
+            index
+            for index, shot in enumerate(script.shots)
+            if any(names_of(each) & set(question.options) for each in groups(shot))
+        ]
+        return min(others) in where
+    if question.asks in ("after", "title"):
+        moments = [index for index, shot in enumerate(script.shots) if is_named(text, shot)]
+        assert len(moments) == 1, (text, moments)
+        following = script.shots[moments[0] + 1]
+        if isinstance(following.scene, TitleCard):
+            return option == following.scene.word
+        return any(option in names_of(each) for each in groups(following))
+    named = [
+        (shot, each) for shot in script.shots for each in groups(shot) if asks_about(text, question.asks, shot, each)
+    ]
+    assert len(named) == 1, (text, named)
+    shot, group = named[0]
+    facts = {"colour": group.colour, "count": NUMBERS[group.count], "place": place_of(shot)}
+    return option == facts[question.asks]
+
+
+def is_named(text: str, shot: Shot) -> bool:
+    if isinstance(shot.scene, TitleCard):
+        return f"card {shot.scene.word}" in text
+    return any(
+        f"the {group.colour} {noun} {place_of(shot)}" in text
+        for group in groups(shot)
+        for noun in (group.thing, plural(group.thing))
+    )
+
+
+def asks_about(text: str, asks: str, shot: Shot, group: Group) -> bool:
+    words = text.rstrip("?").split()
+    noun = next(name for name in THING_NAMES if name in words or plural(name) in words)
+    colour = next((name for name in COLOUR_NAMES if name in words), None)
+    in_place = asks == "place" or text.rstrip("?").endswith(place_of(shot))
+    return group.thing == noun and (colour is None or group.colour == colour) and in_place
+
+
+def test_encoded_times_are_the_scripts(films: Path) -> None:
+    """Every shot's first frame is at start_s in the file, shows the shot, and the next shot begins at end_s."""
+    script = write_script("film-02", 30, 3)
+    with av.open(str(films / "film-02.mp4")) as container:
+        frames = list(container.decode(video=0))
+    times = [frame.time for frame in frames]
+    assert times == [number / FPS for number in range(len(times))]
+    assert len(times) == round(script.duration_s * FPS)
+    for shot, following in zip(script.shots, [*script.shots[1:], None], strict=True):
+        assert shot.start_s in times
+        assert following is None or following.start_s == shot.end_s
+    for frame, drawn in zip(frames, draw_frames(script), strict=True):
+        assert np.abs(frame.to_ndarray(format="rgb24").astype(int) - drawn).mean() < 8
+
+
+def test_dissolves_fades_and_motion_are_drawn() -> None:
+    red, blue = (Scene(place, groups=(Group("ball", "red"),)) for place in ("desert", "city"))
+    script = Script(
+        "film",
+        0,
+        (
+            Shot(0, 24, red, "right"),
+            Shot(24, 24, blue, entry="dissolve"),
+            Shot(48, 24, TitleCard("ECHO"), entry="black"),
+        ),
+    )
+    frames = [frame.astype(float) for frame in draw_frames(script)]
+    assert len(frames) == 72 and frames[0].shape == (HEIGHT_PX, WIDTH_PX, 3)
+    moved = [np.abs(frame - frames[0]).mean() for frame in frames[:24]]
+    assert moved[23] > moved[6] > 0
+    assert np.abs(frames[24] - frames[23]).mean() < np.abs(frames[30] - frames[23]).mean()
+    assert frames[48].mean() < frames[60].mean()
+
+
+def test_a_film_of_one_shot_is_encoded(tmp_path: Path) -> None:
+    script = Script("film", 0, (Shot(0, 30, TitleCard("ECHO")),))
+    render_film(script, tmp_path / "film.mp4")
+    with av.open(str(tmp_path / "film.mp4")) as container:
+        stream = container.streams.video[0]
+        assert (stream.codec_context.name, stream.width, stream.height) == ("h264", WIDTH_PX, HEIGHT_PX)
+        assert sum(1 for _ in container.decode(stream)) == 30
+    assert subtitles(script) == ""

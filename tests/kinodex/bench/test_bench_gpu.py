@@ -1,0 +1,252 @@
+"""`kinodex bench gpu` on a machine without a GPU: its CPU parts run, the rest is left out and said."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kinodex.bench import gpu
+from kinodex.bench.gpu import (
+    ALL_ON_GPU,
+    CONTROL,
+    EMBEDS_ON_GPU,
+    FPS,
+    GPU_CODE_ON_CPU,
+    HEAD,
+    MIN_COSINE,
+    NO_GPU,
+    REFERENCE,
+    Equality,
+    GpuFigures,
+    Rate,
+    Stage,
+    WholeWay,
+    bench_gpu,
+    compare,
+    draw_film,
+    list_ways,
+    number_copies,
+    slower_stage,
+    table,
+    write_files,
+)
+from kinodex.bench.ingest import WholeIngest, ingest_films
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.pipeline.decoding.open import open_video, probe
+from kinodex.pipeline.fetch import content_id
+from kinodex.pipeline.images import ModelInput
+from kinodex.pipeline.sample import SamplingSettings
+from tests.kinodex.bench.conftest import FILM_S
+from tests.support.command import Kinodex, bad
+
+
+@pytest.mark.slow
+def test_a_machine_is_measured_and_the_control_equals_the_reference(
+    film: Path, kinodex: Kinodex, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "figures"
+    run = kinodex("bench", "gpu", film, "--space", "builtin", "--seconds", 0.1, "--no-gpu", "--out", out, "--json")
+    assert run.code == 0, run.err
+    figures = json.loads(run.out)
+    assert json.loads((out / "gpu.json").read_text()) == figures
+    reference, control = figures["ways"][:2]
+    assert reference["ingest"]["frames"] == control["ingest"]["frames"] == 30
+    assert control["equality"]["same_times"]
+    assert control["equality"]["min_cosine"] >= 0.999
+    assert reference["equality"] is None
+    assert reference["part"] > 0
+    assert {way["missing"] for way in figures["ways"][3:]} == {"the GPU is not to be used"}
+    table = (out / "gpu.md").read_text()
+    assert "left out: the GPU is not to be used" in table
+    assert "| equal: times equal, cosine at least" in table
+
+
+@pytest.mark.slow
+def test_nothing_is_begun_after_the_limit(film: Path) -> None:
+    pytest.importorskip("torch")
+    figures = bench_gpu([film], IngestConfig(space="builtin"), work_s=0.1, limit_s=0.0, with_gpu=False)
+    assert {stage.missing for stage in figures.stages} >= {"no time was left"}
+    assert all(whole.ingest is None for whole in figures.ways)
+    assert figures.ways[0].missing == "a stage of it has no rate"
+
+
+def test_a_file_that_is_no_video_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:
+    text = tmp_path / "words.mp4"
+    text.write_text("no film")
+    bad(kinodex, "bench", "gpu", text, "--space", "builtin", code=3, says="words.mp4")
+
+
+def test_the_slower_stage_of_a_way_is_that_of_its_devices() -> None:
+    def stage(kind: str, decoder: str, device: str, frames_a_s: float) -> Stage:
+        return Stage(f"{kind} {device}", kind, decoder, device, Rate(frames_a_s, 0.0, 0.0, {}))
+
+    stages = [
+        stage("decode", "auto", "cpu", 200.0),
+        stage("decode", "nvdec", "cuda", 900.0),
+        stage("embed", "auto", "cpu", 40.0),
+        stage("embed", "auto", "cuda", 700.0),
+        stage("embed", "nvdec", "cuda", 800.0),
+    ]
+    assert slower_stage(REFERENCE, stages) == 40.0
+    assert slower_stage(EMBEDS_ON_GPU, stages) == 200.0
+    assert slower_stage(ALL_ON_GPU, stages) == 800.0
+    assert slower_stage(ALL_ON_GPU, stages[:1] + stages[2:]) is None
+
+
+CONFIG = IngestConfig(space="builtin", workers=1)
+
+
+@pytest.fixture(scope="module")
+def library(film: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("ways") / "library"
+    done = ingest_films([film], CONFIG, place)
+    assert (done.films, done.frames) == (1, FILM_S)
+    assert done.busy["decode"] > 0
+    assert done.parent_mb > 0
+    return place
+
+
+def test_two_runs_of_one_way_are_equal(film: Path, library: Path, tmp_path: Path) -> None:
+    ingest_films([film], CONFIG, tmp_path / "again")
+    found = compare(library, tmp_path / "again")
+    assert found.holds
+    assert (found.frames, found.min_psnr_db) == (FILM_S, None)
+    assert found.min_cosine == pytest.approx(1.0, abs=1e-3)
+
+
+def test_other_pictures_and_other_times_show(film: Path, library: Path, tmp_path: Path) -> None:
+    worse = CONFIG.model_copy(update={"jpeg_quality": 20})
+    ingest_films([film], worse, tmp_path / "worse")
+    found = compare(library, tmp_path / "worse")
+    assert found.same_times
+    assert found.min_psnr_db is not None
+    assert 20 < found.min_psnr_db < 45
+    ingest_films([film], CONFIG.model_copy(update={"fps": 0.5}), tmp_path / "fewer")
+    assert not compare(library, tmp_path / "fewer").holds
+
+
+def test_a_cosine_below_the_limit_is_not_equal() -> None:
+    assert Equality(3, True, MIN_COSINE, 1.0, None).holds
+    assert not Equality(3, True, MIN_COSINE - 1e-6, 1.0, None).holds
+
+
+def test_libraries_without_a_common_video_and_films_that_fail_are_refused(library: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.mp4"
+    bad.write_bytes(b"no film")
+    with pytest.raises(RuntimeError, match=r"bad\.mp4"):
+        ingest_films([bad], CONFIG, tmp_path / "empty")
+    with pytest.raises(ValueError, match="no video in common"):
+        compare(library, tmp_path / "empty")
+
+
+def test_a_drawn_film_has_its_length_and_no_two_equal_frames(tmp_path: Path) -> None:
+    draw_film(tmp_path / "film.mp4", seconds=1, repeats=2, size_px=(160, 96))
+    metadata = probe(tmp_path / "film.mp4")
+    assert (metadata.width_px, metadata.height_px, metadata.fps) == (160, 96, FPS)
+    with open_video(tmp_path / "film.mp4") as video:
+        pictures = [sample.frame.to_ndarray(format="gray") for sample in video.samples(1000.0)]
+    assert len(pictures) == 2 * FPS
+    assert all((one != other).any() for one, other in pairwise(pictures)), "there is no grain"
+    assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
+
+
+def test_copies_are_other_videos_with_the_same_frames(film: Path, tmp_path: Path) -> None:
+    copies = number_copies([film], tmp_path, 3)
+    assert copies[0] == film
+    assert len({content_id(copy) for copy in copies}) == 3
+    assert probe(copies[2]) == probe(film)
+    assert number_copies([film], tmp_path, 1) == [film]
+
+
+def test_a_film_that_takes_no_box_is_used_once(tmp_path: Path) -> None:
+    assert number_copies([tmp_path / "film.mkv"], tmp_path, 3) == [tmp_path / "film.mkv"]
+
+
+SETTINGS = SamplingSettings(1.0, 64, 85, "auto", ModelInput(96, 96, "squash"), batch=8)
+
+
+@pytest.mark.slow
+def test_decoding_is_measured_in_processes_of_their_own(film: Path) -> None:
+    rate = gpu.decode_on_cpus([film], SETTINGS, processes=2, work_s=0.1)
+    assert rate.frames_a_s > 0
+    assert rate.child_mb > 20
+
+
+def test_the_rate_of_a_decoder_that_pyav_replaced_says_so(film: Path) -> None:
+    pytest.importorskip("torch")
+    rate = gpu.decode_on_device([film, film], SETTINGS, "cpu", threads=2, work_s=0.1)
+    assert rate.frames_a_s > 0
+    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
+    assert rate.remark == "" if has_torchcodec else "PyAV read" in rate.remark and "torchcodec" in rate.remark
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_embedding_says_with_what_arithmetic(on_device: bool) -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    rate = gpu.embed_on("cpu", "builtin", batch=4, cores=2, work_s=0.05, on_device=on_device)
+    assert rate.frames_a_s > 0
+    assert "torch" in rate.remark
+    assert torch.get_num_threads() == before
+
+
+GPU = {"utilization.gpu": 81.0, "utilization.decoder": 64.4, "memory.used": 4321.0}
+INGEST = WholeIngest(4, 600, 600.0, 8.0, {"decode": 0.5}, "bfloat16", {"a reason | two": 1}, 1500.0, 0.0, GPU)
+WHOLE = WholeWay(ALL_ON_GPU, INGEST, 0.875, Equality(600, True, 0.9995, 0.9999, 38.25))
+FIGURES = GpuFigures(
+    picture="film.mp4",
+    space="builtin",
+    fps=2.0,
+    machine="a machine",
+    versions="torch 2",
+    seconds=500.0,
+    stages=(
+        Stage("decode, NVDEC", "decode", "nvdec", "cuda", Rate(900.0, 700.0, 0.0, GPU)),
+        Stage("embed, GPU", "embed", "auto", "cuda", missing="torch sees no GPU here"),
+    ),
+    ways=(WHOLE, WholeWay(REFERENCE, missing="no time was left")),
+)
+
+
+def test_every_row_has_all_columns_and_the_goal_can_be_read_off() -> None:
+    rows = [line for line in table(FIGURES).splitlines() if line.startswith("|")]
+    assert rows[0] == HEAD
+    assert {row.count("|") for row in rows} == {HEAD.count("|")}
+    decode, embed, whole, reference = rows[2:]
+    assert "| 900.0 | 450 |" in decode
+    assert "left out: torch sees no GPU here" in embed
+    assert "| 75.0 | 75 | 0.88 | decode 50% | cores 81 %, NVDEC 64 %, 4,321 MiB | 1,500 + 0 |" in whole
+    assert "equal: times equal, cosine at least 0.99950, on average 0.99990, pictures at least 38.2 dB" in whole
+    assert "4 films, 600 frames committed; bfloat16; PyAV read 1: a reason / two" in whole
+    assert "left out: no time was left" in reference
+
+
+def test_rows_that_differ_are_marked() -> None:
+    worse = replace(WHOLE, equality=Equality(600, False, 0.9, 0.99, None))
+    assert "**not equal**: **times differ**" in table(replace(FIGURES, ways=(worse,)))
+
+
+def test_the_files_hold_the_same(tmp_path: Path) -> None:
+    write_files(FIGURES, tmp_path / "new")
+    assert json.loads((tmp_path / "new" / "gpu.json").read_text())["ways"][0]["part"] == 0.875
+    assert (tmp_path / "new" / "gpu.md").read_text() == table(FIGURES) + "\n"
+
+
+def test_without_a_gpu_the_control_and_the_reasons_take_its_place(film: Path) -> None:
+    torch = pytest.importorskip("torch")
+    has_gpu = torch.cuda.is_available()
+    ways = {way.name: way.missing for way in list_ways(film, with_gpu=False)}
+    assert list(ways)[:2] == [REFERENCE.name, CONTROL.name]
+    assert ways[REFERENCE.name] is ways[CONTROL.name] is None
+    why = ways[GPU_CODE_ON_CPU.name]
+    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
+    assert why is None if has_torchcodec else why is not None and "pip install torchcodec" in why
+    assert ways[EMBEDS_ON_GPU.name] == ways[ALL_ON_GPU.name] == "the GPU is not to be used"
+    on_gpu = {way.name: way.missing for way in list_ways(film)}
+    assert on_gpu[EMBEDS_ON_GPU.name] == (None if has_gpu else NO_GPU)

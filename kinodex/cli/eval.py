@@ -68,7 +68,7 @@ def _respelt(word: str) -> str:
     if name not in RESPELT:
         return word
     print(f"{name} is now {RESPELT[name]}", file=sys.stderr)
-    return f"{RESPELT[name]}{equals}{value}"
+    return f"{RESPELT[name]}{equals if RESPELT[name].startswith('--') else ''}{value}"
 
 
 # `kinodex eval run`: run agents on the questions of a benchmark, and report their results.

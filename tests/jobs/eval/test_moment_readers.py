@@ -19,10 +19,14 @@ from kinodex.jobs.eval.benchmarks import (
 )
 from kinodex.jobs.eval.items import BadRow, MomentQuery, SearchItem, check_range
 from tests.jobs.eval.test_readers import HOSTILE
-from tests.support.libraries.benchmark_files import cg_bench_row
-from tests.support.runs.moment_files import own_search, problems
+from tests.support.libraries.benchmark_files import cg_bench_row, problems
 
 Row = Mapping[str, object]
+
+
+def own_search(id_: str = "1", **changes: object) -> dict[str, object]:
+    row = {"id": id_, "text": "a dog eats", "video": "film-01.mp4", "relevant": [[3.5, 8.0]], **changes}
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def seeker_row(**changes: object) -> Row:
@@ -252,11 +256,11 @@ def test_rows_become_searches_and_what_is_wrong_with_others_is_noted(tmp_path: P
         assert benchmark == read_moment_benchmark(name, folder)
         assert list(map(shown, benchmark.items)) == searches, name
         assert {each.benchmark for each in benchmark.items} == {name}
-        found = [each for each in problems(benchmark) if each[0] != "file"]
+        found = problems(benchmark)
         assert [where for where, _ in found] == [where for where, _ in noted], f"{name}: {found}"
         assert all(part in what for (_, what), (_, part) in zip(found, noted, strict=True)), f"{name}: {found}"
         assert "PLANTED" not in repr(benchmark)
-        sizes = [what for where, what in problems(benchmark) if where == "file"]
+        sizes = [each.what for each in benchmark.problems if each.where == "file"]
         published = ", ".join(f"{part} {size:,}" for part, (size, _) in MOMENT_BENCHMARKS[name].sizes.items())
         assert sizes == ([f"got {len(searches)} searches; published: {published}"] if published else []), name
 

@@ -10,12 +10,12 @@ import pytest
 
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.benchmarks import read_benchmark
 from kinodex.jobs.eval.contenders import Contender, Judgement, Round
 from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.command import Kinodex
+from tests.support.libraries import benchmark_files as kit
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken, write_run
 
@@ -101,20 +101,8 @@ def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> 
         ("3", "C", ["summarization"]),
         ("4", "C", ["summarization", "reasoning"]),
     ]
-    asked = [
-        {
-            "uid": uid,
-            "question": f"Which of {uid}?\n(A) a\n(B) b\n(C) c\n(D) d",
-            "answer": letter,
-            "question_type": kinds,
-            "time_reference": "00:10-00:19",
-        }
-        for uid, letter, kinds in rows
-    ]
-    video = {"key": "v1", "type": "tv", "video_info": {"duration_minutes": 70}, "qa": asked}
-    path = tmp_path / "video_info.meta.jsonl"
-    path.write_text(json.dumps(video) + "\n")
-    items = read_benchmark("lvbench", path).items
+    asked = [kit.lvbench_question(uid, answer=letter, question_type=kinds) for uid, letter, kinds in rows]
+    items = kit.read(tmp_path, "lvbench", kit.lvbench_row(questions=asked)).items
     standing = only(plan_of(items), items, [answer(each.item_id, 2) for each in items])
     assert means(standing.groups["question_type"]) == {
         "key information retrieval": 0.0,
@@ -127,11 +115,8 @@ def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> 
 
 def test_nextqa_has_tp_among_tn_and_c_t_d(tmp_path: Path) -> None:
     right = {"CW": 1, "CH": 0, "TP": 0, "TN": 1, "TC": 1, "DL": 1, "DC": 0, "DO": 0}
-    head = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
-    lines = [f"4010069381,369,640,480,what is {kind},1,{n},{kind},v,w,x,y,z\n" for n, kind in enumerate(right)]
-    path = tmp_path / "val.csv"
-    path.write_text(head + "".join(lines))
-    items = read_benchmark("nextqa", path).items
+    rows = [kit.nextqa_row(qid=str(n), type=kind, answer=1) for n, kind in enumerate(right)]
+    items = kit.read(tmp_path, "nextqa", *rows).items
     standing = only(plan_of(items), items, [answer(each.item_id, right[each.groups["type"][0]]) for each in items])
     assert means(standing.groups["C/T/D"]) == {"C": 0.5, "T": round(2 / 3, 4), "D": round(1 / 3, 4)}
     official = {"CH": 0.0, "CW": 1.0, "DC": 0.0, "DL": 1.0, "DO": 0.0, "TC": 1.0, "TN": 0.5}
@@ -140,11 +125,9 @@ def test_nextqa_has_tp_among_tn_and_c_t_d(tmp_path: Path) -> None:
 
 def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> None:
     """A question counts in each leaf and once in each branch; without a valid score it is a 0, or left out."""
-    rows = {"1": ["OCR", "Counting"], "2": ["OCR", "Causal Reasoning"], "3": ["Hallucination"], "4": ["Video Topic"]}
-    lines = [f'{index}\tv{index}\tx\tWhat?\tA kite\t"{leaves}"\n' for index, leaves in rows.items()]
-    path = tmp_path / "MMBench-Video.tsv"
-    path.write_text("index\tvideo\tvideo_path\tquestion\tanswer\tdimensions\n" + "".join(lines))
-    items = read_benchmark("mmbench-video", path).items
+    rows = {1: ["OCR", "Counting"], 2: ["OCR", "Causal Reasoning"], 3: ["Hallucination"], 4: ["Video Topic"]}
+    asked = [kit.mmbench_row(index, video=f"v{index}", dimensions=str(leaves)) for index, leaves in rows.items()]
+    items = kit.read(tmp_path, "mmbench-video", *asked).items
     records = [said("1", "a kite"), said("2", "a bird"), said("3", "who knows"), said("4", None, status="invalid")]
     verdicts = [Judgement("eea", "1", "gpt", 3), Judgement("eea", "2", "gpt", 1), Judgement("eea", "3", "gpt", None)]
     plan = plan_of(items, scoring="judge")

@@ -42,6 +42,12 @@ from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 # `kinodex eval run`: every question is asked of every contender once, whatever ends the run in between.
 
 
+@pytest.fixture
+def blind(place: Path, server: ChatServer, tmp_path: Path) -> tuple[object, ...]:
+    """The command that asks a server's model alone, into the folder `run`."""
+    return command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
+
+
 def test_every_contender_is_asked_every_question_once_and_never_again(place, kinodex, server, tmp_path):
     options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--traces", *at(server, tmp_path))
     assert kinodex(*options).code == 0
@@ -101,27 +107,25 @@ def refusing(some: str):
     return reply
 
 
-def test_a_refused_question_is_a_record_and_can_be_asked_again(place, kinodex, server, tmp_path):
+def test_a_refused_question_is_a_record_and_can_be_asked_again(blind, kinodex, server, tmp_path):
     server.reply = refusing("number 2?")
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    ran = kinodex(*options)
+    ran = kinodex(*blind)
     assert ran.code == 0, ran
     assert "3 without an answer" in ran.out
     refused = {each.item_id for each in read_results(tmp_path / "run") if each.error}
     assert refused == {f"{film}-2" for film in FILMS}
     server.reply = lambda body: ANSWER
     server.seen.clear()
-    assert kinodex(*options).code == 0
+    assert kinodex(*blind).code == 0
     assert server.seen == []
-    assert kinodex(*options, "--retry-errors").code == 0
+    assert kinodex(*blind, "--retry-errors").code == 0
     assert len(server.seen) == len(refused)
     assert not any(each.error for each in read_results(tmp_path / "run"))
 
 
-def test_too_many_refusals_end_the_run(place, kinodex, server, tmp_path):
+def test_too_many_refusals_end_the_run(blind, kinodex, server, tmp_path):
     server.reply = refusing("number")
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    bad(kinodex, *options, "--max-errors", "3", "--at-once", "2", code=5, says="this is not to be asked")
+    bad(kinodex, *blind, "--max-errors", "3", "--at-once", "2", code=5, says="this is not to be asked")
     assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
 
 
@@ -142,32 +146,24 @@ def without_seconds(result: ItemResult) -> ItemResult:
     return replace(result, ledger=replace(result.ledger, seconds=0.0, model_seconds=0.0))
 
 
-def test_a_model_that_never_makes_sense_ends_the_run(place, kinodex, server, tmp_path):
+def test_a_model_that_never_makes_sense_ends_the_run_and_a_mended_one_is_asked_again(place, kinodex, server, tmp_path):
+    """The cache does not answer for it."""
     server.reply = lambda body: "Lorem ipsum."
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    ran = kinodex(*options, "--max-senseless", "3", "--at-once", "2")
+    model = "--model", "tester", "--base-url", server.base_url, "--cache"
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *model, "--at-once", "2")
+    ran = kinodex(*options, "--max-senseless", "3")
     assert ran.code == 6, ran
     assert "blind got no usable reply to 3 questions in a row; the last: no reply of tester" in ran.error_line
+    assert "run again with --retry-errors, or raise --max-senseless" in ran.error_line
     assert "`kinodex doctor --base-url URL`" in ran.error_line
     kept = read_results(tmp_path / "run")
     assert 3 <= len(kept) < len(ALL)
     assert {(each.status, each.senseless, each.error) for each in kept} == {("invalid", True, "")}
     server.reply = lambda body: ANSWER
-    server.seen.clear()
-    assert kinodex(*options, "--at-once", "2", "--retry-errors").code == 0
-    assert len(server.seen) == len(ALL)
-    assert not any(each.senseless for each in read_results(tmp_path / "run"))
-
-
-def test_a_mended_server_is_asked_again_and_the_cache_does_not_answer_for_it(place, kinodex, server, tmp_path):
-    model = "--model", "tester", "--base-url", server.base_url, "--cache"
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *model, "--at-once", "1")
-    server.reply = lambda body: "Lorem ipsum."
-    ran = kinodex(*options, "--max-senseless", "3")
-    assert "run again with --retry-errors, or raise --max-senseless" in ran.error_line
-    server.reply = lambda body: ANSWER
     assert kinodex(*options, "--retry-errors").code == 0
-    assert {each.status for each in read_results(tmp_path / "run")} == {"answered"}
+    found = read_results(tmp_path / "run")
+    assert len(found) == len(ALL)
+    assert {(each.status, each.senseless) for each in found} == {("answered", False)}
 
 
 def one_each(server: ChatServer) -> tuple[object, ...]:
@@ -202,6 +198,8 @@ def test_what_is_under_way_counts_as_much_as_it_may_cost(place, kinodex, server,
         assert f"cost {cost:.2f}" in ran.out and (limit > cost) != ("more than --stop-at-cost 0.5" in ran.out)
         server.seen.clear()
     assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
+    whole = [tmp_path / "whole" if each == tmp_path / "run" else each for each in options]
+    assert kinodex(*whole, "--stop-at-cost", len(ALL)).code == 0, "a run that ends at its cost is whole"
 
 
 def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server, tmp_path):
@@ -212,11 +210,6 @@ def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server
     options = command(place, tmp_path / "run", "--agent", "videotree", "--no-cache", *model, "--limit", "2")
     bad(kinodex, *options, "--stop-at-cost", "0.5", code=5, says="--stop-at-cost")
     assert [each.contender for each in read_results(tmp_path / "run")] == ["videotree"]
-
-
-def test_a_run_that_ends_at_its_cost_is_whole(place, kinodex, server, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--no-cache", *one_each(server))
-    assert kinodex(*options, "--stop-at-cost", len(ALL)).code == 0
 
 
 def test_replies_from_the_cache_count_towards_the_cost(place, kinodex, server, tmp_path):
@@ -243,7 +236,7 @@ def test_a_cost_that_is_never_reached_is_refused(place, kinodex, server, tmp_pat
     assert kinodex(*options, "--models", roles, "--stop-at-cost", "1e9").code == 0
 
 
-def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place, kinodex, server, tmp_path):
+def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(blind, kinodex, server, tmp_path):
     def five_then_gone(body: dict) -> dict | Behaviour:
         if len(server.seen) <= 5:
             return ANSWER
@@ -252,14 +245,13 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(place,
         return failing(503, "gone home")
 
     server.reply = five_then_gone
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    bad(kinodex, *options, "--at-once", "1", code=5, says="different questions in a row got no reply")
+    bad(kinodex, *blind, "--at-once", "1", code=5, says="different questions in a row got no reply")
     first = read_results(tmp_path / "run")
     failed = [each for each in first if each.unreachable]
     assert len(first) - len(failed) == 5 and 3 <= len(failed) <= 4, "two are under way"
-    bad(kinodex, *options, "--at-once", "1", code=5, says="gone home")
+    bad(kinodex, *blind, "--at-once", "1", code=5, says="gone home")
     server.reply, before = lambda body: ANSWER, len(server.seen)
-    assert kinodex(*options, "--at-once", "1").code == 0
+    assert kinodex(*blind, "--at-once", "1").code == 0
     assert len(server.seen) - before == len(ALL) - 5
     assert not any(each.error for each in read_results(tmp_path / "run"))
 
@@ -278,9 +270,8 @@ def test_questions_without_known_answers_are_written_as_they_are_submitted(place
     assert set(submitted) == set(FILMS)
 
 
-def test_progress_tells_how_far_each_contender_is_off_a_terminal(place, kinodex, server, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    assert f"12 of 12 answers; kept in {tmp_path / 'run'}" in kinodex(*options).out
+def test_progress_tells_how_far_each_contender_is_off_a_terminal(blind, kinodex, server, tmp_path):
+    assert f"12 of 12 answers; kept in {tmp_path / 'run'}" in kinodex(*blind).out
     first, second, *_ = read_results(tmp_path / "run")
     console = Console(record=True, width=200, force_terminal=False)
     tally = Tally({"blind": 12, "random": 12}, Counter(random=12))
@@ -505,14 +496,13 @@ def test_a_limit_of_money_is_a_reservation(seed: int, tmp_path: Path) -> None:
 # The folder of a run: torn lines, two writers, and places where no folder can be.
 
 
-def test_a_torn_last_line_is_asked_again_and_nothing_else(place, kinodex, server, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path))
-    kinodex(*options)
+def test_a_torn_last_line_is_asked_again_and_nothing_else(blind, kinodex, server, tmp_path):
+    kinodex(*blind)
     answers = tmp_path / "run" / ANSWERS
     whole = answers.read_bytes()
     answers.write_bytes(whole[:-20])
     server.seen.clear()
-    assert kinodex(*options).code == 0
+    assert kinodex(*blind).code == 0
     assert len(server.seen) == 1
     assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
 

@@ -198,6 +198,6 @@ def read(folder: Path, name: str, *rows: Mapping[str, Any]) -> Benchmark[Item]:
     return read_benchmark(name, published(folder, name, *rows))
 
 
-def problems(benchmark: Benchmark[Item]) -> list[tuple[str, str]]:
+def problems(benchmark: Benchmark[Any]) -> list[tuple[str, str]]:
     """The problems of rows, without that of the whole file, which made-up files always have: they are short."""
     return [(each.where, each.what) for each in benchmark.problems if each.where != "file"]

@@ -241,7 +241,7 @@ def final_request(
 
 # Scenes and chapters of a library as an agent's coarse first level: lines for its prompts, and where to cut a video.
 #
-# `kinodex add summaries` writes them; agents read them with the setting `chapters`. Of a video its chapters are read if
+# `kinodex add chapters` writes them; agents read them with the setting `chapters`. Of a video its chapters are read if
 # it has at least `ENOUGH`, else its scenes if it has two or more, else nothing: then the agent searches in its usual
 # way,
 # which a run says once, in an event and in the ledger. Titles and summaries were written by a model from what was said
@@ -252,7 +252,7 @@ ENOUGH = 3
 MOST_LINES = 60
 """Titles in a prompt at most: of two hours there are 8 to 20 chapters."""
 ACTION = "chapters"
-ADVICE = "`kinodex add summaries` writes them; the search goes its usual way"
+ADVICE = "`kinodex add chapters` writes them; the search goes its usual way"
 
 
 def coarse_parts(environment: Environment, video_id: str) -> list[SceneRow]:

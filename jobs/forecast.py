@@ -434,7 +434,7 @@ def _requests(library: Library, video: VideoRow, frames_a_segment: int) -> list[
     ]
 
 
-# Forecast of `kinodex add summaries` at an endpoint: some videos are gone through, with made-up replies.
+# Forecast of `kinodex add chapters` at an endpoint: some videos are gone through, with made-up replies.
 
 SUMMARY_VIDEOS = 8
 """Videos that are gone through, spread evenly over all: what they cost is taken for the others, second by second."""

@@ -71,7 +71,7 @@ def export_coco(
     else:
         found = {video_id: _detections(library, group, label, min_score) for video_id, group in groups}
     if not any(found.values()):
-        what, stage = ("text on screen", "text") if text else ("detection", "detections")
+        what, stage = ("text on screen", "screen-text") if text else ("detection", "detections")
         raise UsageError(f"there is no {what} in these videos and times; `kinodex add {stage}` finds some")
     settings["found"] = digest(found)
     content = _Content()

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import anyio
 from mcp.server import MCPServer
@@ -38,11 +38,11 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Exchanged
 from kinodex.agent.variants.base import Variant
+from kinodex.find import ADDED_BY, FOUND_IN, Finder, Query, Where
 from kinodex.guards import LOOPBACK
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.rows import CaptionRow, Hit, SceneRow, SegmentRow, StoredFrame, VideoRow
-from kinodex.index.rows import Scope as SearchScope
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import frames_between, shrunk_jpeg
 from kinodex.jobs.models import ModelsFor
@@ -208,26 +208,17 @@ VideoNames = Annotated[
 FromS = Annotated[float | None, Field(description="Only from this time of the video on, in seconds.")]
 ToS = Annotated[float | None, Field(description="Only before this time of the video, in seconds.")]
 Offset = Annotated[int, Field(ge=0, description="Rows to leave out: to go on where an earlier call was cut.")]
-Only = Annotated[
-    Literal["frames", "words", "transcript", "text", "captions", "chapters", "detections"] | None,
+LookIn = Annotated[
+    Where,
     Field(
-        description="frames (by meaning), words (said, on screen and captions, by words and, where the library has "
-        "sentences, by meaning), transcript (by words), text (on screen, by words, typos forgiven), captions (by words "
-        "and meaning), chapters (by titles and summaries), detections (the query is a label); without it all but these "
-        "two. "
+        description="pictures (by meaning), words (said, on screen and captions, by words and, where the library has "
+        "sentences, by meaning), speech (by words), screen-text (by words, typos forgiven), captions (by words and "
+        "meaning), chapters (by titles and summaries), detections (the query is a label); all is pictures and words. "
         "`overview` counts the rows of a video."
     ),
 ]
 
 
-STAGES_OF = {
-    "transcript": "speech",
-    "captions": "captions",
-    "text": "text",
-    "chapters": "summaries",
-    "detections": "detections",
-}
-"""Stages that the searches in one kind of row need."""
 DESCRIBED = ("captions", "speech", "text", "detections", "summaries")
 """Stages whose rows an overview counts."""
 
@@ -243,7 +234,8 @@ class LibraryTools:
         self.library = library
         self._detector = detector
         self._space = space
-        self._in_own = find_space(library, space).digest == library.fingerprint.digest
+        find_space(library, space)
+        self._finder = Finder(library, space, embed_text=lambda text: self.environment.embed_text(text))
 
     @cached_property
     def _agents_library(self) -> Library:
@@ -323,7 +315,7 @@ class LibraryTools:
     def search(
         self,
         query: Annotated[str, Field(description="What to look for, in words.")],
-        only: Only = None,
+        where: LookIn = "all",
         videos: VideoNames = None,
         start_s: FromS = None,
         end_s: ToS = None,
@@ -338,11 +330,12 @@ class LibraryTools:
         if k < 1:
             raise UsageError(f"got k={k}; ask for at least 1 hit")
         ids = tuple(row.video_id for row in self.library.videos_named(videos)) if videos else None
-        hits = self._search(query, only, SearchScope(ids, start_s, end_s), min(k, replies.HITS), min_gap_s)
+        limits = start_s, end_s, min(k, replies.HITS), min_gap_s
+        hits = self._finder.find(Query(query, None, where, videos or (), *limits))
         lines = first_fitting([self._found(hit) for hit in hits])
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
-        missing = self._missing(STAGES_OF[only], ids) if only in STAGES_OF else None
+        missing = self._missing(ADDED_BY[where], ids) if where in ADDED_BY else None
         return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None, missing=missing))
 
     def ground(
@@ -377,25 +370,6 @@ class LibraryTools:
             )
         )
 
-    def _search(self, query: str, only: str | None, scope: SearchScope, k: int, min_gap_s: float) -> list[Hit]:
-        if only == "transcript":
-            return self.library.search.transcript(query, scope, k, min_gap_s)
-        if only == "text":
-            return self.library.search.screen_text(query, scope, k, min_gap_s)
-        if only == "chapters":
-            return self.library.search.chapters(query, scope, k)
-        if only == "detections":
-            return self.library.search.detections(query, 0.0, scope, k, min_gap_s)
-        meaning = self.library.sentences.meaning(query) if only in (None, "words") else None
-        if only == "words":
-            return self.library.search.words(query, scope, k, min_gap_s, meaning)
-        vector = self.environment.embed_text(query)
-        if only == "frames":
-            return self.library.search.frames(vector, scope, k, min_gap_s, self._space)
-        if only == "captions":
-            return self.library.search.captions(query, vector if self._in_own else None, scope, k, min_gap_s)
-        return self.library.search.hybrid(query, vector, scope, k, min_gap_s, self._space, meaning)
-
     def _found(self, hit: Hit) -> replies.HitLine:
         return replies.HitLine(
             video_id=hit.video_id,
@@ -405,7 +379,7 @@ class LibraryTools:
             score=hit.score,
             cosine=hit.cosine,
             bm25=hit.bm25,
-            found_in="several" if hit.source == "both" else hit.source,
+            found_in=FOUND_IN[hit.source],
             text=hit.text,
             speaker=hit.speaker,
         )
@@ -547,7 +521,8 @@ class LibraryTools:
         if len(held) == every:
             return None
         where = "this video" if every == 1 else f"{every - len(held):,} of {every:,} videos"
-        return f"the stage {stage} was never added to {where}: `kinodex add {stage}` does that"
+        word = next((word for word, name in ADDED_BY.items() if name == stage), stage)
+        return f"{word} were never added to {where}: `kinodex add {word}` does that"
 
     def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
         """Look up a video; raises UsageError for times that do not make a range within it."""

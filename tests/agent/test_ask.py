@@ -338,7 +338,7 @@ def test_without_rows_the_search_is_the_usual_one_and_says_so_once(library, agen
     _, _, usual = run_chapters(library, "bare", agent=agent, chapters=False)
     assert [request_fields(each) for each in model.requests] == [request_fields(each) for each in usual.requests]
     [event] = said(events)
-    assert event.problem.startswith("there are no scenes or chapters to read of 'bare'; `kinodex add summaries`")
+    assert event.problem.startswith("there are no scenes or chapters to read of 'bare'; `kinodex add chapters`")
     assert (answer.ledger.chapters, answer.ledger.videos_without_chapters) == (0, 1)
 
 

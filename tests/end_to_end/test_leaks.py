@@ -131,7 +131,7 @@ VERIFIED = parse_contenders(["eea:separate_queries=true", "videoagent2:rounds=2,
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart"}
-"""Requests of follow-up questions, of the judge, who is given what is true, and of `kinodex add summaries`."""
+"""Requests of follow-up questions, of the judge, who is given what is true, and of `kinodex add chapters`."""
 
 
 @pytest.fixture(scope="module")

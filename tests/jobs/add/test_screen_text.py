@@ -80,7 +80,7 @@ def test_a_language_that_cannot_be_read_and_a_missing_model_end_the_run_in_one_l
     ran = kinodex("add", "text", library.uri, "--model", "nobody/nothing")
     assert ran.code == 2 and "got nobody/nothing, which is no folder; give PP-OCRv6-small" in ran.error_line
     ran = kinodex("search", library.uri, "morning", "--only", "text")
-    assert ran.code == 2 and "has no text on screen; `kinodex add text`" in ran.error_line
+    assert ran.code == 2 and "has no text on screen; `kinodex add screen-text`" in ran.error_line
 
 
 def test_another_least_confidence_is_refused_until_what_is_there_was_taken_out(kinodex, library):

@@ -1,4 +1,4 @@
-"""Scenes and chapters with titles: what is known of each, who writes them, `kinodex add summaries` from end to end."""
+"""Scenes and chapters with titles: what is known of each, who writes them, `kinodex add chapters` from end to end."""
 
 from __future__ import annotations
 

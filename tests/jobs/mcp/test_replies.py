@@ -45,9 +45,9 @@ def test_long_tables_come_in_pages_that_say_so(tmp_path: Path) -> None:
         assert len(starts) == replies.SEGMENTS
         assert np.diff(starts).max() <= 8
         assert f"60 of {MANY} segments" in overview["cut"]
-        hits = await call(client, "search", query="caption", only="transcript", k=5)
+        hits = await call(client, "search", query="caption", where="speech", k=5)
         assert "cut" not in hits
-        hits = await call(client, "search", query="word", only="transcript", k=1000)
+        hits = await call(client, "search", query="word", where="speech", k=1000)
         assert len(hits["hits"]) == replies.HITS
         assert "only 50 hits fit" in hits["cut"]
 

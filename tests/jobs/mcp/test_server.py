@@ -39,7 +39,7 @@ def test_http_on_loopback(mcp_library: Library, mode: str) -> None:
             async with Client(f"http://127.0.0.1:{port}/mcp", mode=mode) as client:
                 several = [call(client, "transcript", video="harbour") for _ in range(4)]
                 assert [len(each["lines"]) for each in await asyncio.gather(*several)] == [3] * 4
-                (hit,) = (await call(client, "search", query="boat", only="frames", start_s=5, end_s=8, k=1))["hits"]
+                (hit,) = (await call(client, "search", query="boat", where="pictures", start_s=5, end_s=8, k=1))["hits"]
                 assert 5 <= hit["start_s"] < 8
                 await check_frames(client)
                 answer = await call(client, "ask", question=QUESTION, options=OPTIONS)
@@ -111,7 +111,7 @@ def test_what_tools_say_of_themselves(mcp_library: Library) -> None:
             "query: Input should be a valid string; k: Input should be a valid integer",
         ),
         ("search", {"query": "x", "videos": []}, "videos: List should have at least 1 item"),
-        ("search", {"query": "x", "only": "pictures"}, "only: Input should be 'frames'"),
+        ("search", {"query": "x", "where": "frames"}, "where: Input should be 'all'"),
         ("ask", {"question": "What?", "videos": []}, "videos: List should have at least 1 item"),
         ("ask", {"question": "What?", "max_seconds": "inf"}, "max_seconds: Input should be a finite number"),
         ("frames", {"video": "harbour", "times_s": [1.0], "count": 2}, "or else start_s, end_s and count"),

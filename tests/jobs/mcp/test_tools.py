@@ -34,11 +34,11 @@ def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> Non
         assert [each["time_s"] for each in found["detections"]] == [2.0, 3.0]
         assert found["detections"][0]["box"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
         assert not (await call(client, "detections", video="harbour", min_score=0.95))["detections"]
-        (hit,) = (await call(client, "search", query="code word", only="transcript"))["hits"]
+        (hit,) = (await call(client, "search", query="code word", where="speech"))["hits"]
         assert hit["text"].startswith("Listen well")
         lines = await call(client, "transcript", video="harbour", start_s=hit["start_s"], end_s=hit["end_s"])
         assert [line["text"] for line in lines["lines"]] == [hit["text"]]
-        detected = await call(client, "search", query="boat", only="detections", min_gap_s=5)
+        detected = await call(client, "search", query="boat", where="detections", min_gap_s=5)
         assert len(detected["hits"]) == 2
 
     use_tools(mcp_library, use)
@@ -46,22 +46,22 @@ def test_detections_and_transcript_by_time_and_word(mcp_library: Library) -> Non
 
 def test_a_stage_that_was_never_added_is_no_empty_list(mcp_library: Library, tmp_path: Path) -> None:
     library = Library.open(str(shutil.copytree(mcp_library.uri, tmp_path / "library")))
-    reads = {"captions": "captions", "chapters": "summaries", "detections": None, "transcript": None}
+    reads = {"captions": "captions", "chapters": "chapters", "detections": None, "transcript": None}
 
     async def use(client: Client) -> None:
         overview = await call(client, "overview", video="harbour")
         assert overview["never_added"] == ["captions", "speech", "text", "summaries"]
         for tool, added_by in reads.items():
             missing = (await call(client, tool, video="harbour", start_s=20, end_s=21)).get("missing")
-            said = f"the stage {added_by} was never added to this video: `kinodex add {added_by}` does that"
+            said = f"{added_by} were never added to this video: `kinodex add {added_by}` does that"
             assert missing == (None if added_by is None else said), tool
-        for only, its_stage in (("text", "text"), ("captions", "captions"), ("chapters", "summaries")):
-            found = await call(client, "search", query="boat", only=only)
-            assert (found["hits"], f"the stage {its_stage} was never" in found["missing"]) == ([], True)
-        for kind in ("detections", "frames", None):
-            assert "missing" not in await call(client, "search", query="boat", only=kind)
+        for only in ("screen-text", "captions", "chapters"):
+            found = await call(client, "search", query="boat", where=only)
+            assert (found["hits"], f"{only} were never" in found["missing"]) == ([], True)
+        for kind in ("detections", "pictures", "all"):
+            assert "missing" not in await call(client, "search", query="boat", where=kind)
         add_screen_text(library, library.videos()[0].video_id, [])
-        assert "missing" not in await call(client, "search", query="boat", only="text")
+        assert "missing" not in await call(client, "search", query="boat", where="screen-text")
 
     use_tools(library, use)
 
@@ -87,8 +87,8 @@ def test_text_on_screen_among_what_is_said(mcp_library: Library, tmp_path: Path)
 
     async def use(client: Client) -> None:
         assert (await call(client, "overview", video="harbour"))["screen_text_lines"] == 2
-        (hit,) = (await call(client, "search", query="harbor cafe", only="text"))["hits"]  # with a letter missing
-        assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "text")
+        (hit,) = (await call(client, "search", query="harbor cafe", where="screen-text"))["hits"]  # with a letter missing
+        assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen-text")
         lines = (await call(client, "transcript", video="harbour", start_s=3.5, end_s=9.0))["lines"]
         assert [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines] == [
             (4.0, None, None),
@@ -110,8 +110,8 @@ def test_chapters_of_a_video_and_in_searches(mcp_library: Library, tmp_path: Pat
         assert [(part["title"], part["start_s"]) for part in contents["parts"]] == [("The harbour", 0), ("", 15)]
         scenes = await call(client, "chapters", video="harbour", scenes=True, start_s=8, end_s=16)
         assert [part["title"] for part in scenes["parts"]] == ["Scene of boats 1", "Scene of boats 2"]
-        (hit,) = (await call(client, "search", query="boats return", only="chapters"))["hits"]
-        assert (hit["found_in"], hit["start_s"], hit["end_s"]) == ("chapter", 0, 15)
+        (hit,) = (await call(client, "search", query="boats return", where="chapters"))["hits"]
+        assert (hit["found_in"], hit["start_s"], hit["end_s"]) == ("chapters", 0, 15)
 
     use_tools(library, use)
 
@@ -125,7 +125,7 @@ def test_text_alone(tmp_path: Path) -> None:
         assert [each["caption"] for each in overview["segments"]] == [text for *_, text in lines]
         assert overview["transcript_from"] == ["imported"]
         hits = (await call(client, "search", query="green boat"))["hits"]
-        assert (hits[0]["start_s"], hits[0]["found_in"]) == (4.0, "caption")
+        assert (hits[0]["start_s"], hits[0]["found_in"]) == (4.0, "captions")
         captions = await call(client, "captions", video="walk", start_s=4)
         assert [each["text"] for each in captions["captions"]] == [lines[1][2]]
         refused = await client.call_tool("frames", {"video": "walk"})
@@ -152,12 +152,12 @@ def test_searches_and_questions_are_of_that_space(two_spaces: Library) -> None:
         async def hits(query: str, **arguments: Any) -> list[dict[str, Any]]:
             return list((await call(client, "search", query=query, **arguments))["hits"])
 
-        found = await hits("a boat", only="frames", k=3, min_gap_s=1.0)
+        found = await hits("a boat", where="pictures", k=3, min_gap_s=1.0)
         assert [(each["start_s"], each["score"]) for each in found] == [
             (each.time_s, pytest.approx(each.score, abs=1e-3)) for each in best
         ]
         assert {each["title"] for each in await hits("a boat", k=50)} == {"harbour"}
-        assert [each["text"] for each in await hits(SEEN, only="captions")] == [SEEN]
+        assert [each["text"] for each in await hits(SEEN, where="captions")] == [SEEN]
         assert SEEN in [each.get("text") for each in await hits(SEEN)]
         answered = await call(client, "ask", question=QUESTION, videos=["harbour"])
         assert answered["ledger"]["frames"] > 0

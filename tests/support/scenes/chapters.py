@@ -1,4 +1,4 @@
-"""Scenes and chapters of a drawn film, as `kinodex add summaries` leaves them."""
+"""Scenes and chapters of a drawn film, as `kinodex add chapters` leaves them."""
 
 from __future__ import annotations
 

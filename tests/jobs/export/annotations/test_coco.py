@@ -53,7 +53,7 @@ def test_text_on_screen_is_a_box_in_every_frame_that_shows_it(described: Path, t
     library = Library.open(str(shutil.copytree(described, tmp_path / "library")))
     film = library.video("film-02")
     whole = Moment(film, film.start_s, film.end_s)
-    with pytest.raises(UsageError, match="kinodex add text"):
+    with pytest.raises(UsageError, match="kinodex add screen-text"):
         export_coco(library, [whole], tmp_path / "none", text=True)
     start_s = film.start_s + 2.0
     add_screen_text(library, film.video_id, [Line(start_s, start_s + 3.0, "HARBOUR", box=(0.25, 0.5, 0.75, 0.625))])

@@ -44,7 +44,7 @@ def test_chapters_are_searched_by_the_command(kinodex, tmp_path):
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     write(library, made("aa", 40, 1))
     ran = kinodex("search", library.uri, "boats", "--only", "chapters")
-    assert ran.code == 2 and "kinodex add summaries" in ran.error_line
+    assert ran.code == 2 and "kinodex add chapters" in ran.error_line
     add_chapters(library, "aa", 40.0)
     (hit,) = json.loads(kinodex("search", library.uri, "boats", "--only", "chapters", "--json").out)
     assert (hit["source"], hit["time_s"], hit["end_s"]) == ("chapter", 0.0, 20.0)

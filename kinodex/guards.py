@@ -14,9 +14,9 @@ import inspect
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -343,6 +343,37 @@ def numbered_route(path: str, answer: Any, **more: Any) -> Route:
 def json_response(value: Any, status: int = 200) -> Response:
     """A response of dataclasses, pydantic's own types and JSON values."""
     return response(to_json(value, inf_nan_mode="null"), "application/json", status=status)
+
+
+def streamed(
+    pieces: AsyncGenerator[bytes],
+    headers: Mapping[str, str],
+    status: int = 200,
+    first: bytes = b"",
+    on_end: Callable[[], None] | None = None,
+) -> Response:
+    """A response of `first` and these pieces, which are closed when it ends, however it does; then `on_end` is called.
+
+    So a file, a child or a question ends with it, and no garbage collector decides when.
+    """
+    from starlette.responses import StreamingResponse
+
+    async def body() -> AsyncGenerator[bytes]:
+        if first:
+            yield first
+        async for piece in pieces:
+            yield piece
+
+    class Streamed(StreamingResponse):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                async with aclosing(pieces):
+                    await super().__call__(scope, receive, send)
+            finally:
+                if on_end is not None:
+                    on_end()
+
+    return Streamed(body(), status, headers)
 
 
 def response(content: bytes, kind: str, policy: str = FORBIDDEN_ELSEWHERE, status: int = 200) -> Response:

@@ -27,7 +27,7 @@ from kinodex.web.kept import spent_today
 from kinodex.web.openai_chat import library_names, openai_routes
 from kinodex.web.pages import viewer_routes
 from kinodex.web.play import play_routes
-from kinodex.web.questions import FINISHED, METRICS_KIND, AskRequest, Questions, metrics_text
+from kinodex.web.questions import METRICS_KIND, AskRequest, Questions, metrics_text
 from kinodex.web.take_away import take_away_routes
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 GRACE_S = 8
 """Seconds that the server waits at its end for clients that stay connected."""
-
 
 HERE = Guard()
 """For this machine alone."""
@@ -236,8 +235,7 @@ def _mcp_answering(questions: Questions, number: int) -> Answering:
                     seen += 1
             answered = await running.finished()
         finally:
-            if running.state not in FINISHED:
-                running.stop(at_once=True)
+            running.stop(at_once=True)
         titles = {video["video_id"]: video["title"] for video in running.records[0]["videos"]}
         return answered, titles
 

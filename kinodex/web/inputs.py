@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -32,7 +32,7 @@ from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
-from kinodex.web.search import Groundings, GroundRequest, LibrarySearch, SearchRequest, TextTowers, needs_vector
+from kinodex.web.search import GroundRequest, LibrarySearch, SearchRequest, TextTowers, ground_in, needs_vector
 from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ class ViewerApi:
         self._towers = towers or TextTowers()
         for library in inputs.libraries:
             find_space(library, space)
-        self._groundings = Groundings(self._towers)
+        self._grounded: dict[str, Library] = {}
         self._searches: dict[tuple[int, str], LibrarySearch] = {}
-        self._environments: dict[tuple[int, str], Environment] = {}
         self._views: dict[str, tuple[tuple[int, ...], TraceView]] = {}
         self._video_lists: dict[int, VideoList] = {}
 
@@ -114,11 +113,9 @@ class ViewerApi:
         seen_in = next((each for each in self._library(number).spaces() if str(each) == view.space), None)
         if seen_in is None:
             return []
-        environment = self._environment(number, seen_in.digest)
-        library = self._search_of(number, seen_in.digest).library
-        rows = [library.video(video["video_id"]) for video in view.videos]
-        alone = Environment.of(library, rows, environment.source.embed_texts, space=seen_in.digest)
-        return list(curves(view, alone))
+        search = self._search_of(number, seen_in.digest)
+        rows = [search.library.video(video["video_id"]) for video in view.videos]
+        return curves(view, Environment.of(search.library, rows, search.text_tower.embed_text, space=seen_in.digest))
 
     def run(self, number: int) -> dict[str, Any]:
         """A run: standings, and every question with all answers to it."""
@@ -140,7 +137,9 @@ class ViewerApi:
 
     def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
         """One page of a library's failures, those with these words in URI or reason."""
-        return failures_page(self._library(number), words, start)
+        found = self._library(number).ingest_log.failures()
+        rows = [row for row in found if any(words.casefold() in text.casefold() for text in (row.uri, row.message))]
+        return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
     def video(self, number: int, video_id: str) -> dict[str, Any]:
         """A video with its shots, texts and the frames of each detection's label. Raises UnknownVideo."""
@@ -166,8 +165,9 @@ class ViewerApi:
 
     def ground(self, number: int, request: GroundRequest) -> dict[str, Any]:
         """Ranges of a library in which something happens: see `grounding_view`; raises as a search does."""
-        library = self._library(number)
-        return self._groundings.ground(library.uri, library.space(self._space), request)
+        uri, space = self._library(number).uri, self._library(number).space(self._space)
+        library = self._grounded.setdefault(uri, Library.open(uri))  # of its own, as it has a thread of its own
+        return ground_in(library, space, partial(self._towers.embed, uri, space), request)
 
     def ground_tower(self, number: int) -> Future[TextEmbedder]:
         """The text tower that `ground` needs, loaded or being loaded."""
@@ -271,19 +271,21 @@ class ViewerApi:
         """Number of the first library that holds all videos of a trace, with the frames that it saw."""
         wanted = {video["video_id"] for video in view.videos}
         for number, library in enumerate(self.inputs.libraries):
-            if wanted <= library.video_ids() and _holds_frames(library, view):
+            if wanted <= library.video_ids() and self._holds_frames(library, view):
                 return number
         return None
 
-    def _environment(self, number: int, space: str) -> Environment:
-        """Environment over all videos of a library of the slow thread, in one of its spaces."""
-        if (number, space) not in self._environments:
-            search = self._search_of(number, space)
-            videos = search.library.videos()
-            self._environments[number, space] = Environment.of(
-                search.library, videos, search.text_tower.embed_text, space=space
-            )
-        return self._environments[number, space]
+    @staticmethod
+    def _holds_frames(library: Library, view: TraceView) -> bool:
+        """Check by its first frame that a library holds what a trace saw: a video ingested again has other frames."""
+        first = next(iter(shown_frames(view)), None)
+        if first is None:
+            return True
+        try:
+            (stored,) = library.frames(first.video_id, [first.frame_no])
+        except TimeOutside:
+            return False
+        return plain(ShownFrame(**asdict(stored))) == asdict(first)
 
     def _search_of(self, number: int, space: str | None = None) -> LibrarySearch:
         """Search of a library in one of its spaces (None: the one that is searched), for the slow thread."""
@@ -299,18 +301,6 @@ class ViewerApi:
 
     def _library(self, number: int) -> Library:
         return numbered(self.inputs.libraries, number, "library")
-
-
-def _holds_frames(library: Library, view: TraceView) -> bool:
-    """Check by its first frame that a library holds what a trace saw: a video ingested again has other frames."""
-    first = next(iter(shown_frames(view)), None)
-    if first is None:
-        return True
-    try:
-        (stored,) = library.frames(first.video_id, [first.frame_no])
-    except TimeOutside:
-        return False
-    return plain(ShownFrame(**asdict(stored))) == asdict(first)
 
 
 # Sort the places that a user names into traces, runs and libraries; the viewer opens nothing else.
@@ -352,19 +342,8 @@ def classify_inputs(places: Sequence[str]) -> ViewerInputs:
     return ViewerInputs(tuple(traces), tuple(runs), (*libraries, *found), missing)
 
 
-# Failures of a library as the page draws them, a page at a time.
-
 ROWS = 100
 """Rows of a table that the page shows at a time."""
-
-
-def failures_page(library: Library, words: str, start: int) -> dict[str, Any]:
-    """Page of sources that failed, by words of their URIs or reasons."""
-    wanted = words.casefold()
-    rows = [
-        row for row in library.ingest_log.failures() if wanted in row.uri.casefold() or wanted in row.message.casefold()
-    ]
-    return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
 
 # Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
@@ -484,7 +463,6 @@ def opening_s(times_s: NDArray[np.float64], segments: list[SegmentRow]) -> float
 
 
 # A run of `kinodex eval` as the page draws it: standings, and all answers to every question.
-
 
 STANDING = ("name", "is_control", "imported", "accuracy", "cited", "shown", "unanswered")
 """Fields of a contender's standing that the page shows beside its costs."""

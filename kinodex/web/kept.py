@@ -61,17 +61,14 @@ class Kept:
 
     @property
     def key(self) -> str:
-        """Its key."""
         return self.facts.key
 
     @property
     def state(self) -> str:
-        """Its end: "done" or "failed"."""
         return self.facts.state
 
     @property
     def error(self) -> str | None:
-        """The reason in one line why there is no answer."""
         return self.facts.error
 
     @property

@@ -15,7 +15,7 @@ import re
 import string
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
@@ -33,7 +33,7 @@ from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import clock
 from kinodex.agent.protocol import MAX_OPTIONS, Earlier, Question
 from kinodex.agent.variants.base import Variant
-from kinodex.guards import CLIENT_LEFT, NotGiven, disconnected, json_response, say_when
+from kinodex.guards import CLIENT_LEFT, NotGiven, disconnected, json_response, say_when, streamed
 from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
@@ -46,7 +46,7 @@ from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
 from kinodex.web.kept import KEY
 from kinodex.web.page import as_json
-from kinodex.web.questions import FINISHED, AskRequest, MoneySpent, QuestionFault, Questions, Running, TooManyQuestions
+from kinodex.web.questions import AskRequest, MoneySpent, QuestionFault, Questions, Running, TooManyQuestions
 from kinodex.web.sentences import end_sentence, round_sentences
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
     from kinodex.index.spaces.towers import ImageEmbedder
 
-
 SEPARATOR = ":"
 OFFERED = 12
 """Names that an error lists."""
 REMEMBERED = 1000
 """Conversations whose next question is taken for one that follows."""
 PREFIX = "chatcmpl-"
+STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
 def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[Any]:
@@ -73,11 +73,14 @@ def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
     models = chat_models(library_names(uris), settings.agent, has_language=settings.choice.has_language)
     chat = Chat(questions, libraries, models, PictureSearch(uris, settings.space))
 
+    def listed(model: ChatModel) -> dict[str, Any]:
+        return {"id": model.name, "object": "model", "created": began, "owned_by": "kinodex"}
+
     async def listing(request: Request) -> Response:
-        return json_response({"object": "list", "data": [as_listed(each, began) for each in models]})
+        return json_response({"object": "list", "data": [listed(each) for each in models]})
 
     async def one(request: Request) -> Response:
-        return json_response(as_listed(find_model(models, request.path_params["name"]), began))
+        return json_response(listed(find_model(models, request.path_params["name"])))
 
     async def completions(request: Request) -> Response:
         return await complete(chat, request)
@@ -139,7 +142,8 @@ async def complete(chat: Chat, request: Request) -> Response:
     if body.stream:
         wants_usage = body.stream_options is not None and body.stream_options.include_usage
         stream = pieces(asked, reasoning=body.kinodex.reasoning, include_usage=wants_usage, on_answer=remember)
-        return _streamed(asked, stream)
+        # The question ends with it, also where the client left before the first piece.
+        return streamed(stream, STREAM_HEADERS, on_end=lambda: asked.running.stop(at_once=True))
     answer = await _answer_or_leave(asked, request)
     remember(answer)
     return json_response(completion(asked, answer))
@@ -256,30 +260,12 @@ def _followed(chat: Chat, place: tuple[int, str], videos: frozenset[str], agent:
 def _remember(chat: Chat, asked: Asked, digest: str) -> None:
     """Note an answer for the question that may follow it; an equal one before is not needed any more."""
     request = asked.running.request
-    told, place = (
-        Told(asked.running.key, asked.videos, replace(request, videos=(), after=None)),
-        (request.library, digest),
-    )
+    told = Told(asked.running.key, asked.videos, replace(request, videos=(), after=None))
+    place = request.library, digest
     others = [each for each in chat.answered.pop(place, []) if not each.is_like(told)]
     chat.answered[place] = [*others, told][-REMEMBERED:]
     if len(chat.answered) > REMEMBERED:
         chat.answered.popitem(last=False)
-
-
-def _streamed(asked: Asked, stream: AsyncGenerator[bytes]) -> Response:
-    """Response of these pieces. Its question ends with it, also where the client left before the first of them."""
-    from starlette.responses import StreamingResponse
-    from starlette.types import Receive, Send
-    from starlette.types import Scope as Connection
-
-    class Streamed(StreamingResponse):
-        async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-            try:
-                await super().__call__(scope, receive, send)
-            finally:
-                _leave(asked)
-
-    return Streamed(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
 async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
@@ -293,11 +279,6 @@ async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
         return await answer
     finally:
         left.cancel()
-        _leave(asked)
-
-
-def _leave(asked: Asked) -> None:
-    if asked.running.state not in FINISHED:
         asked.running.stop(at_once=True)
 
 
@@ -349,13 +330,7 @@ def find_model(models: Sequence[ChatModel], name: str) -> ChatModel:
     return found
 
 
-def as_listed(model: ChatModel, created: int) -> dict[str, Any]:
-    """A model as `GET /v1/models` shows it."""
-    return {"id": model.name, "object": "model", "created": created, "owned_by": "kinodex"}
-
-
 # The body of `POST /v1/chat/completions`, with the fields of kinodex's own under `kinodex`.
-
 
 CHARACTERS = 200_000
 """Of all texts of a request."""
@@ -435,7 +410,6 @@ def check_supported(body: ChatRequest) -> None:
 
 
 # The messages of a request: the question, what was said before it, and the pictures and videos that come with it.
-
 
 EARLIER = 8
 """Turns before the question that are told to an agent, where the server does not know their answers' evidence."""
@@ -547,7 +521,6 @@ def _url(part: dict[str, Any], kinds: Iterable[str]) -> str:
 
 # Options that a question lists in its text, as evaluation kits write them, and videos that it names in a line.
 
-
 LINE = re.compile(r"^\s*(?:\(([A-Z])\)|([A-Z])\s*[.):])\s*(\S.*?)\s*$")
 IN_LINE = re.compile(r"(?:^|(?<=\s))\(([A-Z])\)\s*")
 VIDEO = re.compile(r"^[ \t]*videos?[ \t]*[:=][ \t]*(\S.*?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
@@ -587,7 +560,7 @@ def read_options(text: str) -> WrittenQuestion:
     Letters that come back ("A: ...", "B: ...", "A: ...") are speakers of a dialogue, and no options.
     """
     lines = [part for line in text.splitlines() for part in _split(line)]
-    letters = [_option(line) for line in lines]
+    letters = [(match[1] or match[2], match[3]) if (match := LINE.match(line)) else None for line in lines]
     first = next((at for at, each in enumerate(letters) if each is not None and each[0] == "A"), None)
     if first is None:
         return WrittenQuestion(text.strip())
@@ -599,12 +572,6 @@ def read_options(text: str) -> WrittenQuestion:
     asked = [line for line in words if not INSTRUCTION.match(line) and not HEADING.match(line)]
     question = LABEL.sub("", "\n".join(line.strip() for line in asked or words[:1]), count=1)
     return WrittenQuestion(question.strip(), tuple(options))
-
-
-def _option(line: str) -> tuple[str, str] | None:
-    """Letter and text of a line that is an option."""
-    match = LINE.match(line)
-    return (match[1] or match[2], match[3]) if match else None
 
 
 def _split(line: str) -> Sequence[str]:
@@ -666,7 +633,6 @@ def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[
 
 # machine reaches.
 
-
 PICTURES = 16
 """Pictures of a request that are searched for; of more, such as the frames of a kit, as many are taken evenly."""
 MOST_PICTURES = 256
@@ -719,7 +685,14 @@ class PictureSearch:
                 tower.embed(tower.prepare(picture)[None])[0], scope, MOMENTS, MIN_GAP_S, self.space
             )
         ]
-        best = _best(hits)
+        best: list[Hit] = []  # apart from each other, of the few videos that have them
+        for hit in sorted(hits, key=lambda hit: -hit.score):
+            videos = {each.video_id for each in best}
+            if hit.video_id not in videos and len(videos) == VIDEOS:
+                continue
+            if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in best):
+                best.append(hit)
+        del best[MOMENTS:]
         return [Moment(hit.video_id, library.video(hit.video_id).title, hit.time_s, hit.score) for hit in best]
 
 
@@ -750,18 +723,6 @@ def read_picture(url: str) -> NDArray[np.uint8]:
         raise RequestRefused(str(error), "messages", "invalid_image") from error
 
 
-def _best(hits: Sequence[Hit]) -> list[Hit]:
-    """The best moments, apart from each other, of the few videos that have them."""
-    kept: list[Hit] = []
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        videos = {each.video_id for each in kept}
-        if hit.video_id not in videos and len(videos) == VIDEOS:
-            continue
-        if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in kept):
-            kept.append(hit)
-    return kept[:MOMENTS]
-
-
 def in_words(moments: Sequence[Moment], pictures: int) -> str:
     """The sentence that a question gets: where pictures that came with it are from, as far as a search can say."""
     named = "; ".join(f"{each.title!r} at {clock(each.time_s)}" for each in moments)
@@ -770,7 +731,6 @@ def in_words(moments: Sequence[Moment], pictures: int) -> str:
 
 
 # A reply in OpenAI's form: the answer as content, its costs as usage, and the rest of it under `kinodex`.
-
 
 NO_ANSWER = {
     "insufficient_evidence": "No answer: what the agent saw does not show it.",
@@ -880,7 +840,6 @@ def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
 
 # A reply in pieces: a sentence a round as the model's reasoning, then the answer, then what it cost.
 
-
 BEAT_S = 10.0
 """Seconds after which a silent stream says that it lives."""
 END = b"data: [DONE]\n\n"
@@ -903,25 +862,18 @@ async def pieces(
                     for sentence in sentences[sent:]:
                         yield _data(chunk(asked, {"reasoning_content": f"{sentence}\n"}))
                     sent = max(sent, len(sentences))
-        async for piece in _ending(asked, include_usage, on_answer):
-            yield piece
-    finally:
-        _leave(asked)
-
-
-async def _ending(asked: Asked, include_usage: bool, on_answer: Callable[[Answer], None]) -> AsyncIterator[bytes]:
-    try:
-        answer = await asked.running.finished()
+        answer = await running.finished()
+        on_answer(answer)
+        yield _data(chunk(asked, {"content": content(asked, answer)}))
+        yield _data({**chunk(asked, {}, "stop"), "kinodex": own_fields(asked, answer)})
+        if include_usage:
+            yield _data({**heading(asked, "chat.completion.chunk"), "choices": [], "usage": usage(answer.ledger)})
+        yield END
     except (KinodexError, PipelineError) as error:
         yield _data(error_body(error)[1])
         yield END
-        return
-    on_answer(answer)
-    yield _data(chunk(asked, {"content": content(asked, answer)}))
-    yield _data({**chunk(asked, {}, "stop"), "kinodex": own_fields(asked, answer)})
-    if include_usage:
-        yield _data({**heading(asked, "chat.completion.chunk"), "choices": [], "usage": usage(answer.ledger)})
-    yield END
+    finally:
+        asked.running.stop(at_once=True)
 
 
 def _sentences(asked: Asked) -> list[str]:
@@ -958,15 +910,10 @@ def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Req
         try:
             return await answer(request)
         except KinodexError as error:
-            return error_response(error)
+            status, body = error_body(error)
+            return say_when(error, json_response(body, status=status))
 
     return respond
-
-
-def error_response(error: Exception) -> Response:
-    """The response to an error of the tree; clients wait as long as `retry-after` says."""
-    status, body = error_body(error)
-    return say_when(error, json_response(body, status=status))
 
 
 def error_body(error: Exception) -> tuple[int, dict[str, Any]]:

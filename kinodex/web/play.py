@@ -13,8 +13,8 @@ import re
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from kinodex.guards import (
     json_response,
     numbered,
     numbered_route,
+    streamed,
     unless_left,
 )
 from kinodex.index.library import Library
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from kinodex.pipeline.media.source import MediaFacts
-
 
 HEADERS = SAFE | {"content-security-policy": FORBIDDEN_ELSEWHERE}
 FILE_HEADERS = HEADERS | {"cache-control": "private, no-cache", "accept-ranges": "bytes"}
@@ -97,7 +97,7 @@ async def _file(videos: PlayedVideos, request: Request) -> Response:
     status = 200 if part.is_whole else 206
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
-    return _streamed(read_part(file.uri, part), headers, status)
+    return streamed(read_part(file.uri, part), headers, status)
 
 
 async def _stream(videos: PlayedVideos, children: Children, request: Request) -> Response:
@@ -114,7 +114,7 @@ async def _stream(videos: PlayedVideos, children: Children, request: Request) ->
     if request.method == "HEAD":
         return Response(headers=headers)
     pieces = children.stream({"task": "stream", "uri": file.uri, "way": way, "from_s": presentation_s(row, from_s)})
-    return _streamed(pieces, headers, 200, first=await anext(pieces, b""))
+    return streamed(pieces, headers, 200, first=await anext(pieces, b""))
 
 
 async def _captions(videos: PlayedVideos, request: Request) -> Response:
@@ -126,27 +126,6 @@ async def _captions(videos: PlayedVideos, request: Request) -> Response:
     return Response(text, headers=HEADERS, media_type="text/vtt")
 
 
-def _streamed(pieces: AsyncGenerator[bytes], headers: Mapping[str, str], status: int, first: bytes = b"") -> Response:
-    """Response of `first` and these pieces. When it ends, however it does, what gives them is closed, and with it its
-    file or child: no garbage collector decides when.
-    """
-    from starlette.responses import StreamingResponse
-    from starlette.types import Receive, Scope, Send
-
-    async def body() -> AsyncGenerator[bytes]:
-        if first:
-            yield first
-        async for piece in pieces:
-            yield piece
-
-    class Streamed(StreamingResponse):
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            async with aclosing(pieces):
-                await super().__call__(scope, receive, send)
-
-    return Streamed(body(), status, headers)
-
-
 def _video(request: Request) -> tuple[int, str]:
     return request.path_params["library"], request.path_params["video"]
 
@@ -156,7 +135,6 @@ def _time(request: Request) -> float | None:
 
 
 # Choice of the way in which the page plays a video: its file, a stream made of it, or its stored frames; and why.
-
 
 WITHOUT_SOURCE = "imported:"
 """How the URI of a video begins that was imported as words alone."""
@@ -283,7 +261,6 @@ def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Pl
 
 # The file that a video of a library was read from, as it is now.
 
-
 HEAD_BYTES = 4096
 MP4_BOXES = (b"ftyp", b"styp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot")
 """Types of the box that an MP4 or QuickTime file begins with (ISO/IEC 14496-12, 4.2), four bytes after its length."""
@@ -354,7 +331,6 @@ def first_bytes(uri: str) -> bytes:
 
 
 # threads, so that a slow disk or server holds up nobody else.
-
 
 FILE_PIECE_BYTES = 1 << 18
 ONE_RANGE = re.compile(r"bytes=[ \t]*(\d*)-(\d*)[ \t]*", re.ASCII | re.IGNORECASE)
@@ -450,7 +426,6 @@ def open_local(uri: str) -> IO[bytes]:
 
 
 # is killed as soon as nobody wants its answer, and by the kernel if this process ends.
-
 
 MEMORY_BYTES = 1_500_000_000
 ANSWER_S = 30.0
@@ -571,7 +546,6 @@ def _reason(child: Process, errors: bytes) -> str:
 
 
 # A video's transcript as WebVTT, for players.
-
 
 SHORTEST_S = 0.001
 

@@ -35,7 +35,6 @@ from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-
 N = TypeVar("N", int, float)
 AT_ONCE = 4
 """Questions that are answered at once unless the server's user says otherwise."""
@@ -292,7 +291,10 @@ class Questions:
             traceback.print_exception(error)
             result = QuestionFault("a fault of kinodex ended this question; the server's terminal shows it")
         finally:
-            facts = _with_result(self._facts(running, plan), result)
+            facts = replace(self._facts(running, plan), state="failed", error=str(result))
+            if isinstance(result, Answer):
+                told = replace(facts, state="done", error=None, text=result.text, letter=result.letter)
+                facts = replace(told, status=result.status, cost=result.ledger.cost)
             self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
             try:
                 self.kept.save(running.request.library, facts)
@@ -342,19 +344,11 @@ class Questions:
                 each.stop(MONEY_SPENT, at_once=True)
 
 
-def _with_result(facts: QuestionFacts, result: Answer | Exception) -> QuestionFacts:
-    if not isinstance(result, Answer):
-        return replace(facts, state="failed", error=str(result))
-    facts = replace(facts, state="done", text=result.text, letter=result.letter, status=result.status)
-    return replace(facts, cost=result.ledger.cost)
-
-
 def _has_pictures(rows: Sequence[VideoRow]) -> bool:
     return any(row.frames for row in rows)
 
 
 # One question while it is answered: its trace so far, and its end, for any number of readers in other threads.
-
 
 State = Literal["running", "stopping", "done", "failed"]
 FINISHED: tuple[State, ...] = ("done", "failed")
@@ -458,7 +452,6 @@ class _Reader:
 
 # Environments of a server's libraries, opened when they are first asked about and kept for the next question.
 
-
 KEPT = 8
 """Sets of videos whose vectors stay in memory for follow-up questions."""
 STATES = ("additions", "speakers")
@@ -481,25 +474,25 @@ class Environments:
 
         Raises LibraryError, UnknownVideo or SpaceError.
         """
+
+        def opened() -> tuple[Library, Environment]:
+            library = Library.open(self._uris[number])
+            return library, open_environment(library, detector=self._detector, space=self._space)
+
         async with self._opening:
             if number not in self._opened:  # the tower takes seconds to load
-                self._opened[number] = await asyncio.to_thread(self._open, number)
+                self._opened[number] = await asyncio.to_thread(opened)
         library, whole = self._opened[number]
         rows = [library.video(each) for each in video_ids] or library.videos()
         states = tuple(library.tables.version(name) for name in STATES if library.tables.has(name))
         key = (number, tuple((row.video_id, row.ingested_at) for row in rows), states)
-        found = self._recent.pop(key, None) or self._make(library, rows, whole)
+        found = self._recent.pop(key, None)
+        if found is None:
+            found = Environment.of(library, rows, whole.source.embed_texts, whole.detect, space=self._space)
         self._recent[key] = found
         if len(self._recent) > KEPT:
             self._recent.pop(next(iter(self._recent)))
         return found
-
-    def _open(self, number: int) -> tuple[Library, Environment]:
-        library = Library.open(self._uris[number])
-        return library, open_environment(library, detector=self._detector, space=self._space)
-
-    def _make(self, library: Library, rows: Sequence[VideoRow], whole: Environment) -> Environment:
-        return Environment.of(library, rows, whole.source.embed_texts, whole.detect, space=self._space)
 
 
 # One thread with an event loop of its own, where all questions of a server are answered.
@@ -512,7 +505,6 @@ class Environments:
 
 
 # work holds up no page.
-
 
 PATIENCE_S = 5.0
 """Seconds that calls have to end when the thread is closed; then they are cancelled."""
@@ -572,7 +564,6 @@ class AskingThread:
 
 # The offer of a server to those who ask: agents, models, limits, and for each library if it can be asked about.
 
-
 HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
 """The way to give a model, for a page that cannot ask without one."""
 
@@ -608,7 +599,6 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.
-
 
 METHODS = ("GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH")
 

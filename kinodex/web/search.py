@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from threading import Lock
 from typing import Any, Literal, get_args
 
@@ -38,10 +38,11 @@ MOST_S = 1e9
 """Seconds; no video is so long, and what is much more is too large for those who count in parts of a second."""
 MOST_NUMBER = 2**31 - 1
 """Of what is counted in a library: a frame's number has so many bits."""
+LIKE = "give a video's id and the number of a frame: ID/FRAME"
 SHOWN = 40
 """Characters of a wrong value that its error repeats."""
-TEXTS_KEPT = 256
-"""Texts whose vectors are kept: somebody who types and deletes comes back to most of them."""
+TEXTS_KEPT = 512
+"""Texts whose vectors are kept: somebody who types and deletes comes back to most, and ranges need everyday ones."""
 VIDEOS_KEPT = 256
 """Videos whose frame times are kept, for lines and captions to be shown with the frame of their time."""
 
@@ -72,7 +73,7 @@ class LibrarySearch:
         self.library = library
         self.space = space
         self._towers = towers or TextTowers()
-        self.embed_text = lru_cache(TEXTS_KEPT)(lambda text: self.text_tower.embed_text([text])[0])
+        self.embed_text = partial(self._towers.embed, library.uri, space)
         self._meanings = lru_cache(TEXTS_KEPT)(lambda model, text: library.sentences.meaning(text))
         # by the whole row: a video that was ingested again has other frames
         self._frame_times = lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
@@ -123,7 +124,12 @@ def read_request(query: Mapping[str, str]) -> SearchRequest:
     if len(text) > LONGEST_TEXT:
         raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
     most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
-    frame = _frame(like) if like else None
+    frame = None
+    if like:
+        video_id, _, number = like.rpartition("/")
+        if not video_id:
+            raise UsageError(f"got like={like[:SHOWN]!r}; {LIKE}")
+        frame = video_id, whole_number(number, "like", LIKE)
     return SearchRequest(text, kind, query.get("video") or None, start_s, end_s, most, frame)
 
 
@@ -150,23 +156,15 @@ def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = 
     return int(digits)
 
 
-def _frame(name: str) -> tuple[str, int]:
-    video_id, _, number = name.rpartition("/")
-    advice = "give a video's id and the number of a frame: ID/FRAME"
-    if not video_id:
-        raise UsageError(f"got like={name[:SHOWN]!r}; {advice}")
-    return video_id, whole_number(number, "like", advice)
-
-
 # Moments that a search found, each with the hits that it was found by.
-
 
 EmbedText = Callable[[str], NDArray[np.float32]]
 MeaningOf = Callable[[str], Meaning | None]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
-PARTS = {"transcript": "line", "text": "shown", "caption": "caption"}
-"""Of a hit among words, the part of a moment that it is."""
+PARTS = {"frame": "frame", "transcript": "line", "text": "shown", "caption": "caption"}
+PARTS |= {"chapter": "caption", "detection": "detection"}
+"""Of a hit's source, the part of a moment that it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,32 +196,37 @@ def find_moments(
     QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and detections are
     searched without embedding anything.
     """
-    text, k, scope = request.text, request.most, scope_of(library, request)
+    hits, parts = _find_parts(library, request, embed, space, meaning_of or library.sentences.meaning)
+    if parts is None:
+        return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
+    return [_moment(hit, *parts) for hit in hits]
+
+
+def _find_parts(
+    library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint, meaning_of: MeaningOf
+) -> tuple[list[Hit], Sequence[list[Hit]] | None]:
+    """The hits, and of a search for all together those that were joined: pictures, lines, captions, text on screen."""
+    text, k, scope, search = request.text, request.most, scope_of(library, request), library.search
     if not text.strip():
         raise QueryError("the search is empty; give some words to look for")
     match request.kind:
         case "frames":
-            hits = library.search.frames(embed(text), scope, k, MIN_GAP_S, space.digest)
-            return [Moment(hit, frame=hit) for hit in hits]
+            return search.frames(embed(text), scope, k, MIN_GAP_S, space.digest), None
         case "words":
-            meaning = (meaning_of or library.sentences.meaning)(text)
-            hits = library.search.words(text, scope, k, meaning=meaning)
-            return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
+            return search.words(text, scope, k, meaning=meaning_of(text)), None
         case "transcript":
-            return [Moment(hit, line=hit) for hit in library.search.transcript(text, scope, k)]
+            return search.transcript(text, scope, k), None
         case "text":
-            return [Moment(hit, shown=hit) for hit in library.search.screen_text(text, scope, k)]
-        case "captions":
-            in_own = space.digest == library.fingerprint.digest  # the space that captions have vectors in
-            captions = library.search.captions(text, embed(text) if in_own else None, scope, k)
-            return [Moment(hit, caption=hit) for hit in captions]
+            return search.screen_text(text, scope, k), None
+        case "captions":  # they have vectors in the library's own space alone
+            in_own = space.digest == library.fingerprint.digest
+            return search.captions(text, embed(text) if in_own else None, scope, k), None
         case "chapters":
-            return [Moment(hit, caption=hit) for hit in library.search.chapters(text, scope, k)]
+            return search.chapters(text, scope, k), None
         case "detections":
-            return [Moment(hit, detection=hit) for hit in library.search.detections(text, 0.0, scope, k, MIN_GAP_S)]
-    meaning = (meaning_of or library.sentences.meaning)(text)
-    found = library.search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning)
-    return [_moment(hit, *found) for hit in suppress_neighbours(fuse(*found, query=text), MIN_GAP_S)[:k]]
+            return search.detections(text, 0.0, scope, k, MIN_GAP_S), None
+    parts = search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning_of(text))
+    return suppress_neighbours(fuse(*parts, query=text), MIN_GAP_S)[:k], parts
 
 
 def moments_like(
@@ -281,7 +284,6 @@ def _near(moment: Hit, hits: Iterable[Hit]) -> Hit | None:
 
 
 # Moments by video, best first, as the page shows them.
-
 
 FrameTimes = Callable[[VideoRow], tuple[NDArray[np.int32], NDArray[np.float64]]]
 MOST_OF_A_VIDEO = 12
@@ -345,11 +347,14 @@ def _parts(moment: Moment) -> list[Hit]:
 
 
 def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
-    hit = moment.hit
+    hit, frame_no = moment.hit, moment.hit.frame_no
+    if frame_no is None:  # that nearest to its middle, where the video has frames
+        numbers, times_s = frame_times(video)
+        frame_no = int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))]) if len(numbers) else None
     return {
         "start_s": hit.time_s,
         "end_s": hit.end_s,
-        "frame_no": hit.frame_no if hit.frame_no is not None else _shown_frame(hit, video, frame_times),
+        "frame_no": frame_no,
         "score": hit.score,
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
         "source": hit.source,
@@ -357,16 +362,7 @@ def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[
     }
 
 
-def _shown_frame(hit: Hit, video: VideoRow, frame_times: FrameTimes) -> int | None:
-    """Number of the frame nearest to the middle of a hit; None where the video has no frames."""
-    numbers, times_s = frame_times(video)
-    if not len(numbers):
-        return None
-    return int(numbers[np.argmin(np.abs(times_s - (hit.time_s + hit.end_s) / 2))])
-
-
 # The reason why a moment was found, in one plain phrase.
-
 
 By = Literal["words", "frame", "picture"]
 LOOKS = {"words": "looks like the words", "frame": "looks like that frame", "picture": "looks like the picture"}
@@ -407,7 +403,7 @@ def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
     whole = " ".join((text or "").split())
     if len(whole) <= width:
         return whole
-    wanted = {word.casefold() for word in WORD.findall(query)}
+    wanted = _word_set(query)
     at = next((found.start() for found in WORD.finditer(whole) if found[0].casefold() in wanted), 0)
     begin = max(0, min(at - width // 3, len(whole) - width))
     if begin:
@@ -420,21 +416,7 @@ def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
 
 # Ranges of a library in which something happens, as the page shows them; or that it happens nowhere, and why.
 
-
-#
-
-
-# The environment is made for each search: what was added to the library since is found, and the vectors of many
-
-
-# videos do not stay in memory. What stays is the vectors of texts, because each search compares with the same everyday
-
-
-# ones.
-
-
 MOST_RANGES = 50
-GROUNDINGS_KEPT = 512
 WORDS = "words"
 EXACT_S = 1e-6
 
@@ -463,31 +445,18 @@ def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
     return GroundRequest(text, query.get("video") or None, evidence_from, count)
 
 
-class Groundings:
-    """Searches for ranges, in libraries that they open for themselves; for one thread."""
+def ground_in(library: Library, space: Fingerprint, embed: EmbedText, request: GroundRequest) -> dict[str, Any]:
+    """Search a library in one of its spaces: see `grounding_view`. Raises SpaceError or UnknownVideo.
 
-    def __init__(self, towers: TextTowers) -> None:
-        self._towers = towers
-        self._libraries: dict[str, Library] = {}
-        self._embed = lru_cache(GROUNDINGS_KEPT)(self._embedded)
-
-    def ground(self, uri: str, space: Fingerprint, request: GroundRequest) -> dict[str, Any]:
-        """Search a library in one of its spaces: see `grounding_view`. Raises SpaceError or UnknownVideo."""
-        library = self._libraries.setdefault(uri, Library.open(uri))
-        environment = Environment.of(
-            library,
-            library.videos(),
-            lambda texts: np.stack([self._embed(uri, space, text) for text in texts]),
-            space=space.digest,
-        )
-        rows = [library.video(request.video)] if request.video else []
-        found = ground(library, environment, request.text, rows, most=request.most, evidence_from=request.evidence_from)
-        return grounding_view(library, found, environment)
-
-    def _embedded(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
-        """Waits until the tower is loaded."""
-        vector: NDArray[np.float32] = self._towers.begin(uri, space).result().embed_text([text])[0]
-        return vector
+    The environment is made for each search: what was added to the library since is found, and the vectors of many
+    videos do not stay in memory.
+    """
+    environment = Environment.of(
+        library, library.videos(), lambda texts: np.stack([embed(text) for text in texts]), space=space.digest
+    )
+    rows = [library.video(request.video)] if request.video else []
+    found = ground(library, environment, request.text, rows, most=request.most, evidence_from=request.evidence_from)
+    return grounding_view(library, found, environment)
 
 
 def grounding_view(
@@ -528,12 +497,13 @@ def _words(environment: Environment | None, found: Mapping[str, Any], text: str)
     """Join the lines said, written or described in a range, those with most words of a text first; cut short."""
     if environment is None:
         return ""
-    lines: Sequence[str] = [
+    wanted = _word_set(text)
+    lines = [
         line.text
         for line in environment.source.lines(found["video_id"])
         if line.start_s < found["end_s"] and line.end_s > found["start_s"]
     ]
-    return excerpt(" · ".join(sorted(lines, key=lambda line: -len(_word_set(line) & _word_set(text)))), text)
+    return excerpt(" · ".join(sorted(lines, key=lambda line: -len(_word_set(line) & wanted))), text)
 
 
 def _word_set(text: str) -> set[str]:
@@ -552,10 +522,6 @@ def _word_set(text: str) -> set[str]:
 # searches that need none go on meanwhile.
 
 
-LoadTower = Callable[[str, str], TextEmbedder]
-"""Function that loads a tower, of a library's URI and the digest of one of its spaces."""
-
-
 def open_text_tower(uri: str, digest: str) -> TextEmbedder:
     """Load a tower through a library of its own, which no other thread reads; raises as `load_text_tower` does."""
     return load_text_tower(Library.open(uri), digest)
@@ -564,12 +530,14 @@ def open_text_tower(uri: str, digest: str) -> TextEmbedder:
 class TextTowers:
     """Text towers by library and space, loaded once, those of one space once for all libraries. For any thread."""
 
-    def __init__(self, load: LoadTower = open_text_tower) -> None:
+    def __init__(self, load: Callable[[str, str], TextEmbedder] = open_text_tower) -> None:
         self._load = load
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="towers")
         self._lock = Lock()
         self._loads: dict[tuple[str, str], Future[TextEmbedder]] = {}
         self._loaded: dict[str, TextEmbedder] = {}
+        self.embed = lru_cache(TEXTS_KEPT)(self._embed)
+        """The vector of a text, by the tower of a library's URI and space; it waits until that is loaded."""
 
     def begin(self, uri: str, space: Fingerprint) -> Future[TextEmbedder]:
         """Begin to load a tower unless it was; its result raises what `load_text_tower` does.
@@ -582,6 +550,10 @@ class TextTowers:
             if held is None or (held.done() and held.exception() is not None):
                 held = self._loads[key] = self._worker.submit(self._loaded_once, uri, space.digest)
             return held
+
+    def _embed(self, uri: str, space: Fingerprint, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.begin(uri, space).result().embed_text([text])[0]
+        return vector
 
     def close(self) -> None:
         """Load none of those that wait; the one that is being loaded is not waited for."""

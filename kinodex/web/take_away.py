@@ -113,8 +113,12 @@ def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
     if not library.has_video(video_id):
         raise NotGiven(f"got video {video_id[:80]!r}, which the library does not hold; give its id")
     video = library.video(video_id)
-    ranges = _ranges(query.get("ranges", ""))
-    given = [Moment(video, *each, label) for each in ranges] or [Moment(video, video.start_s, video.end_s, label)]
+    parts = [part for part in query.get("ranges", "").split(",") if part]
+    if len(parts) > MOST_RANGES:
+        raise UsageError(f"got {len(parts)} ranges; at most {MOST_RANGES} are taken")
+    given = [Moment(video, *_range(part), label) for part in parts] or [
+        Moment(video, video.start_s, video.end_s, label)
+    ]
     moments = [cut for each in given if (cut := each.within(None, None))]
     if kind in ("vtt", "srt") and not label:
         lines = (line for each in moments for line in library.transcript(video_id, each.start_s, each.end_s))
@@ -127,15 +131,8 @@ def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
     return moments
 
 
-def _ranges(text: str) -> list[tuple[float, float]]:
-    """Read "12.5-20,31-40" as ranges in seconds of the library's time."""
-    parts = [part for part in text.split(",") if part]
-    if len(parts) > MOST_RANGES:
-        raise UsageError(f"got {len(parts)} ranges; at most {MOST_RANGES} are taken")
-    return [_range(part) for part in parts]
-
-
 def _range(part: str) -> tuple[float, float]:
+    """Read "12.5-20" as a range in seconds of the library's time."""
     start, _, end = part.partition("-")
     try:
         start_s, end_s = float(start), float(end)

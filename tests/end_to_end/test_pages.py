@@ -23,6 +23,7 @@ TITLES = (
     "Harbour",
 )
 MOST_TABS = 150
+GROUND = {"light": "rgb(244, 244, 245)", "dark": "rgb(17, 17, 19)"}
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ def site(tmp_path_factory) -> Iterator[Site]:
     texts = library_of_titles(folder / "texts", 2)
     empty = Library.create(str(folder / "empty"), {"fps": 1.0}, films.fingerprint)
     with serving([each.uri for each in (films, texts, empty)], folder / "traces") as client:
-        question = client.ask(f"Is there a red shoe? {EVIL}", options=["yes", f"no {EVIL}"], budget={"rounds": 2})
-        client.wait(question)
+        asked = {"options": ["yes", f"no {EVIL}"], "budget": {"rounds": 2}}
+        question, other = (client.ask(f"Is there a red shoe? {EVIL}", **asked) for _ in range(2))
+        for each in (question, other):
+            client.wait(each)
         evil, long = (films.video(title).video_id for title in (TITLES[0], TITLES[2]))
         yield Site(
             client.address,
@@ -65,6 +68,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
                 "ask": Place("#/ask/0", "textarea"),
                 "answer": Place(f"#/ask/0/{question}", "main h1"),
                 "trace": Place(f"#/trace/{question}", "article.trace"),
+                "traces": Place(f"#/trace/{question},{other}", "article + article"),
                 "texts": Place("#/library/1", ".posters .tile"),
                 "a text": Place(f"#/library/1/video/{texts.videos()[0].video_id}", "main h1"),
                 "empty": Place("#/library/2", ".empty"),
@@ -96,6 +100,7 @@ def test_every_page_is_for_all_and_fits_whatever_its_texts_say(opened, site, wid
         page.wait_for_selector(place.sign)
         page.wait_for_load_state("networkidle")
         beside_px = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme], name
         if problems := hard_to_use(page) + ([("scrolls sideways", [f"{beside_px} px"])] if beside_px > 0 else []):
             found[name] = problems
     page.goto("about:blank")  # before the server ends, which its pictures come from

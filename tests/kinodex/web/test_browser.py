@@ -186,24 +186,6 @@ def test_traces_of_one_question_stand_side_by_side_and_go_together(opened, addre
     assert rounds(page) == ["round 1 of 4", "round 1 of 2"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_every_view_fits_a_phone_and_a_desk_and_is_easy_to_use(opened, address, shown, width, scheme):
-    page = opened(address, width, scheme)
-    ground = {"light": "rgb(244, 244, 245)", "dark": "rgb(17, 17, 19)"}[scheme]
-    views = {
-        "#/library/0": ".posters a",
-        f"#/library/0/video/{shown.video_id}/3": ".box",
-        "#/trace/t0,t1": "article + article",
-    }
-    for place, sign in views.items():
-        page.goto(f"{address}/{place}")
-        page.wait_for_selector(sign)
-        assert page.evaluate(BESIDE_PX) <= 0, place
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
-        assert page.evaluate("document.getAnimations().length") == 0
-        assert hard_to_use(page) == [], place
-
-
 def test_one_file_needs_no_server(opened, shown, tmp_path):
     out = tmp_path / "trace.html"
     whole = one_file(ViewerApi(classify_inputs([str(shown.traces[0]), shown.library.uri])))
@@ -385,15 +367,6 @@ def test_the_time_line_is_used_by_keys_and_by_clicks_and_drags(opened, address, 
     span.filter(has_text=re.compile("^0:00 to")).wait_for()
     page.keyboard.press("0")
     span.filter(has_text=re.compile("^$")).wait_for(state="attached")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_the_page_of_a_video_is_easy_to_use(opened, address, shown, width, scheme):
-    page = opened(f"{address}/#/library/0/video/{shown.video_id}/3", width, scheme)
-    page.wait_for_selector(".box", state="attached")
-    assert page.evaluate(BESIDE_PX) <= 0
-    assert hard_to_use(page) == []
-    assert "shot" not in page.locator("main").inner_text().replace("3 shots", "").replace("from shot to shot", "")
 
 
 # Searching.
@@ -806,16 +779,3 @@ def test_without_a_model_the_page_says_how_to_give_one_and_searches(opened, two_
         page.wait_for_url("**/#/library/0/search/text%3Dbird")
         page.locator(".hits").wait_for(state="attached")
         page.goto("about:blank")  # before the server ends
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1400, "light")])
-def test_form_and_answer_fit_a_phone_and_a_desk_and_are_easy_to_use(opened, client: Client, width, scheme) -> None:
-    key = client.ask(BIRD, options=COLOURS)
-    client.wait(key)
-    page = opened(f"{client.address}/#/ask/0/{key}", width, scheme)
-    page.emulate_media(reduced_motion="reduce")
-    for place, sign in ((f"#/ask/0/{key}", ".answer"), ("#/ask/0", "form.ask"), (f"#/trace/{key}", ".bar")):
-        page.goto(f"{client.address}/{place}")
-        page.locator(sign).wait_for()
-        assert page.evaluate(BESIDE_PX) <= 0, place
-        assert hard_to_use(page) == [], place

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import openai
@@ -19,6 +19,7 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from PIL import Image
+from starlette.responses import Response
 
 from kinodex.agent.answer import Answer, Evidence, Status
 from kinodex.agent.ask import variant_named
@@ -42,12 +43,12 @@ from kinodex.web.openai_chat import (
     Moment,
     PictureSearch,
     RequestRefused,
+    answering,
     chat_models,
     check_supported,
     completion,
     content,
     error_body,
-    error_response,
     find_model,
     in_words,
     library_names,
@@ -724,7 +725,14 @@ def test_errors_have_status_type_and_code():
     ):
         said = {"message": "no", "type": kind, "param": "n" if code == "odd" else None, "code": code}
         assert error_body(error) == (status, {"error": said})
-        response = error_response(error)
+
+        async def answered(error: Exception = error) -> Response:
+            async def raises(request: Any) -> Response:
+                raise error
+
+            return await answering(raises)(cast("Any", None))
+
+        response = asyncio.run(answered())
         assert (response.status_code, json.loads(bytes(response.body))) == (status, {"error": said})
         again = response.headers.get("retry-after")
         assert again == {"insufficient_quota": "31", "rate_limit_error": "11"}.get(kind), kind

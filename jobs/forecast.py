@@ -227,7 +227,7 @@ def forecast_tasks(
 
 
 def paid_times(tasks: int, videos: int, frames_a_video: float, kept_frames: float) -> float:
-    """How many times the captions that one question keeps are paid for: until each frame of each video has its own."""
+    """The times that captions that one question keeps are paid for: until each frame of each video has its own."""
     return min(tasks, videos * max(1.0, frames_a_video / kept_frames)) if kept_frames else tasks
 
 

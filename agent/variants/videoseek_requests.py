@@ -17,6 +17,7 @@ from kinodex.agent.protocol import (
     Declining,
     Note,
     Question,
+    R,
     Reasoned,
     Reply,
     Request,
@@ -381,18 +382,14 @@ class FinalAnswer(Conclusion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Think(WithChapters, Request[Thought]):
-    """Think about the notes: is it enough, and if not, what next; `turns` are the steps so far.
+class SeekRequest(WithChapters, Request[R]):
+    """A request of the conversation, whose `turns` are the steps so far.
 
     `known` is what is known at the beginning: the subtitles of the whole video (none if there are several videos).
     """
 
-    Reply = Thought
-    template: ClassVar[str] = "videoseek"
     role: ClassVar[str] = "policy"
-    form: ClassVar[Literal["json", "text", "tools"]] = "text"
     tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
-    tool_choice: ClassVar[str] = "none"
     temperature: ClassVar[float] = 1.0
     question: Question
     videos: tuple[Video, ...]
@@ -401,6 +398,16 @@ class Think(WithChapters, Request[Thought]):
     steps: int
     turns: tuple[Turn, ...] = ()
     declining: Declining = field(default="allowed", metadata=LATER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Think(SeekRequest[Thought]):
+    """Think about the notes: is it enough, and if not, what next."""
+
+    Reply = Thought
+    template: ClassVar[str] = "videoseek"
+    form: ClassVar[Literal["json", "text", "tools"]] = "text"
+    tool_choice: ClassVar[str] = "none"
     any_text: ClassVar[bool] = True
 
     def check(self, reply: Thought) -> None:
@@ -432,25 +439,15 @@ class AnswerNow(AnswerNotes):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act(WithChapters, Request[Action]):
-    """The call of a tool that carries out the thought at the end of `turns`; the rest is as in `Think`.
+class Act(SeekRequest[Action]):
+    """The call of a tool that carries out the thought at the end of `turns`.
 
     A range that the tool does not take is no invalid reply: the tool itself says so.
     """
 
     Reply = Action
     template: ClassVar[str] = "videoseek"
-    role: ClassVar[str] = "policy"
     form: ClassVar[Literal["json", "text", "tools"]] = "tools"
-    tools: ClassVar[tuple[type[BaseModel], ...]] = TOOLS
-    temperature: ClassVar[float] = 1.0
-    question: Question
-    videos: tuple[Video, ...]
-    known: tuple[Note, ...]
-    limits: Limits
-    steps: int
-    turns: tuple[Turn, ...]
-    declining: Declining = field(default="allowed", metadata=LATER)
 
     @property
     def instead(self) -> str:

@@ -10,13 +10,11 @@ from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, ShownFrame, Video
-from kinodex.agent.replies import strict_schema
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.trace import Acted, Expanded, Ranked, Remembered, Scored
 from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
 from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
 from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
-from tests.support.strict_mode import violations
 
 
 @pytest.fixture(scope="module")
@@ -325,10 +323,6 @@ def test_of_several_videos_one_has_to_be_named():
         request.check(FrameChoice.model_validate({"times_s": [60], "video": "fedcba987654"}))
     with pytest.raises(InvalidReply, match="None names no video; the videos are abcdef012345, fedcba987654"):
         request.check(FrameChoice.model_validate({"times_s": [2]}))
-
-
-def test_the_schema_asks_for_every_key():
-    assert violations(strict_schema(FrameChoice)) == []
 
 
 def test_times_in_an_exhausted_video_are_refused():

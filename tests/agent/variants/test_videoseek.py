@@ -522,13 +522,6 @@ def test_skim_and_focus_hold_the_query_and_not_the_question():
     assert "A. red" not in skim + focus
 
 
-def test_the_tools_have_the_sizes_of_the_paper():
-    overview, skim, focus = looking()
-    assert (overview.image_side_px, skim.image_side_px) == (455, 455)
-    assert focus.full_size
-    assert not overview.full_size
-
-
 def test_a_call_may_leave_out_what_its_tool_does_not_take():
     action = call("overview")
     assert (action.video, action.start_s, action.query, action.evidence) == (None, None, None, [])

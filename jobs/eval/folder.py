@@ -201,10 +201,10 @@ def write_imported(run: Path, imported: ImportedContender) -> None:
     write_whole(path, adapter_of(ImportedContender).dump_json(imported, indent=1) + b"\n")
 
 
-def begin_run(run: Path, plan: RunPlan, samples: Sequence[Item]) -> None:
+def begin_run(run: Path, plan: RunPlan, items: Sequence[Item]) -> None:
     """Write the items and the plan of a new run. The plan is written last: where it is, the items are too."""
     adapter = adapter_of(Item)
-    write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in samples))
+    write_whole(run / ITEMS, b"".join(adapter.dump_json(each) + b"\n" for each in items))
     write_whole(run / PLAN, adapter_of(RunPlan).dump_json(plan, indent=2) + b"\n")
 
 

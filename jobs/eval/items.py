@@ -454,22 +454,22 @@ def parse_subset(only: Sequence[str], ids: Path | None) -> Subset:
     return Subset(groups, None if ids is None else _read_ids(ids))
 
 
-def select_items(samples: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
+def select_items(items: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
     """Select the items of a subset, in the order given.
 
     Raises `UsageError` for a breakdown, group or id that no question has, and where no question is left.
     """
     for breakdown, names in subset.only.items():
-        _check_groups(samples, breakdown, names)
-    unknown = sorted((subset.ids or frozenset()) - {sample.item_id for sample in samples})
+        _check_groups(items, breakdown, names)
+    unknown = sorted((subset.ids or frozenset()) - {item.item_id for item in items})
     if unknown:
-        known = some([sample.item_id for sample in samples])
+        known = some([item.item_id for item in items])
         raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {known}")
     found = tuple(
-        sample
-        for sample in samples
-        if (subset.ids is None or sample.item_id in subset.ids)
-        and all(names & set(sample.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
+        item
+        for item in items
+        if (subset.ids is None or item.item_id in subset.ids)
+        and all(names & set(item.groups.get(breakdown, ())) for breakdown, names in subset.only.items())
     )
     if not found:
         raise UsageError(f"no question is in the part {subset}; give fewer of --only and --ids together")
@@ -477,10 +477,10 @@ def select_items(samples: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
 
 
 def match_videos(
-    samples: Sequence[Item], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
+    items: Sequence[Item], videos: Sequence[VideoRow], id_map: Mapping[str, str] | None, episodes: bool
 ) -> VideoMatches:
     """Find each video of the items by its name in `id_map`, else by its own name; see `match_names`."""
-    return match_names(Counter(each.video for each in samples), videos, id_map, episodes)
+    return match_names(Counter(each.video for each in items), videos, id_map, episodes)
 
 
 def match_names(
@@ -551,37 +551,37 @@ def read_id_map(path: Path) -> dict[str, str]:
     return names
 
 
-def draw_items(samples: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+def draw_items(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
     """Draw at most `limit` items and keep their order; None keeps all.
 
     The categories of the first breakdown keep their shares (Sainte-Lague). In each category the videos with the fewest
     drawn items come first. The draw depends on the seed and the ids alone, so that anyone can repeat it.
     """
-    if limit is None or limit >= len(samples):
-        return tuple(samples)
+    if limit is None or limit >= len(items):
+        return tuple(items)
     waiting: dict[tuple[str, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
-    for number, sample in enumerate(samples):
-        drawn = hashlib.sha256(f"{seed} {sample.item_id}".encode()).digest()
-        heapq.heappush(waiting[next(iter(sample.groups.values()), ())], (0, drawn, number))
+    for number, item in enumerate(items):
+        drawn = hashlib.sha256(f"{seed} {item.item_id}".encode()).digest()
+        heapq.heappush(waiting[next(iter(item.groups.values()), ())], (0, drawn, number))
     size = {category: len(held) for category, held in waiting.items()}
     taken = dict.fromkeys(waiting, 0)
     by_video: Counter[str] = Counter()
     numbers = []
     for _ in range(limit):
         category = min(filter(waiting.get, waiting), key=lambda each: ((2 * taken[each] + 1) / size[each], each))
-        number = _next(waiting[category], samples, by_video)
+        number = _next(waiting[category], items, by_video)
         taken[category] += 1
-        by_video[samples[number].video] += 1
+        by_video[items[number].video] += 1
         numbers.append(number)
-    return tuple(samples[number] for number in sorted(numbers))
+    return tuple(items[number] for number in sorted(numbers))
 
 
-def _check_groups(samples: Sequence[Item], breakdown: str, names: Collection[str]) -> None:
-    known = {each: None for sample in samples for each in sample.groups}
+def _check_groups(items: Sequence[Item], breakdown: str, names: Collection[str]) -> None:
+    known = {each: None for item in items for each in item.groups}
     if breakdown not in known:
         there = f"it is one of {some(known)}" if known else "these questions have no groups"
         raise UsageError(f"got --only {breakdown}=...; {there}")
-    groups = sorted({each for sample in samples for each in sample.groups.get(breakdown, ())})
+    groups = sorted({each for item in items for each in item.groups.get(breakdown, ())})
     unknown = [name for name in sorted(names) if name not in groups]
     if unknown:
         raise UsageError(f"got --only {breakdown}={unknown[0]}; {breakdown} is one of {some(groups)}")
@@ -604,12 +604,12 @@ def some(names: Collection[str], most: int = MOST_NAMED) -> str:
     return ", ".join(list(names)[:most]) + more
 
 
-def _next(waiting: list[tuple[int, bytes, int]], samples: Sequence[Item], by_video: Counter[str]) -> int:
+def _next(waiting: list[tuple[int, bytes, int]], items: Sequence[Item], by_video: Counter[str]) -> int:
     """Pop the item whose video has the fewest drawn items; of several, the one with the lowest hash."""
     while True:
         count, drawn, number = waiting[0]
         # A count in the heap may be older than the last draws from this video; counts only grow.
-        now = by_video[samples[number].video]
+        now = by_video[items[number].video]
         if now == count:
             heapq.heappop(waiting)
             return number
@@ -637,7 +637,7 @@ def _prefixes(name: str) -> Iterator[str]:
 
 
 def complete_items(
-    samples: Sequence[Item],
+    items: Sequence[Item],
     video_ids: Mapping[str, Sequence[str]],
     rows: Mapping[str, VideoRow],
     id_map: Mapping[str, str] | None,
@@ -647,19 +647,19 @@ def complete_items(
     `video_ids` are the library's videos of each item, `rows` all of its videos by id. An item gets the library's
     `duration_s` in seconds where the benchmark publishes none, and its clip goes by the id of the library's video.
     """
-    clips = [replace(each, video=each.truth.clip) for each in samples if each.truth.clip is not None]
+    clips = [replace(each, video=each.truth.clip) for each in items if each.truth.clip is not None]
     found = match_videos(clips, list(rows.values()), id_map, episodes=False).videos
     ids = {name: matched[0] for name, matched in found.items()}
     completed: list[Item] = []
     problems: list[Problem] = []
-    for sample in samples:
-        videos = [rows[each] for each in video_ids[sample.item_id]]
-        truth = replace(sample.truth, clip=ids.get(sample.truth.clip or "", sample.truth.clip))
+    for item in items:
+        videos = [rows[each] for each in video_ids[item.item_id]]
+        truth = replace(item.truth, clip=ids.get(item.truth.clip or "", item.truth.clip))
         # The evidence is of the clip, or of the only video; else the benchmark does not tell, or the library lacks it.
         shown = [each for each in videos if each.video_id == truth.clip or (truth.clip is None and len(videos) == 1)]
         problems += [
             Problem(
-                f"question {sample.item_id}",
+                f"question {item.item_id}",
                 f"evidence: got {start_s:g} s to {end_s:g} s, and {video.title} in the library lasts from "
                 f"{video.start_s:g} s to {video.end_s:g} s as a player shows it; the question is kept",
             )
@@ -667,6 +667,6 @@ def complete_items(
             for start_s, end_s in truth.evidence
             if not (start_s < video.end_s and video.start_s < end_s)
         ]
-        duration_s = sample.duration_s or sum(each.duration_s for each in videos)
-        completed.append(replace(sample, duration_s=duration_s, truth=truth))
+        duration_s = item.duration_s or sum(each.duration_s for each in videos)
+        completed.append(replace(item, duration_s=duration_s, truth=truth))
     return tuple(completed), tuple(problems)

@@ -206,25 +206,6 @@ def content_digest(place: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def describe_endpoints(choice: ModelChoice) -> list[str]:
-    """Name each model behind an endpoint with its host and its roles: "gpt-4o at api.openai.com (policy, reward)"."""
-    if not choice.may_use_endpoints:
-        return []
-    roles: dict[str, list[str]] = {}
-    for name, role in _roles(choice).items():
-        if not role.model.startswith(LOCAL):
-            roles.setdefault(f"{role.model} at {role.place}", []).append(name)
-    return [f"{model} ({', '.join(names)})" if len(roles) > 1 else model for model, names in roles.items()]
-
-
-def has_prices(choice: ModelChoice) -> bool:
-    """True if a price is given for any model of this choice: no price is built in."""
-    if not choice.may_use_endpoints:
-        return False
-    prices = [role.price for role in _roles(choice).values() if not role.model.startswith(LOCAL)]
-    return any(price.input or price.output or price.cached_input for price in prices)
-
-
 def endpoint_roles(choice: ModelChoice) -> dict[str, Role]:
     """The settings of each role that an endpoint answers; empty for models that are not behind one."""
     if not choice.may_use_endpoints:
@@ -232,16 +213,27 @@ def endpoint_roles(choice: ModelChoice) -> dict[str, Role]:
     return {name: role for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
 
 
+def describe_endpoints(choice: ModelChoice) -> list[str]:
+    """Name each model behind an endpoint with its host and its roles: "gpt-4o at api.openai.com (policy, reward)"."""
+    roles: dict[str, list[str]] = {}
+    for name, role in endpoint_roles(choice).items():
+        roles.setdefault(f"{role.model} at {role.place}", []).append(name)
+    return [f"{model} ({', '.join(names)})" if len(roles) > 1 else model for model, names in roles.items()]
+
+
 def describe_prices(choice: ModelChoice) -> dict[str, str]:
     """Prices by role, for a million tokens, of the roles that have any: what a run's costs depend on."""
-    if not choice.may_use_endpoints:
-        return {}
-    prices = {name: role.price for name, role in _roles(choice).items() if not role.model.startswith(LOCAL)}
+    prices = {name: role.price for name, role in endpoint_roles(choice).items()}
     return {
         name: ", ".join(f"{kind} {amount:g}" for kind, amount in price.model_dump().items() if amount is not None)
         for name, price in prices.items()
         if price.input or price.output or price.cached_input
     }
+
+
+def has_prices(choice: ModelChoice) -> bool:
+    """True if a price is given for any model of this choice: no price is built in."""
+    return bool(describe_prices(choice))
 
 
 def _roles(choice: ModelChoice) -> dict[str, Role]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from kinodex.index.additions import plain_label
 from kinodex.index.errors import SpaceMismatch
-from kinodex.index.library import Library
+from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import DetectionRow, StoredFrame, VideoRow
 from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
-from kinodex.jobs.add.run import hub_for
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import picture_of
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from kinodex.pipeline.models.detector import Detector
 
 
-def find_space(library: Library, name: str | None) -> Fingerprint:
+def find_space(library: LibraryReader, name: str | None) -> Fingerprint:
     """Find one of the library's spaces by name or digest, None being its own; raises UsageError if there is none."""
     try:
         return library.space(name)
@@ -29,7 +28,7 @@ def find_space(library: Library, name: str | None) -> Fingerprint:
         raise UsageError(str(error)) from error
 
 
-def load_text_tower(library: Library, name: str | None) -> TextEmbedder:
+def load_text_tower(library: LibraryReader, name: str | None) -> TextEmbedder:
     """Load the text tower of one of the library's spaces by name or digest, None being its own.
 
     Raises UsageError if the library lacks the space, or as `LibraryReader.load_space` does.
@@ -38,7 +37,7 @@ def load_text_tower(library: Library, name: str | None) -> TextEmbedder:
     return library.load_space(name, "text")
 
 
-def load_image_tower(library: Library, name: str | None) -> ImageEmbedder:
+def load_image_tower(library: LibraryReader, name: str | None) -> ImageEmbedder:
     """Load the image tower of one of the library's spaces, as `load_text_tower` does."""
     find_space(library, name)
     return library.load_space(name, "image")
@@ -111,6 +110,7 @@ def detect_with(library: Library, model: str, min_score: float = 0.3, device: st
 
 
 def _load(model: str, min_score: float, device: str) -> Detector:
+    from kinodex.jobs.add.run import hub_for
     from kinodex.pipeline.errors import WrongModel
     from kinodex.pipeline.models.detector import load_detector
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.index.errors import SpaceMismatch
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.fusion import fuse, suppress_neighbours
 from kinodex.jobs.errors import UsageError
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
+    from kinodex.index.spaces.towers import ImageEmbedder, TextEmbedder
 
 Where = Literal["all", "pictures", "words", "speech", "screen-text", "captions", "chapters", "detections"]
 WHERE: tuple[Where, ...] = get_args(Where)
@@ -166,8 +166,8 @@ class Finder:
     def _embed_picture(self, picture: Picture) -> Floats:
         if isinstance(picture, np.ndarray) and picture.ndim == 1:
             return unit_vector(picture)
-        pixels = upright_pixels(picture)
-        vector: Floats = self._image_tower.embed(self._image_tower.prepare(pixels)[None])[0]
+        tower = self._image_tower
+        vector: Floats = tower.embed(tower.prepare(upright_pixels(picture))[None])[0]
         return vector
 
     @cached_property
@@ -175,19 +175,16 @@ class Finder:
         return self.library.space(self.space).digest == self.library.fingerprint.digest
 
     @cached_property
-    def _text_tower(self) -> Any:
-        return self._tower("text")
+    def _text_tower(self) -> TextEmbedder:
+        from kinodex.jobs.open import load_text_tower
+
+        return load_text_tower(self.library, self.space)
 
     @cached_property
-    def _image_tower(self) -> Any:
-        return self._tower("image")
+    def _image_tower(self) -> ImageEmbedder:
+        from kinodex.jobs.open import load_image_tower
 
-    def _tower(self, kind: Literal["text", "image"]) -> Any:
-        try:
-            self.library.space(self.space)
-        except SpaceMismatch as error:
-            raise UsageError(str(error)) from error
-        return self.library.load_space(self.space, kind)
+        return load_image_tower(self.library, self.space)
 
 
 def checked_where(query: Query) -> Where:

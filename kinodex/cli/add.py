@@ -1,19 +1,16 @@
-"""The commands of `kinodex add`, one a module: parse options, call `jobs.annotate`, print.
-
-`app` registers them; `options`, `run` and `report` are what they share. May import everything; what they need is
-imported when they run.
-"""
+"""`kinodex add` and `kinodex speakers`: results of more models for the videos of a library, and names of voices."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kinodex.cli.options import (
-    AddressOption,
+    HERE,
     DeviceOption,
     DryRunOption,
     InputPriceOption,
@@ -21,11 +18,10 @@ from kinodex.cli.options import (
     LibraryArgument,
     LocalModelOption,
     OutputPriceOption,
-    RayOption,
     Sharing,
     VideoOption,
-    WorkersOption,
     announce,
+    with_groups,
 )
 
 if TYPE_CHECKING:
@@ -37,15 +33,18 @@ if TYPE_CHECKING:
 
 # `kinodex add captions`: every segment in words.
 
+BaseUrlOption = Annotated[
+    str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
+]
 
+
+@with_groups
 def captions(
     library: LibraryArgument,
     model: Annotated[
         str, typer.Option("--model", help="A model of transformers (hub id or folder), or one that --base-url serves.")
     ],
-    base_url: Annotated[
-        str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
-    ] = None,
+    base_url: BaseUrlOption = None,
     video: VideoOption = None,
     frames_a_segment: Annotated[int, typer.Option(min=1, max=64, help="Frames that the model is shown.")] = 4,
     batch: Annotated[
@@ -59,9 +58,7 @@ def captions(
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
     device: DeviceOption = "auto",
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     batch_api: Annotated[
         bool,
         typer.Option(
@@ -87,14 +84,14 @@ def captions(
         announce(ModelChoice(model, base_url))
     again = stage.incomplete_videos if retry_failed else None
     if batch_api or dry_run:
-        _check_endpoint(base_url, batch_api and (ray or ray_address is not None))
+        _check_endpoint(base_url, batch_api and (sharing.ray or sharing.ray_address is not None))
     if dry_run:
         _show_forecast(library, stage, video, again, batch_api)
         return
     if batch_api:
         _add_by_batches(library, stage, video, json, again)
         return
-    run(library, stage, video, Sharing(ray, ray_address, workers), json, again)
+    run(library, stage, video, sharing, json, again)
 
 
 def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
@@ -133,7 +130,7 @@ def _add_by_batches(
     library = Library.open(uri)
     ids, repeated = with_frames(library, names), again(library) if again else ()
     with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
-        report = add_rows(library, batched, ids, Sharing(False, None, None), repeated)
+        report = add_rows(library, batched, ids, HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
 
@@ -145,6 +142,7 @@ def _tell(line: str) -> None:
 # `kinodex add detections`: things in the stored frames.
 
 
+@with_groups
 def detections(
     library: LibraryArgument,
     model: LocalModelOption,
@@ -156,9 +154,7 @@ def detections(
     video: VideoOption = None,
     batch: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
     device: DeviceOption = "auto",
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
     """Find things in every stored frame, with boxes, and follow them from frame to frame."""
@@ -166,12 +162,13 @@ def detections(
 
     words = [" ".join(label.lower().split()) for given in labels or () for label in given.split(",")]
     stage = Detections(local_name(model), tuple(dict.fromkeys(filter(None, words))), min_score, batch, device)
-    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+    run(library, stage, video, sharing, as_json=json)
 
 
 # `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
 
 
+@with_groups
 def sentences(
     library: LibraryArgument,
     model: Annotated[
@@ -184,9 +181,7 @@ def sentences(
     ],
     video: VideoOption = None,
     device: DeviceOption = "auto",
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
     """Embed transcripts, text on screen and captions, so that searches find them by meaning as well as by words.
@@ -197,12 +192,13 @@ def sentences(
     from kinodex.jobs.add.vectors import Sentences
 
     stage = Sentences(model, device)
-    run(library, stage, video, Sharing(ray, ray_address, workers), json, stage.outdated_videos, frames_needed=False)
+    run(library, stage, video, sharing, json, stage.outdated_videos, frames_needed=False)
 
 
 # `kinodex add speech`: what is said.
 
 
+@with_groups
 def speech(
     library: LibraryArgument,
     model: LocalModelOption,
@@ -218,9 +214,7 @@ def speech(
     ] = False,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
     device: DeviceOption = "auto",
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
     """Write down what is said, with the times of lines and words, from the sound of the sources (a Whisper model).
@@ -230,13 +224,7 @@ def speech(
     from kinodex.jobs.add.speech import Speech
 
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
-    run(
-        library,
-        Speech(local_name(model), code, batch, device, vad, speakers),
-        video,
-        Sharing(ray, ray_address, workers),
-        as_json=json,
-    )
+    run(library, Speech(local_name(model), code, batch, device, vad, speakers), video, sharing, as_json=json)
 
 
 # `kinodex add chapters`: scenes and chapters, with titles and summaries.
@@ -247,9 +235,6 @@ SummaryModelOption = Annotated[
         "--model",
         help="A model of transformers (hub id or folder; one for text alone will do), or one that --base-url serves.",
     ),
-]
-BaseUrlOption = Annotated[
-    str | None, typer.Option(help="An OpenAI-compatible endpoint, http://HOST:PORT/v1, instead of a local model.")
 ]
 FramesOption = Annotated[
     int, typer.Option(min=1, max=64, help="Frames by which scenes are shown of which nothing is known in words.")
@@ -266,6 +251,7 @@ RenewOption = Annotated[
 ]
 
 
+@with_groups
 def summaries(
     library: LibraryArgument,
     model: SummaryModelOption,
@@ -279,9 +265,7 @@ def summaries(
     input_price: InputPriceOption = 0.0,
     output_price: OutputPriceOption = 0.0,
     device: DeviceOption = "auto",
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -306,15 +290,11 @@ def summaries(
     if dry_run:
         _show_summaries_forecast(library, stage, video, retry_failed, renew)
         return
-    run(
-        library,
-        stage,
-        video,
-        Sharing(ray, ray_address, workers),
-        json,
-        lambda opened: stage.repeated(opened, retry_failed, renew),
-        frames_needed=False,
-    )
+    run(library, stage, video, sharing, json, partial(_repeated, stage, retry_failed, renew), frames_needed=False)
+
+
+def _repeated(stage: Summaries, retry_failed: bool, renew: bool, library: Library) -> list[str]:
+    return stage.repeated(library, retry_failed, renew)
 
 
 def _show_summaries_forecast(
@@ -337,6 +317,7 @@ def _show_summaries_forecast(
 # `kinodex add screen-text`: what pictures show in letters.
 
 
+@with_groups
 def text(
     library: LibraryArgument,
     model: Annotated[
@@ -361,9 +342,7 @@ def text(
     ] = False,
     min_confidence: Annotated[float, typer.Option(min=0.0, max=1.0, help="Least confidence that is kept.")] = 0.75,
     video: VideoOption = None,
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
     """Read the text on screen: each line with its box, from the first frame that shows it to the last."""
@@ -371,7 +350,7 @@ def text(
 
     codes = [code.strip().lower() for each in language or () for code in each.split(",")]
     stage = ScreenText(local_name(model), tuple(sorted(set(filter(None, codes)))), full, min_confidence)
-    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+    run(library, stage, video, sharing, as_json=json)
 
 
 # `kinodex add text-tower`: a space's text tower, kept with the library.
@@ -415,6 +394,7 @@ def text_tower(
 # `kinodex add vectors`: the stored frames in another space.
 
 
+@with_groups
 def vectors(
     library: LibraryArgument,
     space: Annotated[str, typer.Option("--space", "--model", help="The embedding space, as for `kinodex ingest`.")],
@@ -424,9 +404,7 @@ def vectors(
     no_text_tower: Annotated[
         bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
     ] = False,
-    ray: RayOption = False,
-    ray_address: AddressOption = None,
-    workers: WorkersOption = None,
+    sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
     """Embed all stored frames in another space, beside the library's own."""
@@ -434,7 +412,7 @@ def vectors(
     from kinodex.jobs.add.vectors import Vectors
 
     stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower)
-    run(library, stage, video, Sharing(ray, ray_address, workers), as_json=json)
+    run(library, stage, video, sharing, as_json=json)
 
 
 # `kinodex add`: results of more models for the videos of a library.
@@ -590,16 +568,16 @@ def add_rows(
     """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack
 
-    from kinodex.cli.add_progress import add_progress_bar
+    from kinodex.cli.show import add_progress_bar
     from kinodex.jobs.add.run import add
     from kinodex.jobs.output import error_console
 
     with ExitStack() as stack:
         executor = None
-        if sharing.ray or sharing.address:
+        if sharing.ray or sharing.ray_address:
             from kinodex.jobs.workers import ray_executor
 
-            executor = stack.enter_context(ray_executor(sharing.workers, sharing.address))
+            executor = stack.enter_context(ray_executor(sharing.workers, sharing.ray_address))
         watch = stack.enter_context(add_progress_bar(error_console(), stage.name))
         return add(library, stage, ids, watch, executor, again)
 

@@ -16,7 +16,8 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.trace import Event, trace_to
-from kinodex.cli.show import progress_bar, show_hits, show_report
+from kinodex.cli.show import progress_bar, show_report
+from kinodex.cli.tables import show_hits
 from kinodex.cli.tree_view import TreeView, show_answer
 from kinodex.index.library import Library
 from kinodex.index.spaces.load import load_text_tower

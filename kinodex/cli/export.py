@@ -26,7 +26,7 @@ from kinodex.cli.options import (
     ToOption,
     VideoOption,
     tell_newer,
-    with_moments,
+    with_groups,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ FRAMES_AT_ONCE = 200
 # `kinodex export label-studio`, `coco` and `fiftyone`: moments and detections as annotations.
 
 
-@with_moments
+@with_groups
 def label_studio(
     library: LibraryArgument,
     folder: FolderArgument,
@@ -67,7 +67,7 @@ def label_studio(
     _show(asdict(report), text, str(folder), as_json=json)
 
 
-@with_moments
+@with_groups
 def coco(
     library: LibraryArgument,
     folder: FolderArgument,
@@ -89,7 +89,7 @@ def coco(
     _show(asdict(report), line, str(folder), as_json=json)
 
 
-@with_moments
+@with_groups
 def fiftyone(
     library: LibraryArgument,
     folder: FolderArgument,
@@ -169,7 +169,7 @@ def _show_dataset(report: HfReport, folder: Path, as_json: bool) -> None:
 # `kinodex export clips` and `frames`: moments as video files and as pictures.
 
 
-@with_moments
+@with_groups
 def clips(
     library: LibraryArgument,
     folder: FolderArgument,
@@ -248,7 +248,7 @@ ModeOption = Annotated[
 ]
 
 
-@with_moments
+@with_groups
 def frames(
     library: LibraryArgument,
     folder: FolderArgument,
@@ -266,9 +266,10 @@ def frames(
     from kinodex.jobs.output import counted, print_json, visible
 
     if at or every is not None:
-        if len(moments.video) != 1:
+        named, from_s, to_s = moments.video or [], moments.from_s, moments.to_s
+        if len(named) != 1:
             raise UsageError("got --at or --every without one video; name it with --video")
-        _write_stills(library, moments.video[0], at, moments.from_s, moments.to_s, every, mode, folder, as_json=json)
+        _write_stills(library, named[0], at, from_s, to_s, every, mode, folder, as_json=json)
         return
     opened = Library.open(library)
     rows = export_frames(opened, moments.choose(opened, None), folder, most)
@@ -305,7 +306,7 @@ def _write_stills(
     out: Path,
     as_json: bool,
 ) -> None:
-    from kinodex.cli.show import show_frames
+    from kinodex.cli.tables import show_frames
     from kinodex.index.library import Library
     from kinodex.jobs.errors import UsageError
 
@@ -368,7 +369,7 @@ DropOption = Annotated[
 TitleOption = Annotated[str, typer.Option(help="Title of the edit.")]
 
 
-@with_moments
+@with_groups
 def vtt(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
@@ -378,7 +379,7 @@ def vtt(
     _write_by_video(library, moments, out, vtt_text, ".vtt", overwrite=overwrite)
 
 
-@with_moments
+@with_groups
 def srt(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
@@ -388,7 +389,7 @@ def srt(
     _write_by_video(library, moments, out, srt_text, ".srt", overwrite=overwrite)
 
 
-@with_moments
+@with_groups
 def edl(
     library: LibraryArgument,
     moments: MomentOptions,
@@ -408,7 +409,7 @@ def edl(
     write_text(out, edl_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
 
-@with_moments
+@with_groups
 def otio(
     library: LibraryArgument,
     moments: MomentOptions,
@@ -425,7 +426,7 @@ def otio(
     write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
 
-@with_moments
+@with_groups
 def csv(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:
@@ -435,7 +436,7 @@ def csv(
     write_text(out, csv_text(_chosen(library, moments, "shots")), overwrite)
 
 
-@with_moments
+@with_groups
 def jsonl(
     library: LibraryArgument, moments: MomentOptions, out: OutArgument = "-", overwrite: OverwriteOption = False
 ) -> None:

@@ -35,13 +35,16 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Show a library: videos, counts, spaces, settings, failures; or the runs that wrote it."""
-    from kinodex.cli.show import show_library, show_runs
     from kinodex.index.library import Library
 
     opened = Library.open(library)
     if runs or run is not None:
+        from kinodex.cli.show import show_runs
+
         show_runs(opened, run, as_json=json)
     else:
+        from kinodex.cli.tables import show_library
+
         show_library(opened, limit or None, as_json=json)
 
 
@@ -438,7 +441,7 @@ def _run(
     into: _Into,
     as_json: bool,
 ) -> None:
-    from kinodex.cli.add_progress import add_progress_bar
+    from kinodex.cli.show import add_progress_bar
     from kinodex.jobs.add.import_text import import_text
     from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
     from kinodex.jobs.output import error_console

@@ -9,10 +9,10 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 
@@ -273,87 +273,38 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MomentOptions:
-    """The options as they were given."""
+    """The options that choose moments, for `with_groups`."""
 
-    ranges: Path | None
-    search: str | None
-    hits: int
-    trace: Path | None
-    of: str | None
-    video: tuple[str, ...]
-    from_s: float | None
-    to_s: float | None
-    label: str
-    pad_s: float
-
-    def choose(self, library: Library, usual_rows: str | None) -> list[Moment]:
-        """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
-        from kinodex.jobs.export.moments import MomentChoice, choose_moments
-
-        of = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
-        choice = MomentChoice(
-            self.ranges,
-            self.search,
-            self.hits,
-            self.trace,
-            of,
-            self.video,
-            self.from_s,
-            self.to_s,
-            self.label,
-            self.pad_s,
-        )
-        return choose_moments(library, choice, usual_rows)
-
-
-def _options(
     ranges: Annotated[
         Path | None,
         typer.Option(help="Ranges from a .csv or .jsonl file: columns video, start_s, end_s, label, score."),
-    ] = None,
-    search: Annotated[str | None, typer.Option(help="The hits of a search for these words.")] = None,
-    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits of --search.")] = 10,
+    ] = None
+    search: Annotated[str | None, typer.Option(help="The hits of a search for these words.")] = None
+    hits: Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of hits of --search.")] = 10
     trace: Annotated[
         Path | None, typer.Option(help="The evidence of the answer in this trace of `kinodex ask --trace`.")
-    ] = None,
+    ] = None
     of: Annotated[
         str | None,
         typer.Option(
             help="What the library holds: shots, scenes, chapters, captions, speech, screen-text, detections, videos."
         ),
-    ] = None,
-    video: VideoOption = None,
-    from_s: FromOption = None,
-    to_s: ToOption = None,
-    label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = "",
-    pad: Annotated[float, typer.Option(min=0.0, help="Seconds to add before and after each.")] = 0.0,
-) -> MomentOptions:
-    return MomentOptions(ranges, search, hits, trace, of, tuple(video or ()), from_s, to_s, label, pad)
+    ] = None
+    video: VideoOption = None
+    from_s: FromOption = None
+    to_s: ToOption = None
+    label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = ""
+    pad: Annotated[float, typer.Option(min=0.0, help="Seconds to add before and after each.")] = 0.0
 
+    def choose(self, library: Library, usual_rows: str | None) -> list[Moment]:
+        """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
+        from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
-def with_moments(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options, behind its arguments and before its own options.
-
-    The command takes them as one argument, `moments`, of `MomentOptions`.
-    """
-    shared = inspect.signature(_options, eval_str=True).parameters
-    own = inspect.signature(command, eval_str=True).parameters
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        chosen = _options(**{name: values.pop(name) for name in shared})
-        command(**values, moments=chosen)
-
-    parameters = []
-    for name, parameter in own.items():
-        added = shared.values() if name == "moments" else [parameter]
-        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
-    del run.__wrapped__
-    run.__annotations__ = {}
-    vars(run)["__signature__"] = inspect.Signature(parameters)
-    return run
+        given = {**vars(self), "video": tuple(self.video or ())}
+        given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
+        return choose_moments(library, MomentChoice(*given.values()), usual_rows)
 
 
 # The option that sends runs of agents to a collector.
@@ -378,9 +329,44 @@ AddressOption = Annotated[
 ]
 
 
-class Sharing(NamedTuple):
-    """Use of Ray: on or off, its address, and the number of actors."""
+@dataclass(frozen=True)
+class Sharing:
+    """Use of Ray, for `with_groups`: on or off, its address, and the number of actors."""
 
-    ray: bool
-    address: str | None
-    workers: int | None
+    ray: RayOption = False
+    ray_address: AddressOption = None
+    workers: WorkersOption = None
+
+
+HERE = Sharing()
+
+
+# Groups of options that commands share.
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in place of each parameter whose type is a group, the options of the group's fields."""
+    own = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
+        command(**values)
+
+    parameters = []
+    for name, parameter in own.items():
+        if name in groups:
+            kinds = get_type_hints(groups[name], include_extras=True)
+            options = {each.name: (kinds[each.name], each.default) for each in fields(groups[name])}
+        else:
+            options = {name: (parameter.annotation, parameter.default)}
+        parameters += [
+            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+            for each, (kind, default) in options.items()
+        ]
+    del run.__wrapped__
+    run.__annotations__ = {}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    return run

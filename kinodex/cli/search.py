@@ -48,7 +48,7 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Find moments by words, by a picture, or by detections."""
-    from kinodex.cli.show import show_hits
+    from kinodex.cli.tables import show_hits
     from kinodex.find import Finder, Query
     from kinodex.index.library import Library
     from kinodex.jobs.errors import UsageError

@@ -10,10 +10,10 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,7 +21,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from kinodex.find import FOUND_IN
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
 from kinodex.index.text import redact, redact_values
@@ -42,132 +41,10 @@ from kinodex.jobs.output import (
 )
 
 if TYPE_CHECKING:
-    from kinodex.index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
+    from kinodex.index.rows import VideoRow
+    from kinodex.jobs.add.run import VideoOutcome
+    from kinodex.jobs.add.run import Watch as AddWatch
     from kinodex.jobs.duplicates import Duplicate, DuplicateRange
-
-# A library, the hits of a search, and frames.
-
-
-def show_library(library: Library, limit: int | None, as_json: bool) -> None:
-    """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
-    from kinodex.jobs.towers import tower_states
-
-    videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
-    others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
-    towers = tower_states(library)
-    if as_json:
-        rows = {
-            "videos": [asdict(row) for row in videos[:limit]],
-            "failures": [asdict(row) for row in failures[:limit]],
-        }
-        voices = {"languages": library.speakers.languages(), "speakers": list(map(asdict, library.speakers.rows()))}
-        print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | voices | rows)
-        return
-    out = console()
-    out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
-    _show_facts(library, facts, others, towers, out)
-    _show_videos(library, videos, limit, out)
-    _show_failures(failures, limit, out)
-
-
-def _show_facts(
-    library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
-) -> None:
-    """Print the spaces of a library, and what was added to it."""
-    out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
-    if others:
-        out.print(f"also in {escape(', '.join(others))}")
-    for each in towers:
-        of_space = f" of {each['space']}" if others else ""
-        out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
-    for added in facts.added:
-        out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
-    if languages := library.speakers.languages():
-        shown = ", ".join(f"{escape(visible(code))} ({count:,} lines)" for code, count in languages.items())
-        out.print(f"said and subtitled in {shown}", soft_wrap=True)
-    if speakers := library.speakers.rows():
-        named = sum(row.name is not None for row in speakers)
-        out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex speakers`)")
-
-
-def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
-    """Print a table of videos, and those whose source holds another video by now."""
-    table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
-    for row in videos[:limit]:
-        picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
-        length = clock(row.duration_s)
-        counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
-        table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
-    out.print(table)
-    _show_more(len(videos), limit, out)
-    current = {uri: source.video_id for uri, source in library.ingest_log.sources().items()}
-    for row in videos:
-        if current.get(row.uri, row.video_id) != row.video_id:
-            out.print(
-                f"[yellow]{row.video_id[:12]}[/]: {escape(visible(row.uri))} holds another video by now; "
-                "`kinodex remove videos` takes the old one out",
-                soft_wrap=True,
-            )
-
-
-def _show_failures(failures: Sequence[FailureRow], limit: int | None, out: Console) -> None:
-    if failures:
-        out.print(f"\n{len(failures):,} failed:")
-    for failure in failures[:limit]:
-        times = f" ({failure.attempts} attempts)" if failure.attempts > 1 else ""
-        out.print(f"[red]{failure.error_class}[/]{times}: {escape(visible_lines(failure.message))}", soft_wrap=True)
-    _show_more(len(failures), limit, out)
-
-
-def _show_more(count: int, limit: int | None, out: Console) -> None:
-    if limit is not None and count > limit:
-        out.print(f"and {count - limit:,} more; --limit 0 shows all")
-
-
-def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
-    """The hits of a search, best first, with what each search gave them: fused ranks say nothing to a reader."""
-    videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
-    if as_json:
-        rows = ((hit, videos[hit.video_id]) for hit in hits)
-        print_json(
-            [
-                asdict(hit)
-                | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "title": row.title, "uri": row.uri}
-                for hit, row in rows
-            ]
-        )
-        return
-    scores = {"cosine": [hit.cosine for hit in hits], "bm25": [hit.bm25 for hit in hits]}
-    scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
-    names = [name for name, values in scores.items() if any(value is not None for value in values)]
-    table = plain_table("at", *names, "video", "found in", "text")
-    for number, hit in enumerate(hits):
-        title = escape(visible(videos[hit.video_id].title))
-        cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
-        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
-        table.add_row(clock(hit.time_s), *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
-    console().print(table if hits else "no hit")
-
-
-def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:
-    """Write frames as JPEGs named by video and time, and say where."""
-    written = []
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for frame in frames:
-            path = out / f"{row.video_id[:12]}_{frame.time_s:010.3f}.jpg"
-            path.write_bytes(frame.jpeg)
-            written.append({"path": str(path), "video_id": row.video_id, "time_s": frame.time_s})
-    except OSError as error:
-        raise UsageError(
-            f"cannot write frames to {out}: {error.strerror}; give --out a folder you may write"
-        ) from error
-    if as_json:
-        print_json(written)
-        return
-    for each in written:
-        print(f"{each['path']}  {each['time_s']:.3f} s")
-
 
 # Near-duplicates on a terminal, as JSON and as CSV.
 
@@ -240,40 +117,65 @@ def _csv_rows(each: Duplicate) -> list[tuple[object, ...]]:
     ]
 
 
-# Progress of `kinodex ingest` on a terminal: videos and hours done, rate, time left, failures, the slowest stage.
+# Progress of `kinodex ingest` and `kinodex add`: what is done and failed, rate, time left, the slowest stage.
+
+Draw = Callable[[str, Callable[[float], str], float, float], None]
+"""A title, a text by the seconds since the beginning, how much is done, and of how much."""
 
 
 @contextmanager
-def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
-    """Show each progress: a bar on a terminal, else a line every `every_s` seconds."""
-    with _bar(console) if console.is_terminal else _lines(console, every_s) as watch:
-        yield watch
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[Watch]:
-    columns = (_plain("{task.description}"), BarColumn(bar_width=16), _plain("{task.fields[text]}"))
+def _progress(console: Console, every_s: float, name: str = "") -> Iterator[Draw]:
+    """Draw a bar on a terminal, else print a line every `every_s` seconds, which begins with the `name`."""
+    if not console.is_terminal:
+        print_line = print_every(console, every_s)
+        before = f"{name}: " if name else ""
+        yield lambda title, text, done, total: print_line(lambda seconds: f"{before}{text(seconds)}")
+        return
+    # as they are: markup would take `[b]` and `:b:` out of a title
+    title_column, text_column = (
+        TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[text]}")
+    )
+    columns = title_column, BarColumn(bar_width=16), text_column, TimeElapsedColumn()
     on_screen = sys.stdout.isatty()  # then lines are printed above the bar; a pipe gets its lines as they are
-    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=on_screen) as bar:
-        task = bar.add_task("starting", total=None, text="")
+    with Bar(*columns, console=console, transient=True, redirect_stdout=on_screen) as bar:
+        task = bar.add_task(name or "starting", total=None, text="")
         began = time.monotonic()
 
-        def draw(progress: Progress) -> None:
-            text, title = progress_line(progress, time.monotonic() - began), visible(progress.current[:24])
-            bar.update(task, total=1.0, completed=fraction_done(progress), description=title, text=text)
+        def draw(title: str, text: Callable[[float], str], done: float, total: float) -> None:
+            shown = text(time.monotonic() - began)
+            bar.update(task, total=total, completed=done, description=title or name, text=shown)
 
         yield draw
 
 
-def _plain(text_format: str) -> TextColumn:
-    """Make a column whose text is shown as it is: markup would take `[b]` and `:b:` out of a title."""
-    return TextColumn(text_format, markup=False)
+@contextmanager
+def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
+    """Show each progress of an ingest."""
+    with _progress(console, every_s) as draw:
+        yield lambda progress: draw(
+            visible(progress.current[:24]), partial(progress_line, progress), fraction_done(progress), 1.0
+        )
 
 
 @contextmanager
-def _lines(console: Console, every_s: float) -> Iterator[Watch]:
-    print_line = print_every(console, every_s)
-    yield lambda progress: print_line(lambda seconds: progress_line(progress, seconds))
+def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S) -> Iterator[AddWatch]:
+    """Show the progress of an addition, video by video."""
+    counts = Counter[str]()
+
+    def text(done: int, total: int, seconds: float) -> str:
+        parts = [f"{done:,} of {total:,} videos", f"{counts['rows']:,} rows"]
+        parts += [f"{counts[what]:,} {what}" for what in ("failed", "in part") if counts[what]]
+        return ", ".join(parts + [f"{duration(seconds * (total - done) / done)} left"] * (0 < done < total))
+
+    with _progress(console, every_s, f"adding {stage_name}") as draw:
+
+        def watch(done: int, total: int, last: VideoOutcome) -> None:
+            counts["rows"] += last.rows
+            counts["failed"] += last.is_failed
+            counts["in part"] += bool(last.problem) and not last.is_failed
+            draw("", partial(text, done, total), done, total)
+
+        yield watch
 
 
 def progress_line(progress: Progress, seconds: float) -> str:

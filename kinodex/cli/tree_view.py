@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.markup import escape
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import Segment, Video
 from kinodex.agent.trace import (
     Acted,
@@ -164,51 +163,28 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
         out.print(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer", highlight=False)
     elif answer.unverified:
         out.print(f"[bold]verified[/]  no: {escape(visible(answer.unverified))}", soft_wrap=True, highlight=False)
+    out.print(f"[bold]ledger[/]    {', '.join(_ledger(answer))}", soft_wrap=True, highlight=False)
+
+
+def _ledger(answer: Answer) -> Iterator[str]:
     bill = answer.ledger
-    parts = [
-        f"{bill.frames} frames of {bill.index_frames}{_kept(bill)}",
-        f"{bill.frame_shows} shows",
-        f"{answer.rounds} rounds",
-        f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid{_declined(bill)})",
-        f"{bill.input_tokens}+{bill.output_tokens} tokens{_unknown(bill)}",
-        f"cost {bill.cost:.4f}",
-        f"{bill.seconds:.1f} s",
-        *_sheets(bill),
-        *_screen_lines(bill),
-        *_chapters(bill),
-    ]
-    out.print(f"[bold]ledger[/]    {', '.join(parts)}", soft_wrap=True, highlight=False)
-
-
-def _declined(bill: Ledger) -> str:
-    """The replies that gave up too early."""
-    return f", {bill.declined} gave up too early" if bill.declined else ""
-
-
-def _unknown(bill: Ledger) -> str:
-    """The part of the tokens that no server counted."""
-    if not bill.unknown_calls:
-        return ""
-    return f" and an estimated {bill.estimated_tokens} of {counted(bill.unknown_calls, 'call')} of unknown usage"
-
-
-def _sheets(bill: Ledger) -> list[str]:
-    """Contact sheets for a server that takes few pictures."""
-    left = f" ({counted(bill.left_out_frames, 'frame')} left out)" if bill.left_out_frames else ""
-    return [f"{counted(bill.sheets, 'contact sheet')}{left}"] if bill.sheets else []
-
-
-def _screen_lines(bill: Ledger) -> list[str]:
-    return [f"{counted(bill.screen_lines, 'line')} of text on screen"] if bill.screen_lines else []
-
-
-def _chapters(bill: Ledger) -> list[str]:
-    """Scenes and chapters that prompts listed, and the videos that lack them though a setting asks for them."""
-    listed = [f"{bill.chapters} scenes or chapters listed"] if bill.chapters else []
-    without = bill.videos_without_chapters
-    return [*listed, f"{counted(without, 'video')} without scenes and chapters"] if without else listed
-
-
-def _kept(bill: Ledger) -> str:
     behind = bill.frames_with_kept - bill.frames
-    return f" (and {behind} behind captions from earlier runs)" if behind else ""
+    kept = f" (and {behind} behind captions from earlier runs)" if behind else ""
+    yield f"{bill.frames} frames of {bill.index_frames}{kept}"
+    yield f"{bill.frame_shows} shows"
+    yield f"{answer.rounds} rounds"
+    early = f", {bill.declined} gave up too early" if bill.declined else ""
+    yield f"{bill.calls} calls ({bill.cached_calls} cached, {bill.invalid_replies} invalid{early})"
+    unknown = f" and an estimated {bill.estimated_tokens} of {counted(bill.unknown_calls, 'call')} of unknown usage"
+    yield f"{bill.input_tokens}+{bill.output_tokens} tokens{unknown if bill.unknown_calls else ''}"
+    yield f"cost {bill.cost:.4f}"
+    yield f"{bill.seconds:.1f} s"
+    if bill.sheets:  # for a server that takes few pictures
+        left = f" ({counted(bill.left_out_frames, 'frame')} left out)" if bill.left_out_frames else ""
+        yield f"{counted(bill.sheets, 'contact sheet')}{left}"
+    if bill.screen_lines:
+        yield f"{counted(bill.screen_lines, 'line')} of text on screen"
+    if bill.chapters:
+        yield f"{bill.chapters} scenes or chapters listed"
+    if bill.videos_without_chapters:  # though a setting asks for them
+        yield f"{counted(bill.videos_without_chapters, 'video')} without scenes and chapters"

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from kinodex.cli.eval import with_run
-from kinodex.cli.main import COMMANDS, app
+from kinodex.cli.main import COMMANDS, LAB, app
 from kinodex.cli.options import spread_ray
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +64,8 @@ def whole() -> Any:
     command: Any = get_command(app)
     for name in COMMANDS:  # each is imported when it is first asked for
         command.get_command(None, name)
+    for name in LAB:
+        command.commands["lab"].get_command(None, name)
     return command
 
 

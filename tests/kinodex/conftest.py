@@ -1,4 +1,4 @@
-"""Fixtures that the tests of the ways in share."""
+"""Fixtures that tests of the ways in share with those of jobs."""
 
 from __future__ import annotations
 

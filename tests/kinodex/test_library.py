@@ -28,14 +28,6 @@ def test_words_picture_array_and_vector_find_the_same_frame(opened: kinodex.Libr
         assert same.score > 0.99
 
 
-def test_a_text_is_looked_for_in_frames_and_transcript_together(opened: kinodex.Library) -> None:
-    line = next(line for video in opened.videos() for line in opened.transcript(video.video_id))
-    fused = opened.search(line.text, k=5)
-    (alone,) = opened.search(line.text, where="speech", k=1)
-    assert alone.text == line.text
-    assert any(hit.text == line.text for hit in fused) and any(hit.source == "frame" for hit in fused)
-
-
 def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> None:
     inner = Library.open(str(shutil.copytree(library, tmp_path / "library")))
     film = inner.videos()[0]
@@ -45,15 +37,6 @@ def test_text_on_screen_is_read_and_searched(library: Path, tmp_path: Path) -> N
     assert [line.text for line in opened.screen_text(film, 4.0)] == ["THE END"]
     (hit,) = opened.search("harbour", where="screen-text")
     assert (hit.text, hit.source, opened.frame(hit).time_s) == ("HARBOUR", "text", 1.0)
-
-
-def test_a_search_is_kept_to_videos_and_times(opened: kinodex.Library) -> None:
-    film = opened.videos()[0]
-    hits = opened.search("a bird", videos=[film.title], start_s=5.0, end_s=12.0, where="pictures", k=5, min_gap_s=1.0)
-    assert hits
-    assert {hit.video_id for hit in hits} == {film.video_id}
-    assert all(5.0 <= hit.time_s < 12.0 for hit in hits)
-    assert opened.search("a bird", videos=film.title, k=1)[0].video_id == film.video_id
 
 
 def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kinodex.cli.show import show_frames, show_library
+from kinodex.cli.tables import show_frames, show_library
 from kinodex.index.library import Library
 from kinodex.index.store.carried_towers import keep_towers
 from kinodex.jobs.errors import UsageError

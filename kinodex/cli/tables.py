@@ -1,0 +1,141 @@
+"""A library, the hits of a search and stored frames, as tables for people and as JSON; no model is imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from kinodex.find import FOUND_IN
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import clock, console, plain_table, print_json, visible, visible_lines
+
+if TYPE_CHECKING:
+    from kinodex.index.library import Library
+    from kinodex.index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
+
+
+def show_library(library: Library, limit: int | None, as_json: bool) -> None:
+    """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
+    from kinodex.jobs.towers import tower_states
+
+    videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
+    others = [f"{space.name} ({space.digest})" for space in library.spaces()[1:]]
+    towers = tower_states(library)
+    if as_json:
+        rows = {
+            "videos": [asdict(row) for row in videos[:limit]],
+            "failures": [asdict(row) for row in failures[:limit]],
+        }
+        voices = {"languages": library.speakers.languages(), "speakers": list(map(asdict, library.speakers.rows()))}
+        print_json(asdict(facts) | {"other_spaces": others, "towers": towers} | voices | rows)
+        return
+    out = console()
+    out.print(f"{escape(library.uri)}: {len(videos):,} videos, {facts.frames:,} frames, {facts.hours:.2f} hours")
+    _show_facts(library, facts, others, towers, out)
+    _show_videos(library, videos, limit, out)
+    _show_failures(failures, limit, out)
+
+
+def _show_facts(
+    library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
+) -> None:
+    """Print the spaces of a library, and what was added to it."""
+    out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    if others:
+        out.print(f"also in {escape(', '.join(others))}")
+    for each in towers:
+        of_space = f" of {each['space']}" if others else ""
+        out.print(f"{each['tower']} tower{of_space}: {each['state']}", soft_wrap=True, markup=False)
+    for added in facts.added:
+        out.print(f"{added.stage} by {escape(added.model)}: {added.rows:,} in {added.videos:,} videos", soft_wrap=True)
+    if languages := library.speakers.languages():
+        shown = ", ".join(f"{escape(visible(code))} ({count:,} lines)" for code, count in languages.items())
+        out.print(f"said and subtitled in {shown}", soft_wrap=True)
+    if speakers := library.speakers.rows():
+        named = sum(row.name is not None for row in speakers)
+        out.print(f"{len(speakers):,} voices, {named:,} of them named (`kinodex speakers`)")
+
+
+def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
+    """Print a table of videos, and those whose source holds another video by now."""
+    table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
+    for row in videos[:limit]:
+        picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
+        length = clock(row.duration_s)
+        counts = (str(row.frames), str(row.segments), str(row.transcript_lines))
+        table.add_row(row.video_id[:12], escape(visible(row.title)), length, *counts, picture)
+    out.print(table)
+    _show_more(len(videos), limit, out)
+    current = {uri: source.video_id for uri, source in library.ingest_log.sources().items()}
+    for row in videos:
+        if current.get(row.uri, row.video_id) != row.video_id:
+            out.print(
+                f"[yellow]{row.video_id[:12]}[/]: {escape(visible(row.uri))} holds another video by now; "
+                "`kinodex remove videos` takes the old one out",
+                soft_wrap=True,
+            )
+
+
+def _show_failures(failures: Sequence[FailureRow], limit: int | None, out: Console) -> None:
+    if failures:
+        out.print(f"\n{len(failures):,} failed:")
+    for failure in failures[:limit]:
+        times = f" ({failure.attempts} attempts)" if failure.attempts > 1 else ""
+        out.print(f"[red]{failure.error_class}[/]{times}: {escape(visible_lines(failure.message))}", soft_wrap=True)
+    _show_more(len(failures), limit, out)
+
+
+def _show_more(count: int, limit: int | None, out: Console) -> None:
+    if limit is not None and count > limit:
+        out.print(f"and {count - limit:,} more; --limit 0 shows all")
+
+
+def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
+    """The hits of a search, best first, with what each search gave them: fused ranks say nothing to a reader."""
+    videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
+    if as_json:
+        rows = ((hit, videos[hit.video_id]) for hit in hits)
+        print_json(
+            [
+                asdict(hit)
+                | {"start_s": hit.time_s, "found_in": FOUND_IN[hit.source], "title": row.title, "uri": row.uri}
+                for hit, row in rows
+            ]
+        )
+        return
+    scores = {"cosine": [hit.cosine for hit in hits], "bm25": [hit.bm25 for hit in hits]}
+    scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
+    names = [name for name, values in scores.items() if any(value is not None for value in values)]
+    table = plain_table("at", *names, "video", "found in", "text")
+    for number, hit in enumerate(hits):
+        title = escape(visible(videos[hit.video_id].title))
+        cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
+        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
+        table.add_row(clock(hit.time_s), *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
+    console().print(table if hits else "no hit")
+
+
+def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:
+    """Write frames as JPEGs named by video and time, and say where."""
+    written = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for frame in frames:
+            path = out / f"{row.video_id[:12]}_{frame.time_s:010.3f}.jpg"
+            path.write_bytes(frame.jpeg)
+            written.append({"path": str(path), "video_id": row.video_id, "time_s": frame.time_s})
+    except OSError as error:
+        raise UsageError(
+            f"cannot write frames to {out}: {error.strerror}; give --out a folder you may write"
+        ) from error
+    if as_json:
+        print_json(written)
+        return
+    for each in written:
+        print(f"{each['path']}  {each['time_s']:.3f} s")

@@ -136,11 +136,11 @@ def overwrite(uri: str, name: str, file: Path, content: bytes) -> None:
 
 @pytest.mark.slow
 def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
+    assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
     folder = found(uri)
     assert folder == tmp_path / "cache" / "kinodex" / "towers" / DIGEST / "text"
     assert (folder / "text.bin").read_bytes() == b"weightstext.bin"
     assert (find_tower(uri, DIGEST, "image"), held_towers(uri, "0" * 12)) == (None, None)
-    assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # where nobody answers
     assert found(uri) == folder
     assert [each.name for each in folder.parent.iterdir()] == ["text"]

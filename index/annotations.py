@@ -70,7 +70,11 @@ class Speakers:
         """Make transcript lines of stored rows, each with the name of its speaker as readers are to see it."""
         rows = list(rows)
         names = self.names_of(row["speaker"] for row in rows)
-        return [_line(row, names) for row in rows]
+        words = [tuple(SpokenWord(**word) for word in row.get("words") or ()) for row in rows]
+        return [
+            TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": each})
+            for row, each in zip(rows, words, strict=True)
+        ]
 
     def names_of(self, speakers: Iterable[str | None]) -> dict[str, str]:
         """Read the names that were given, if any of these speakers of lines is a voice: most libraries have none."""
@@ -143,11 +147,6 @@ def shown_speaker(speaker: str | None, names: Mapping[str, str]) -> str | None:
     if speaker is None or not STORED.fullmatch(speaker):
         return speaker
     return names.get(speaker) or speaker.replace("-", " ")
-
-
-def _line(row: Mapping[str, Any], names: Mapping[str, str]) -> TranscriptRow:
-    words = tuple(SpokenWord(**word) for word in row.get("words") or ())
-    return TranscriptRow(**{**row, "speaker": shown_speaker(row["speaker"], names), "words": words})
 
 
 def _match(voice: Any, known: dict[str, dict[str, Any]], model: str, same: float) -> str:

@@ -34,7 +34,9 @@ Digests = Mapping[str, Mapping[str, int]]
 def row_hashes(rows: pa.Table | pa.RecordBatch) -> list[int]:
     """Compute the hash of each row."""
     names = sorted(set(rows.schema.names) - LEFT_OUT)
-    columns = [_labelled(name, _joined(rows.column(name))) for name in names]
+    chosen = rows.select(names)
+    batches = chosen.combine_chunks().to_batches() if isinstance(chosen, pa.Table) else [chosen]
+    columns = [_labelled(name, [each for batch in batches for each in _values(batch.column(name))]) for name in names]
     return [
         int.from_bytes(blake2b(b"".join(values), digest_size=HASH_BYTES).digest())
         for values in zip(*columns, strict=True)
@@ -78,10 +80,6 @@ def video_digests(row: pa.Table, digests: Digests) -> str:
 def _labelled(name: str, values: Iterable[bytes | None]) -> list[bytes]:
     label = name.encode() + b"\0"
     return [b"" if value is None else label + value for value in values]
-
-
-def _joined(column: pa.ChunkedArray | pa.Array) -> list[bytes | None]:
-    return _values(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _values(array: pa.Array) -> list[bytes | None]:

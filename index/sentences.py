@@ -139,6 +139,10 @@ class Sentences:
         self.missing = ""
         return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
 
+    def _likeness(self, space: Fingerprint) -> Likeness:
+        metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
+        return Likeness(**json.loads(metadata[LIKENESS_KEY]))
+
     def _find_usual(self) -> Fingerprint | None:
         spaces = {space.digest: space for space in self.spaces()}
         if len(spaces) < 2:
@@ -165,10 +169,6 @@ class Sentences:
                 "for other weights; use those that its lines were embedded with"
             )
         return loaded
-
-    def _likeness(self, space: Fingerprint) -> Likeness:
-        metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
-        return Likeness(**json.loads(metadata[LIKENESS_KEY]))
 
     def _held(self, table: str) -> Counter[LineKey]:
         counts: Counter[LineKey] = Counter()

@@ -444,6 +444,6 @@ def lease_holders(tables: Tables) -> tuple[LeaseHolder, ...]:
     for row in tables.rows("leases", other_than("token", "")).sort_by("name").to_pylist():
         process = Process(row["host"], row["boot"], row["pid"], row["process_start"])
         is_dead = is_known(process) and not is_running(process)
-        facts = (row[name] for name in ("name", "owner", "host", "pid", "since", "beat_at"))
-        found.append(LeaseHolder(*facts, is_dead=is_dead))
+        since = row["since"], row["beat_at"]
+        found.append(LeaseHolder(row["name"], row["owner"], row["host"], row["pid"], *since, is_dead))
     return tuple(found)

@@ -72,12 +72,11 @@ def lines_like(
         return suppress_neighbours(distinct([_hit(row) for row in _shown(visible, meaning, rows)]), min_gap_s)
 
     hits = search_until_k(fetch, to_hits, k, first=4 * k if min_gap_s else 2 * k)
-    zeros_s = visible.zeros_s({hit.video_id for hit in hits})
-    return [_moved(hit, -zeros_s[hit.video_id]) for hit in with_speakers(tables, visible, hits)]
-
-
-def _moved(hit: Hit, by_s: float) -> Hit:
-    return replace(hit, time_s=moved_s(hit.time_s, by_s), end_s=moved_s(hit.end_s, by_s))
+    by_s = {video_id: -zero_s for video_id, zero_s in visible.zeros_s({hit.video_id for hit in hits}).items()}
+    return [
+        replace(hit, time_s=moved_s(hit.time_s, by_s[hit.video_id]), end_s=moved_s(hit.end_s, by_s[hit.video_id]))
+        for hit in with_speakers(tables, visible, hits)
+    ]
 
 
 def with_meaning(hits: Sequence[Hit], like: Sequence[Hit], source: Source) -> list[Hit]:
@@ -293,12 +292,11 @@ def in_scope(
     if not late_ids:
         return [*chosen, *limits]
     others = all_of([none_of("video_id", [id_ for ids in late_ids.values() for id_ in ids]), *limits])
-    parts = [all_of([one_of("video_id", ids), *limit(*_stored(zero_s, scope))]) for zero_s, ids in late_ids.items()]
+    parts = [
+        all_of([one_of("video_id", ids), *limit(*stored_range(zero_s, scope.start_s, scope.end_s))])
+        for zero_s, ids in late_ids.items()
+    ]
     return [*chosen, any_of([each for each in (others, *parts) if each is not None])]
-
-
-def _stored(zero_s: float, scope: Scope) -> tuple[float | None, float | None]:
-    return stored_range(zero_s, scope.start_s, scope.end_s)
 
 
 def on_player_clock(rows: Rows, videos: Mapping[str, VideoRow]) -> Rows:

@@ -81,7 +81,7 @@ class CpuTower:
         self._rule = rule or TrialRule()
         self._space: Space | None = space
         self._tower: ImageEmbedder = space
-        self._finders: list[FindTower] = [self._find_cached]
+        self._finders: list[FindTower] = [lambda: cached_place(self.fingerprint.digest, "image")]
         self._threads: int | None = None
         self._lock = threading.Lock()
         self._torch_s = 0.0
@@ -181,14 +181,13 @@ class CpuTower:
                 return folder
         return None
 
-    def _find_cached(self) -> Path:
-        return cached_place(self.fingerprint.digest, "image")
-
     def _try(self, folder: Path, space: Space, batch: NDArray[np.uint8]) -> None:
         """Take the graph in `folder` if it is quicker than torch on this batch and gives the same vectors."""
+        import torch
+
         self._space = None
         try:
-            graph = ImageTower(self.fingerprint, folder / IMAGE_ONNX, self._threads or _thread_count())
+            graph = ImageTower(self.fingerprint, folder / IMAGE_ONNX, self._threads or int(torch.get_num_threads()))
             speedup, cosine = compare(space, graph, batch[: self._rule.pictures])
         except Exception as error:  # a package that is missing or a graph that it cannot run say so in a hundred ways
             self._notes.append(f"ONNX Runtime was left out: {str(error).splitlines()[0][:200]}")
@@ -210,12 +209,6 @@ def compare(space: Space, graph: ImageTower, batch: NDArray[np.uint8]) -> tuple[
             times.append(time.perf_counter() - began)
     ours, theirs = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (vectors[space], vectors[graph]))
     return min(seconds[space]) / min(seconds[graph]), float((ours * theirs).sum(1).min())
-
-
-def _thread_count() -> int:
-    import torch
-
-    return int(torch.get_num_threads())
 
 
 # An exported image tower, run by ONNX Runtime on this machine's CPU: no torch, no open_clip.

@@ -232,15 +232,13 @@ def read_facts(name: str, read: ReadJson, pad_token: str, longest: int) -> Model
     config = read("config_sentence_transformers.json") or {}
     prompts = {key: text for key, text in (config.get("prompts") or {}).items() if text}
     default = str(prompts.get(config.get("default_prompt_name") or "", ""))
-    query, line = (_prompt(prompts, names, default) for names in (QUERY_PROMPTS, LINE_PROMPTS))
+    query, line = (
+        next((prompts[name] for name in names if name in prompts), default) for names in (QUERY_PROMPTS, LINE_PROMPTS)
+    )
     if (query or line) and not pooling.get("include_prompt", True):
         raise BadCheckpoint(f"got the sentence model {name}, whose pooling leaves its prompts out; give another")
     limit = (read("sentence_bert_config.json") or {}).get("max_seq_length") or longest
     return ModelFacts(_pooling(name, pooling), min(int(limit), longest), query, line, pad_token)
-
-
-def _prompt(prompts: Mapping[str, str], names: tuple[str, ...], default: str) -> str:
-    return next((prompts[name] for name in names if name in prompts), default)
 
 
 def _pooling(name: str, config: Mapping[str, Any]) -> Pooling:
@@ -320,7 +318,8 @@ class SentenceModel:
             weights = shown.unsqueeze(-1).float()
             pooled = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
         else:
-            places = shown.argmax(1) if self.facts.pooling == "cls" else _last(shown)
+            last = shown.shape[1] - 1 - shown.flip(1).argmax(1)  # that is no padding, on whichever side that is
+            places = shown.argmax(1) if self.facts.pooling == "cls" else last
             pooled = states[torch.arange(len(texts), device=self._device), places]
         return torch.nn.functional.normalize(pooled.float(), dim=-1)
 
@@ -363,11 +362,6 @@ def _limits(model: Any, tokenizer: Any) -> tuple[str, int]:
     if type(model).__name__.startswith(("Roberta", "XLMRoberta", "Camembert", "MPNet")):
         places -= int(model.config.pad_token_id) + 1  # their first position comes after that of padding
     return str(tokenizer.pad_token or ""), min(int(tokenizer.model_max_length), places)
-
-
-def _last(shown: torch.Tensor) -> torch.Tensor:
-    """Find the last position of each text that is no padding, on whichever side that is."""
-    return shown.shape[1] - 1 - shown.flip(1).argmax(1)
 
 
 def _absolute(name: str) -> str:

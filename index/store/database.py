@@ -182,7 +182,8 @@ class Tables:
         known, mark = self._open.get(name, (None, None))
         where = table_place(self.uri, name)
         folder = Path(where) if is_local(self.uri) else None
-        self._session = self._session or _new_session()
+        if self._session is None:
+            self._session = Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
         try:
             new = lance.dataset(where, session=self._session) if known is None else newest_state(known, folder, mark)
         except ValueError as error:
@@ -323,11 +324,6 @@ class Tables:
         """Identify the newest state of a table, for caches: no other has it, of a table made again neither."""
         newest = self[name]
         return int(newest.version), newest.get_version()["timestamp"]
-
-
-def _new_session() -> Session:
-    """Make the caches that the tables of a library share."""
-    return Session(index_cache_bytes(free_memory_bytes()), METADATA_CACHE_BYTES)
 
 
 def data_bytes(table: LanceDataset) -> int:

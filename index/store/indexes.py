@@ -130,17 +130,13 @@ def delete_old_states(tables: Tables, when: Thresholds) -> None:
 def index_text(tables: Tables, name: str) -> None:
     """Build a word index over `text`, and titles, for any script, with positions for "quoted phrases"."""
     tokens: dict[str, Any] = {"base_tokenizer": "icu", "with_position": True, "stem": False, "remove_stop_words": False}
-    for column in _worded_columns(tables[name]):
-        _build(tables, name, partial(_index_words, column=column, tokens=tokens))
 
+    def build(table: LanceDataset, column: str) -> None:
+        table.create_scalar_index(column, "INVERTED", f"by_{column}", **tokens)
 
-def _index_words(table: LanceDataset, column: str, tokens: dict[str, Any]) -> None:
-    table.create_scalar_index(column, "INVERTED", f"by_{column}", **tokens)
-
-
-def _worded_columns(table: LanceDataset) -> list[str]:
-    names = table.schema.names
-    return [column for column in WORDS if column in names]
+    names = tables[name].schema.names
+    for column in (each for each in WORDS if each in names):
+        _build(tables, name, partial(build, column=column))
 
 
 def forget_deleted(tables: Tables, name: str) -> None:

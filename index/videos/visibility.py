@@ -55,12 +55,9 @@ def complete_videos(tables: Tables, ids: Sequence[str] | None = None) -> dict[st
     chosen = [] if ids is None else [one_of("video_id", ids)]
     columns = [name for name in VideoRow.__slots__ if name != "zero_s"]
     rows = tables.rows("videos", all_of([*chosen, equal("state", "complete")]), columns).to_pylist()
-    return {row["video_id"]: _shown_row(row) for row in rows}
-
-
-def _shown_row(stored: dict[str, Any]) -> VideoRow:
-    zero_s = first_zero_s(stored["uri"], stored["start_s"])
-    return VideoRow(**moved(stored, -zero_s), zero_s=zero_s)
+    zeros_s = [first_zero_s(row["uri"], row["start_s"]) for row in rows]
+    pairs = zip(rows, zeros_s, strict=True)
+    return {row["video_id"]: VideoRow(**moved(row, -zero_s), zero_s=zero_s) for row, zero_s in pairs}
 
 
 def late_zeros_s(tables: Readable, ids: Sequence[str] | None = None) -> dict[str, float]:

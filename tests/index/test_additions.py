@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def library(tmp_path) -> Library:
 
 def add(library: Library, stage: str, model: str, *video_ids: str) -> dict[str, int]:
     """Three rows a video; six vectors. Returns how many."""
-    rows = {
+    rows: dict[str, list[Any]] = {
         "captions": [caption(n, f"{model} says {n}") for n in range(3)],
         "detections": [detection(n, "Red Kite", 0.5) for n in range(3)],
         "speech": [spoken(n, f"{model} heard {n}") for n in range(3)],

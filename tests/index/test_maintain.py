@@ -22,7 +22,6 @@ from kinodex.index.maintain import (
     table_facts,
 )
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
-from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.sweep import INGEST, MAINTENANCE, audit
 from tests.support.command import Kinodex, bad, runner
@@ -141,8 +140,9 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
 
 
 @pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
-def test_wherever_it_was_in_its_file(thirty: Library, tables: Tables, number: int) -> None:
+def test_wherever_it_was_in_its_file(thirty: Library, number: int) -> None:
     """At a file's end nothing is seen to be missing."""
+    tables = thirty.tables
     before = {each.name for each in tables["captions"].describe_indices()}
     remove_videos(thirty, id_of(number))
     for name in ("captions", "frames"):
@@ -157,8 +157,9 @@ def test_wherever_it_was_in_its_file(thirty: Library, tables: Tables, number: in
     assert audit(thirty).problems == ()
 
 
-def test_indexes_are_made_anew(thirty: Library, tables: Tables) -> None:
+def test_indexes_are_made_anew(thirty: Library) -> None:
     """They keep words and vectors of rows that are gone, as long as the table has files that stay."""
+    tables = thirty.tables
     before = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
     purge_table(tables, "captions")
     now = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}

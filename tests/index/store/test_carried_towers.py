@@ -24,7 +24,7 @@ DIGEST = fingerprint().digest
 
 
 def test_a_library_carries_towers_beside_and_in_place_of_each_other(library, tmp_path):
-    assert held_towers(library.uri, DIGEST) is find_tower(library.uri, DIGEST, "text") is None
+    assert (held_towers(library.uri, DIGEST), find_tower(library.uri, DIGEST, "text")) == (None, None)
     refused = keep_towers(library.uri, made_towers(tmp_path / "refused", text="too odd"))
     assert held_towers(library.uri, DIGEST) == refused
     assert (refused.text, refused.refusals) == (None, {"text": "too odd"})
@@ -136,11 +136,11 @@ def overwrite(uri: str, name: str, file: Path, content: bytes) -> None:
 
 @pytest.mark.slow
 def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
+    assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
     folder = found(uri)
     assert folder == tmp_path / "cache" / "kinodex" / "towers" / DIGEST / "text"
     assert (folder / "text.bin").read_bytes() == b"weightstext.bin"
-    assert find_tower(uri, DIGEST, "image") is held_towers(uri, "0" * 12) is None
-    assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
+    assert (find_tower(uri, DIGEST, "image"), held_towers(uri, "0" * 12)) == (None, None)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # where nobody answers
     assert found(uri) == folder
     assert [each.name for each in folder.parent.iterdir()] == ["text"]

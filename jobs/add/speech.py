@@ -60,7 +60,10 @@ class Speech:
         recogniser = _recogniser(self.model, self.device, self.language, self.batch)
         with source_of(library, video) as found:
             spoken = recogniser.transcribe_windows(self._windows(found, video.uri))
-            rows = self._with_voices(spoken) if self.speakers else SpokenVideo(_all_lines(spoken), ())
+            if self.speakers:
+                rows = self._with_voices(spoken)
+            else:
+                rows = SpokenVideo([line for _, lines in spoken for line in lines], ())
             check_unchanged(found)
         rows = replace(rows, lines=[_as_shown(video, line) for line in rows.lines])
         return AddedRows(rows, len(rows.lines))
@@ -96,10 +99,6 @@ def _as_shown(video: VideoRow, line: SpeechLine) -> SpeechLine:
         each._replace(start_s=player_s(video, each.start_s), end_s=player_s(video, each.end_s)) for each in line.words
     )
     return replace(line, start_s=start_s, end_s=end_s, words=words)
-
-
-def _all_lines(spoken: Iterable[tuple[Sound, list[SpeechLine]]]) -> list[SpeechLine]:
-    return [line for _, lines in spoken for line in lines]
 
 
 def _with_speakers(library: Library, spoken: SpokenVideo) -> list[SpeechLine]:

@@ -74,16 +74,13 @@ def test_a_source_that_is_gone_is_a_failure_at_full_size_and_stored_frames_still
     assert lines(library, "gone") == [(0.0, 2.0, "GOOD MORNING")]
 
 
-def test_a_language_that_cannot_be_read_and_a_missing_model_end_the_run_in_one_line(kinodex, library):
+def test_what_cannot_be_read_and_another_least_confidence_are_refused_in_one_line(kinodex, library):
     ran = kinodex("add", "text", library.uri, "--language", "en,ko")
     assert ran.code == 2 and "got language 'ko', whose letters PP-OCRv6-small does not read" in ran.error_line
     ran = kinodex("add", "text", library.uri, "--model", "nobody/nothing")
     assert ran.code == 2 and "got nobody/nothing, which is no folder; give PP-OCRv6-small" in ran.error_line
     ran = kinodex("search", library.uri, "morning", "--only", "text")
     assert ran.code == 2 and "has no text on screen; `kinodex add screen-text`" in ran.error_line
-
-
-def test_another_least_confidence_is_refused_until_what_is_there_was_taken_out(kinodex, library):
     assert kinodex("add", "text", library.uri).code == 0
     ran = kinodex("add", "text", library.uri, "--min-confidence", 0.5)
     assert ran.code == 2 and "made with --min-confidence 0.75" in ran.error_line

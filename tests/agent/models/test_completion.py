@@ -195,22 +195,25 @@ def test_what_is_wrong_with_a_reply_is_said_in_one_line(text: str, problem: str)
     assert "\n" not in str(caught.value)
 
 
+UNUSABLE: list[tuple[Behaviour | str, str]] = [
+    (calling(GO, {"tool": "stop"}), "it holds 2 calls of tools; give one"),
+    (calling(GO, GO), "it holds 2 calls of tools; give one"),
+    (calling({"tool": "fly"}), "tool: Input should be 'go' or 'stop'"),
+    (calling({"tool": "go"}), "go where?"),
+    (calling({**GO, "fast": "very"}), "fast: Input should be a valid boolean"),
+    (Behaviour(calls=(("go", '{"where": "ho'),)), "breaks off"),
+    (Behaviour(calls=(("stop", '{"why": '),)), "breaks off"),
+    (Behaviour(calls=(("stop", "[1]"),)), "valid dictionary"),
+    (Behaviour(calls=(("stop", "now"),)), "there is no JSON in it"),
+    (Behaviour(calls=(("stop", '{"a": ' + "[" * 3000),)), "nested too deeply"),
+    (Behaviour(calls=(("", "{}"),)), "tool: Input should be 'go' or 'stop'"),
+    ("I would rather stay.", "there is no JSON in it"),
+    ("", "empty"),
+]
+
+
 def test_a_call_that_cannot_be_used_is_data_with_its_reason() -> None:
-    for said, invalid in [
-        (calling(GO, {"tool": "stop"}), "it holds 2 calls of tools; give one"),
-        (calling(GO, GO), "it holds 2 calls of tools; give one"),
-        (calling({"tool": "fly"}), "tool: Input should be 'go' or 'stop'"),
-        (calling({"tool": "go"}), "go where?"),
-        (calling({**GO, "fast": "very"}), "fast: Input should be a valid boolean"),
-        (Behaviour(calls=(("go", '{"where": "ho'),)), "breaks off"),
-        (Behaviour(calls=(("stop", '{"why": '),)), "breaks off"),
-        (Behaviour(calls=(("stop", "[1]"),)), "valid dictionary"),
-        (Behaviour(calls=(("stop", "now"),)), "there is no JSON in it"),
-        (Behaviour(calls=(("stop", '{"a": ' + "[" * 3000),)), "nested too deeply"),
-        (Behaviour(calls=(("", "{}"),)), "tool: Input should be 'go' or 'stop'"),
-        ("I would rather stay.", "there is no JSON in it"),
-        ("", "empty"),
-    ]:
+    for said, invalid in UNUSABLE:
         with ChatServer(in_turn(said)) as server:
             [exchange] = ask(server, Walk())
         assert exchange.reply is None, (said, invalid)

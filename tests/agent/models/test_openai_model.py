@@ -217,14 +217,17 @@ def test_a_reply_under_a_limit_that_the_user_set_is_not_one_without_it(limit: di
     assert len(server.seen) == 2
 
 
+UNUSABLE: list[tuple[Behaviour | str, str]] = [
+    (refusing("I will not."), "refused: I will not."),
+    (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
+    (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
+    (Behaviour(content=None), "empty"),
+    ('{"queries": ["a", "b', "breaks off"),
+]
+
+
 def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost() -> None:
-    for said, invalid in [
-        (refusing("I will not."), "refused: I will not."),
-        (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
-        (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
-        (Behaviour(content=None), "empty"),
-        ('{"queries": ["a", "b', "breaks off"),
-    ]:
+    for said, invalid in UNUSABLE:
         with ChatServer(in_turn(said)) as server:
             [exchange] = ask_model(server, discover(), price={"input": 1.0})
         assert exchange.reply is None, (said, invalid)
@@ -252,9 +255,10 @@ def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
 
 
 def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there() -> None:
-    rungs = ["json_schema", "json_object", None]
+    ladder = ("json_schema", "json_object")
+    rungs = (*ladder, None)
     for calls in (1, 2, 3):
-        rejects = rungs[: calls - 1]
+        rejects = ladder[: calls - 1]
         with ChatServer(lambda _: QUERIES, rejects=rejects) as server:
             first, second = ask_model(server, discover(), discover())
         assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), rejects

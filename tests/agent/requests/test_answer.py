@@ -40,14 +40,17 @@ def answer(**values: object) -> Conclusion:
     return Conclusion.model_validate({"action": "answer", **values})
 
 
+NAMED: list[tuple[dict[str, Any], int]] = [
+    ({"option": "B"}, 1),
+    ({"option": "dark blue"}, 1),
+    ({"option": "(a)", "answer": "nonsense"}, 0),
+    ({"option": None, "answer": "The kite is red."}, 0),
+]
+
+
 def test_an_option_is_named_by_its_letter_or_its_words() -> None:
-    for values, index in [
-        ({"option": "B"}, 1),
-        ({"option": "dark blue"}, 1),
-        ({"option": "(a)", "answer": "nonsense"}, 0),
-        ({"option": None, "answer": "The kite is red."}, 0),
-    ]:
-        reply = Conclusion.model_validate({"action": "answer", **values})
+    for values, index in NAMED:
+        reply = answer(**values)
         guess(CHOICE).check(reply)
         assert chosen_option(CHOICE, reply) == index, (values, index)
 

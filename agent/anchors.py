@@ -5,7 +5,7 @@ of each cluster is an anchor. Left open by the paper and decided here: clip leng
 clips of one query keep a gap, so that one long shot does not take all the places; a similarity is calibrated to 0..1
 against the distribution of that query over that video (`Environment.search`); a frame that matches no better than the
 median is no match. What is said, written or captioned at a frame's time counts beside its picture, on the same scale
-(`agent.retrieval`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
+(`agent.matches`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
 which is that of the question's own queries and it: with a scale for each batch, or each query, a weak match of one
 would beat a strong match of another.
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.library_videos import AnchorsFrom
-from kinodex.agent.protocol import Anchor, Question, Video
+from kinodex.agent.protocol import EXACT_S, Anchor, Question, Video
 from kinodex.agent.requests.tree import DiscoverQueries
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Ranked
@@ -115,9 +115,8 @@ def per_video(environment: Environment, value: Callable[[Video], float]) -> dict
 # Anchors that need nothing to match: the times that the question names.
 #
 # "What happens at 01:23?" says where to look, and no likeness of pictures finds it. A clock time of the question is
-# certain; one of an option is one of several possibilities. A number with a unit counts only after a word that makes
-# it a
-# point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes" is a length, and "at 100 m" a distance.
+# certain; one of an option is one of several possibilities. A number with a unit counts only after a word that makes it
+# a point in time ("at 90 seconds", "after 5 minutes"): "for 5 minutes" is a length, and "at 100 m" a distance.
 
 IN_QUESTION, IN_OPTION = 1.0, 0.5
 """Similarities of the frame at a time that the question, or an option of it, names."""
@@ -152,38 +151,32 @@ def question_anchors(environment: Environment, question: Question) -> list[Ancho
     """The frames on screen at the times that a question and its options name, of each video that lasts so long."""
     named = dict.fromkeys((time_s for text in question.options for time_s in named_times_s(text)), IN_OPTION)
     named |= dict.fromkeys(named_times_s(question.text), IN_QUESTION)
-    return [
-        _anchor(environment, video.video_id, time_s, similarity, f"at {time_s:g} s")
-        for video in environment.videos
-        for time_s, similarity in named.items()
-        if video.start_s <= time_s < video.end_s
-    ]
-
-
-def _anchor(environment: Environment, video_id: str, time_s: float, similarity: float, query: str) -> Anchor:
-    stored = environment.vectors(video_id)
-    at = max(int(np.searchsorted(stored.time_s, time_s + 1e-6, side="right")) - 1, 0)
-    return Anchor(video_id, int(stored.frame_no[at]), float(stored.time_s[at]), similarity, query)
+    found = []
+    for video in environment.videos:
+        stored = environment.vectors(video.video_id)
+        for time_s, similarity in named.items():
+            if video.start_s <= time_s < video.end_s:
+                at = max(int(np.searchsorted(stored.time_s, time_s + EXACT_S, side="right")) - 1, 0)
+                frame = int(stored.frame_no[at]), float(stored.time_s[at])
+                found.append(Anchor(video.video_id, *frame, similarity, f"at {time_s:g} s"))
+    return found
 
 
 # Choice of what to look at: videos that the queries match best, and frames that cover a segment.
 #
 # The papers search one video. Decided here for all agents that search a tree: several videos, or a whole library, are
-# the
-# children of one root. The question's queries are looked for in the index, and what they match are the anchors of the
-# videos. Search begins in the video with the best anchor, the others stay candidates. The best anchor ranks, not the
-# query score of a segment, which many weak anchors lower: of three hour-long sketch films the best anchor named the
-# right
-# one for 62 questions of 100, the query score for 45. All matches are judged on one scale, that of the videos together:
-# on a scale of its own, a video that is about nothing else would seem to match nowhere. Of very many videos the index
-# chooses first, so that their vectors are never all read; videos that earlier answers of a conversation rest on stay.
+# the children of one root. The question's queries are looked for in the index, and what they match are the anchors of
+# the videos. Search begins in the video with the best anchor, the others stay candidates. The best anchor ranks, not
+# the query score of a segment, which many weak anchors lower: of three hour-long sketch films the best anchor named the
+# right one for 62 questions of 100, the query score for 45. All matches are judged on one scale, that of the videos
+# together: on a scale of its own, a video that is about nothing else would seem to match nowhere. Of very many videos
+# the index chooses first, so that their vectors are never all read; videos that earlier answers of a conversation rest
+# on stay.
 #
 # Coverage (EEA, section 3.3): the paper asks for the set of frames that minimises the largest distance from any frame
-# of
-# the segment to its nearest chosen one, some being chosen already (the anchors). Greedy farthest-point selection does
-# not
-# reach that minimum; here it is found exactly, over the frames that are really stored and with the segment's ends
-# counted: for a given radius one sweep tells how many frames are needed, and the radius is found by bisection.
+# of the segment to its nearest chosen one, some being chosen already (the anchors). Greedy farthest-point selection
+# does not reach that minimum; here it is found exactly, over the frames that are really stored and with the segment's
+# ends counted: for a given radius one sweep tells how many frames are needed, and the radius is found by bisection.
 
 Times = NDArray[np.float64]
 MOST_QUERIES = 5

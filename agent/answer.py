@@ -68,7 +68,13 @@ def evidence_ranges(environment: Environment, shown: Shown, cited: Sequence[int]
     A citation of something that was never shown is no evidence and is left out.
     """
     ranges: list[Evidence] = []
-    for video_id, start_s, end_s in sorted(_range(environment, each) for each in cited_items(shown, cited)):
+    found = [
+        (each.video_id, each.start_s, each.end_s)
+        if isinstance(each, Note)
+        else (each.video_id, *environment.shown_range(each))
+        for each in cited_items(shown, cited)
+    ]
+    for video_id, start_s, end_s in sorted(found):
         last = ranges[-1] if ranges else None
         if last and last.video_id == video_id and start_s <= last.end_s:
             ranges[-1] = Evidence(video_id, last.start_s, max(end_s, last.end_s))
@@ -87,9 +93,3 @@ def shown_numbers(shown: Shown) -> list[int]:
     """The numbers by which frames, then notes are cited, in their order."""
     frames = [each for each in shown if isinstance(each, ShownFrame)]
     return list(chain(*citation_numbers(frames, shown[len(frames) :])))
-
-
-def _range(environment: Environment, shown: ShownFrame | Note) -> tuple[str, float, float]:
-    if isinstance(shown, Note):
-        return shown.video_id, shown.start_s, shown.end_s
-    return shown.video_id, *environment.shown_range(shown)

@@ -286,8 +286,7 @@ def _quoted(row: TranscriptRow | ScreenTextRow | CaptionRow, kind: str) -> Note:
 # and its meaning. A line belongs to the frame on screen in the middle of its time.
 #
 # The papers search pictures alone (EEA, section 3.1, names a retriever of clips without its input) and leave open all
-# of
-# this.
+# of this.
 
 AnchorsFrom = Literal["both", "pictures", "words"]
 """Kinds of matches that lead a search to a frame: of its picture, of the words at its time, or the better of both."""

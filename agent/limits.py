@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
@@ -20,9 +20,8 @@ from kinodex.agent.protocol import SCREEN_TEXT, Note, ShownFrame, Usage
 # Seconds of one question's own work: what it computes, and its calls to models while they are served.
 #
 # Many questions share an event loop, the slots of an endpoint and stored replies. While a question waits for another
-# one
-# (`waiting`), or the loop works for others, its clock stands still, so that its seconds do not depend on how many are
-# asked at once. What a server does with several requests is the server's: it cannot be distinguished from work.
+# one (`waiting`), or the loop works for others, its clock stands still, so that its seconds do not depend on how many
+# are asked at once. What a server does with several requests is the server's: it cannot be distinguished from work.
 
 T = TypeVar("T")
 LOOK_S = 0.01
@@ -355,22 +354,17 @@ class Account:
 
     def charge(self, usage: Usage, *, cached: bool, invalid: bool, seconds: float) -> None:
         spent = self._spent
+        used: dict[str, Any] = {
+            each.name: getattr(spent, each.name) + getattr(usage, each.name) for each in fields(usage)
+        }
         self._spent = replace(
             spent,
             calls=spent.calls + 1,
             cached_calls=spent.cached_calls + cached,
             invalid_replies=spent.invalid_replies + invalid,
-            input_tokens=spent.input_tokens + usage.input_tokens,
-            output_tokens=spent.output_tokens + usage.output_tokens,
-            cached_tokens=spent.cached_tokens + usage.cached_tokens,
-            cost=spent.cost + usage.cost,
             model_seconds=spent.model_seconds + seconds,
-            unknown_calls=spent.unknown_calls + usage.unknown_calls,
-            estimated_tokens=spent.estimated_tokens + usage.estimated_tokens,
-            sheets=spent.sheets + usage.sheets,
-            left_out_frames=spent.left_out_frames + usage.left_out_frames,
+            **used,
         )
-
         most = self._largest
         self._largest = Ledger(
             input_tokens=max(most.input_tokens, usage.input_tokens + usage.output_tokens + usage.estimated_tokens),

@@ -3,7 +3,7 @@
 A cosine of 0.3 is a match in one space and noise in another, and a score of words means nothing beside either. So every
 match is measured by how rare it is. Of vectors it is the deviation `z` from the median of the query over the video, in
 robust standard deviations: chance reaches 3.5 once in a few thousand frames. A match of words has a probability to
-occur by chance (`agent.retrieval.word_matches`), and the deviation that a normal distribution exceeds as rarely.
+occur by chance (`word_deviations`), and the deviation that a normal distribution exceeds as rarely.
 
 A similarity is `z / (z + 6)`, 0 at and below the median: the best of a few thousand unrelated frames gets 0.37, one
 that stands out (z = 12) 0.67. It has no upper end at which strong matches would become equal.
@@ -63,15 +63,12 @@ def calibrate(deviations: Floats, midpoint: float = SIMILARITY_MIDPOINT) -> Floa
 #
 # If the words of a query fell into lines independently, each as often as it does, a line would hold a given set of them
 # with the product of their rates: its surprise is the sum of the words' log rarities, which is also what BM25 adds up
-# for
-# a line of usual length. The chance of a line is the probability that such a line holds words at least as surprising.
-# It grows with the number of words that a query has, so that a long question is not found in every line.
+# for a line of usual length. The chance of a line is the probability that such a line holds words at least as
+# surprising. It grows with the number of words that a query has, so that a long question is not found in every line.
 #
 # A lone common word is nothing: a line counts only if it is less likely than not, and if fewer lines would match as
-# well
-# by chance than there are places (`places`), as for the best frames of a video, of which so many are taken whatever
-# they
-# show.
+# well by chance than there are places (`places`), as for the best frames of a video, of which so many are taken
+# whatever they show.
 #
 # No stemming, and words are cut as the library's search cuts them, apart from scripts without spaces, of which pairs of
 # characters are words here. Repeated words count once, and a long line is no different from a short one.

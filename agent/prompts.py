@@ -1,6 +1,6 @@
 """Prompts: the templates of requests, and the chat messages with the rendered text and its frames.
 
-May import `agent.core`. A prompt is part of the key of cached replies: its text changes only on purpose.
+A prompt is part of the key of cached replies: its text changes only on purpose.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import json
 import math
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 # Prompts of requests: the text, rendered from a template of agent/prompts/templates, and the chat messages with it.
 #
 # Frames stand as JPEG data URLs, each after its label, where the template includes `_frames.jinja`; else after the
-# text.
-# Conversations are laid out for the prefix caches of servers: a template begins with what no request of a run changes,
-# then come the frames in the order of their arrival, then what varies.
+# text. Conversations are laid out for the prefix caches of servers: a template begins with what no request of a run
+# changes, then come the frames in the order of their arrival, then what varies.
 
 Part = dict[str, object]
 Message = dict[str, object]
 FOLDER = Path(__file__).parent / "templates"
 JPEG_QUALITY = 85
+JPEG_URL = "data:image/jpeg;base64,"
 LOW_SIDE_PX = 512
 """The longer side of a picture at low detail, in which OpenAI reads one for 85 tokens; at 336 rules lost answers."""
 _PICTURES = f"\0{secrets.token_hex(8)}\0"
@@ -202,33 +202,30 @@ def append_text(message: Message, text: str) -> Message:
 
 def hash_pictures(messages: Sequence[Message]) -> list[Message]:
     """Put a hash in the place of each picture: the result is equal exactly when the messages are."""
-    return [{**message, "content": _hash_parts(message["content"])} for message in messages]
 
+    def hashed(part: dict[str, Any]) -> dict[str, Any]:
+        if "image_url" not in part:
+            return part
+        others = {name: value for name, value in part["image_url"].items() if name != "url"}
+        return {"picture": hashlib.sha256(part["image_url"]["url"].encode()).hexdigest(), **others}
 
-def _hash_parts(content: object) -> object:
-    if not isinstance(content, list):
-        return content
-    return [_hash_picture(part["image_url"]) if "image_url" in part else part for part in content]
-
-
-def _hash_picture(image: Mapping[str, str]) -> dict[str, str]:
-    others = {name: value for name, value in image.items() if name != "url"}
-    return {"picture": hashlib.sha256(image["url"].encode()).hexdigest(), **others}
+    contents = [message["content"] for message in messages]
+    hashes = [list(map(hashed, content)) if isinstance(content, list) else content for content in contents]
+    return [{**message, "content": content} for message, content in zip(messages, hashes, strict=True)]
 
 
 def data_url(jpeg: bytes) -> str:
     """A JPEG as a data URL."""
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+    return JPEG_URL + base64.b64encode(jpeg).decode("ascii")
 
 
 # The end of a prompt, which says in what form to reply: the keys in their order, each in a few words, and an example.
 #
 # Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is
-# read
-# cannot differ. The example is written as `json.dumps` writes it, and fits the schema byte for byte.
+# read cannot differ. The example is written as `json.dumps` writes it, and fits the schema byte for byte.
 #
-# Where one schema serves all requests of a run (`agent.core.joint_schema`), the server puts it before the messages with
-# the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
+# Where one schema serves all requests of a run (`kinodex.agent.replies.Joint`), the server puts it before the messages
+# with the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
 
 BEGINNING = "Reply with JSON only, one object with exactly these keys in this order:"
 JOINT_BEGINNING = "Reply with JSON only, as"
@@ -376,7 +373,8 @@ def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Vi
     shown = at.get((segment.video_id, segment.start_s)), at.get((segment.video_id, segment.end_s))
     if shown == (None, None):
         return ""
-    whole = {(video.video_id, end_s): name for video in videos for end_s, name in _ends(video)}
+    whole = {(video.video_id, video.start_s): "the beginning" for video in videos}
+    whole |= {(video.video_id, video.end_s): "the end" for video in videos}
     ends = [(segment.video_id, segment.start_s), (segment.video_id, segment.end_s)]
     words = [
         whole.get(end, "an earlier frame") if it is None else f"frame {it}" for it, end in zip(shown, ends, strict=True)
@@ -384,16 +382,9 @@ def _borders(segment: Segment, frames: Sequence[ShownFrame], videos: Sequence[Vi
     return " to ".join(words)
 
 
-def _ends(video: Video) -> tuple[tuple[float, str], tuple[float, str]]:
-    return (video.start_s, "the beginning"), (video.end_s, "the end")
-
-
-def _name(segment: Segment, videos: Sequence[Video]) -> str:
-    return f"Segment {segment.number}" + (f" of video {segment.video_id[:VIDEO_ID_LENGTH]}" * (len(videos) > 1))
-
-
 def _short_line(segment: Segment, videos: Sequence[Video]) -> str:
-    return f"{_name(segment, videos)}: {seconds(segment.start_s)} to {seconds(segment.end_s)}"
+    of = f" of video {segment.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
+    return f"Segment {segment.number}{of}: {seconds(segment.start_s)} to {seconds(segment.end_s)}"
 
 
 def _score(each: ScoredSegment, scores: str) -> str:
@@ -452,15 +443,13 @@ def beside_range(part: Ranged) -> str:
 # Estimate the tokens of chat messages without a tokenizer: texts by their length, pictures by published rules.
 #
 # A text counts one token for four bytes of UTF-8: OpenAI's rule of thumb for English, four characters, which would
-# count
-# a quarter of the tokens of Chinese or Hindi. A picture counts by one of:
+# count a quarter of the tokens of Chinese or Hindi. A picture counts by one of:
 #
 # - openai: the tiles of GPT-4o and GPT-4.1 (OpenAI, "Images and vision", section "Calculating costs"): at low detail 85
 #   tokens; else the picture is fitted into 2,048 x 2,048, its shorter side into 768, and counts 85 tokens and 170 for
 #   each tile of 512 x 512.
 # - qwen: the patches of Qwen2-VL and Qwen2.5-VL (their `smart_resize`): each side to the next multiple of 28, a token
-# for
-#   28 x 28 pixels, at most 1,003,520 pixels, and two tokens around the picture. Detail plays no part.
+#   for 28 x 28 pixels, at most 1,003,520 pixels, and two tokens around the picture. Detail plays no part.
 #
 # Figures of a server that reports usage are better than these; these are for planning and for comparing layouts.
 
@@ -472,7 +461,6 @@ MESSAGE_TOKENS = 4
 LOW_DETAIL_TOKENS, TILE_TOKENS, TILE_PX = 85, 170, 512
 LONGER_SIDE_PX, SHORTER_SIDE_PX = 2048, 768
 PATCH_PX, MIN_PIXELS, MAX_PIXELS, MARK_TOKENS = 28, 4 * 28 * 28, 1280 * 28 * 28, 2
-JPEG_URL = "data:image/jpeg;base64,"
 
 
 class Picture(NamedTuple):
@@ -516,6 +504,8 @@ def _patches(width_px: int, height_px: int) -> int:
 
 def message_parts(message: Message) -> Iterator[str | Picture]:
     """Take a message apart: its texts and pictures, in order. Raises ValueError for a part of another kind."""
+    import PIL.Image
+
     content = message["content"]
     if not isinstance(content, list):
         yield str(content)
@@ -525,27 +515,19 @@ def message_parts(message: Message) -> Iterator[str | Picture]:
             yield part["text"]
         elif part["type"] == "image_url":
             image = part["image_url"]
-            yield Picture(image["url"], *_size(image["url"]), image.get("detail", "auto"))
+            with PIL.Image.open(io.BytesIO(base64.b64decode(image["url"].removeprefix(JPEG_URL)))) as picture:
+                size = picture.size  # reads the head alone
+            yield Picture(image["url"], *size, image.get("detail", "auto"))
         else:
             raise ValueError(f"got a part of type {part['type']!r}; the types are text and image_url")
 
 
-def _size(url: str) -> tuple[int, int]:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(base64.b64decode(url.removeprefix(JPEG_URL)))) as picture:  # reads the head alone
-        return picture.size
-
-
 def estimate_tokens(messages: Sequence[Message], rule: PictureRule = "openai") -> int:
     """Estimate the input tokens of chat messages."""
-    return sum(
-        MESSAGE_TOKENS
-        + sum(
-            text_tokens(part)
-            if isinstance(part, str)
-            else picture_tokens(part.width_px, part.height_px, rule, part.detail)
-            for part in message_parts(message)
-        )
-        for message in messages
-    )
+    tokens = MESSAGE_TOKENS * len(messages)
+    for part in (part for message in messages for part in message_parts(message)):
+        if isinstance(part, str):
+            tokens += text_tokens(part)
+        else:
+            tokens += picture_tokens(part.width_px, part.height_px, rule, part.detail)
+    return tokens

@@ -73,21 +73,16 @@ class Question:
         if repeated is not None:
             raise BadQuestion(f"the option {repeated!r} is given more than once; options must differ")
         for text in (self.text, *self.options):
-            _check_whole(text)
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:  # JSON and command lines accept such texts
+                half = f"{text[:60]!r} holds {text[error.start]!r}"
+                raise BadQuestion(f"{half}, which is half a character; write it in UTF-8") from error
 
     @property
     def lettered(self) -> tuple[tuple[str, str], ...]:
         """Options with their letters: (("A", "red"), ("B", "blue"), ...)."""
         return tuple(zip(string.ascii_uppercase, self.options, strict=False))
-
-
-def _check_whole(text: str) -> None:
-    """Raise `BadQuestion` for a text that cannot be encoded: JSON and command lines accept such texts."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        half = text[error.start]
-        raise BadQuestion(f"{text[:60]!r} holds {half!r}, which is half a character; write it in UTF-8") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +262,7 @@ class Reply(BaseModel):
     @property
     def declines(self) -> bool:
         """True if it gives up: the evidence is insufficient."""
-        return getattr(self, "action", None) == "insufficient_evidence"
+        return getattr(self, "action", None) == INSUFFICIENT
 
     @classmethod
     def from_text(cls, text: str) -> Self:

@@ -202,8 +202,7 @@ def _compact(schema: Schema) -> Schema:
 # JSON numbers stay as they are. Of texts are read: one number with words around it ("Segment 3", "about 40"), a number
 # word ("three"), a share of a scale ("4/5", "85%", "8 out of 10"), and a time as a clock shows it ("10:00", "1:02:03").
 # `NaN`, infinities, truth values, texts with several numbers and those that deny one ("not segment 3") are refused:
-# which
-# one is meant would be a guess.
+# which one is meant would be a guess.
 
 NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),

@@ -3,7 +3,7 @@
 Every request passes through it, so that frames are counted, replies checked and budgets enforced in one place. After
 an invalid reply the request is repeated once, with the fault; the reply is never replaced by a guess. If that fails
 too, the best answer so far is asked for. A reply that gives up while there is more to look at is asked for again, as
-`agent.core.answer_rules` says; a run whose models make no sense for several rounds ends (`agent.core.usable_replies`).
+`AnswerRules` say; a run whose models make no sense for several rounds ends (`UsableReplies`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A run as events: written to a trace, replayed from it, and continued by a follow-up question.
-
-May import `agent.core`, `agent.prompts` and `agent.environment`; nothing of a single agent.
-"""
+"""A run as events: written to a trace, replayed from it, and continued by a follow-up question."""
 
 from __future__ import annotations
 
@@ -222,17 +219,18 @@ def read_prior_evidence(path: Path, environment: Environment) -> PriorEvidence:
     shown_notes = [each for each in written if each["video_id"] in known]
     frames = _within(shown_frames, evidence, "time_s", "time_s")[-MAX_FRAMES:]
     notes = _within(shown_notes, evidence, "start_s", "end_s")[-MAX_NOTES:]
+    times_s: dict[str, list[float]] = {}
+    for each in frames:
+        times_s.setdefault(each["video_id"], []).append(each["time_s"])
+    question = records[0]["question"]
     return PriorEvidence(
-        _earlier(records),
-        tuple(_load_frames(environment, frames)),
+        (
+            *(Earlier(**each) for each in question["earlier"]),
+            Earlier(question["text"], last["answer"]["text"] or NO_ANSWER),
+        ),
+        tuple(frame for video_id in sorted(times_s) for frame in environment.frames(video_id, times_s[video_id])),
         tuple(sorted((Note(**each) for each in notes), key=lambda note: (note.video_id, note.start_s, note.end_s))),
     )
-
-
-def _earlier(records: list[Record]) -> tuple[Earlier, ...]:
-    question = records[0]["question"]
-    before = [Earlier(**each) for each in question["earlier"]]
-    return *before, Earlier(question["text"], records[-1]["answer"]["text"] or NO_ANSWER)
 
 
 def _inputs(records: Iterable[Record], name: str) -> list[dict[str, Any]]:
@@ -258,11 +256,6 @@ def _within(
         )
     ]
     return inside or shown
-
-
-def _load_frames(environment: Environment, frames: list[dict[str, Any]]) -> Iterable[ShownFrame]:
-    for video_id in sorted({each["video_id"] for each in frames}):
-        yield from environment.frames(video_id, [each["time_s"] for each in frames if each["video_id"] == video_id])
 
 
 # A model that answers from a trace: for tests, and to look at a run again without a key.
@@ -326,9 +319,8 @@ def _is_close(one: object, other: object) -> bool:
 
 # Traces: one run as JSON lines, one event each, enough to replay it without a model and to draw its tree.
 #
-# The first line is the run's header with the version of the format. Frames are named by video, number, time
-# and a hash of their picture; an exchange carries the request's content key, inputs and prompt, and the raw
-# and the checked reply.
+# The first line is the run's header with the version of the format. Frames are named by video, number, time and a hash
+# of their picture; an exchange carries the request's content key, inputs and prompt, and the raw and the checked reply.
 
 VERSION = 2
 Record = dict[str, Any]
@@ -377,16 +369,10 @@ def read_trace(path: Path) -> list[Record]:
     if not isinstance(header, dict) or header.get("event") != RunStarted.__name__:
         raise NotATrace(f"{path} does not begin with the header of a run; give a file written with --trace")
     if header.get("version") != VERSION:
-        raise NotATrace(
-            f"{path} is a trace of version {header.get('version')}, this kinodex reads version {VERSION}; "
-            "record it again"
-        )
-    return _as_players_show(records)
-
-
-def _as_players_show(records: list[Record]) -> list[Record]:
-    """Turn the presentation times of older traces into those that a player shows; their videos say what is 0:00."""
-    videos = records[0].get("videos", ())
+        versions = f"version {header.get('version')}, this kinodex reads version {VERSION}"
+        raise NotATrace(f"{path} is a trace of {versions}; record it again")
+    # The presentation times of older traces become those that a player shows; their videos say what is 0:00.
+    videos = header.get("videos", ())
     zeros_s = {video["video_id"]: video["zero_s"] for video in videos if video.get("zero_s")}
     only_s = next(iter(zeros_s.values()), 0.0) if len(videos) == 1 else 0.0
     return [_moved(each, zeros_s, only_s) for each in records] if zeros_s else records

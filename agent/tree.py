@@ -243,9 +243,8 @@ def final_request(
 #
 # `kinodex add chapters` writes them; agents read them with the setting `chapters`. Of a video its chapters are read if
 # it has at least `ENOUGH`, else its scenes if it has two or more, else nothing: then the agent searches in its usual
-# way,
-# which a run says once, in an event and in the ledger. Titles and summaries were written by a model from what was said
-# and shown, so prompts quote them; they lead to a place and are no evidence.
+# way, which a run says once, in an event and in the ledger. Titles and summaries were written by a model from what was
+# said and shown, so prompts quote them; they lead to a place and are no evidence.
 
 ENOUGH = 3
 """With fewer chapters the scenes of a video are its first level."""

@@ -93,7 +93,7 @@ def parse_completion(body: object) -> Completion:
     details = usage.prompt_tokens_details or _PromptDetails()
     calls = choice.message.tool_calls or []
     return Completion(
-        text=_without_surrogates(_calls_as_json(calls) if calls else _reply_text(choice.message)),
+        text=_without_surrogates("\n".join(map(_call_as_json, calls)) if calls else _reply_text(choice.message)),
         calls=len(calls),
         refusal=" ".join(_without_surrogates(choice.message.refusal or "").split()),
         finish_reason=str(choice.finish_reason or "stop"),
@@ -126,12 +126,11 @@ def _token_count(tokens: int | None) -> int:
 
 def _reply_text(message: _Message) -> str:
     """The text of a reply; the last JSON object of the thoughts if there is no text beside them."""
-    text = _text(message.content)
-    thoughts = message.reasoning_content or message.reasoning
-    return text if text.strip() or not isinstance(thoughts, str) else _last_object(thoughts)
-
-
-def _last_object(thoughts: str) -> str:
+    text, thoughts = message.content or "", message.reasoning_content or message.reasoning
+    if isinstance(text, list):  # some servers send the model's thoughts in parts of another type
+        text = "".join(part.text or "" for part in text if part.type == "text")
+    if text.strip() or not isinstance(thoughts, str):
+        return text
     try:
         objects = [value for value in json_values(thoughts) if isinstance(value, dict)]
     except InvalidReply:
@@ -139,19 +138,9 @@ def _last_object(thoughts: str) -> str:
     return json.dumps(objects[-1], ensure_ascii=False) if objects else ""
 
 
-def _text(content: str | list[_Part] | None) -> str:
-    """Join the text if it comes in parts; some servers send the model's thoughts in parts of another type."""
-    if isinstance(content, list):
-        return "".join(part.text or "" for part in content if part.type == "text")
-    return content or ""
-
-
-def _calls_as_json(calls: Sequence[_Call]) -> str:
-    return "\n".join(_call_as_json(call.function.name, call.function.arguments) for call in calls)
-
-
-def _call_as_json(name: str, arguments: object) -> str:
+def _call_as_json(call: _Call) -> str:
     """Write one call as JSON; arguments that are no JSON object stay unchanged, and parsing the reply rejects them."""
+    name, arguments = call.function.name, call.function.arguments
     try:
         values: Any = json.loads(arguments.strip() or "{}") if isinstance(arguments, str) else arguments or {}
         return json.dumps({"tool": name} | values | {"tool": name}, ensure_ascii=False)
@@ -166,13 +155,12 @@ def _without_surrogates(text: str) -> str:
 
 # Typed replies of language models: request a schema, parse completions, and parse replies without guessing.
 #
-# The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the
-# lower two rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a
-# function with the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way:
-# JSON is searched for leniently and validated strictly; a reply that fits nothing is shown to the model again with
-# its problem. What is beyond doubt is read: line breaks within a text, a comma before a bracket, Python's quotes and
-# words, an object in a list. Nothing is repaired: repairing completes a reply that was cut off, and picks one of
-# several.
+# The ladder: `json_schema` binds the server to the schema, `json_object` to JSON, `text` to nothing. On the lower two
+# rungs the schema stands in the message. Above the ladder are calls of tools: each tool is offered as a function with
+# the schema of its arguments, and a call becomes JSON again. Every reply is parsed in the same way: JSON is searched
+# for leniently and validated strictly; a reply that fits nothing is shown to the model again with its problem. What is
+# beyond doubt is read: line breaks within a text, a comma before a bracket, Python's quotes and words, an object in a
+# list. Nothing is repaired: repairing completes a reply that was cut off, and picks one of several.
 
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}

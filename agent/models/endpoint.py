@@ -17,6 +17,7 @@ import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
@@ -26,7 +27,6 @@ from pydantic import BaseModel, ValidationError
 
 from kinodex.agent.limits import held
 from kinodex.agent.models import provider_errors
-from kinodex.agent.models import provider_errors as refusals
 from kinodex.agent.models.completion import (
     NEXT_RUNG,
     Completion,
@@ -53,10 +53,9 @@ if TYPE_CHECKING:
 # Contact sheets: several pictures as numbered tiles of one, for servers that take fewer pictures than a request has.
 #
 # The rule: the pictures are dealt out in their order to as many sheets as the server takes pictures, at most
-# `MAX_TILES`
-# on each. What does not fit even so is left out evenly: the first and the last picture stay. A sheet stands where its
-# first picture stood, after a text that says which tile is which frame; each tile has its number and label drawn above
-# it.
+# `MAX_TILES` on each. What does not fit even so is left out evenly: the first and the last picture stay. A sheet stands
+# where its first picture stood, after a text that says which tile is which frame; each tile has its number and label
+# drawn above it.
 
 MAX_TILES = 16
 SHEET_SIDE_PX = 1536
@@ -164,12 +163,9 @@ def _sheet_parts(pictures: Sequence[_Labelled], title: str) -> list[Part]:
     tiles = "; ".join(f"tile {number} is {label}" for number, label in enumerate(labels, start=1))
     text = f"{title} with {len(pictures)} frames as tiles, by rows, each under its number and label: {tiles}"
     detail = {"detail": "high"} if any("detail" in picture.image for picture in pictures) else {}
-    image = {"url": data_url(draw_sheet([_decode(picture.image["url"]) for picture in pictures], labels)), **detail}
+    jpegs = [base64.b64decode(picture.image["url"].partition(",")[2]) for picture in pictures]
+    image = {"url": data_url(draw_sheet(jpegs, labels)), **detail}
     return [{"type": "text", "text": text}, {"type": "image_url", "image_url": image}]
-
-
-def _decode(url: str) -> bytes:
-    return base64.b64decode(url.partition(",")[2])
 
 
 def draw_sheet(jpegs: Sequence[bytes], labels: Sequence[str]) -> bytes:
@@ -308,9 +304,8 @@ class Endpoint:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise provider_errors.no_completion(self.role, f"a broken text: {error}") from error
         except ValidationError as error:
-            raise refusals.hidden_error(answer, self.role.base_url) or provider_errors.no_completion(
-                self.role, answer
-            ) from error
+            hidden = provider_errors.hidden_error(answer, self.role.base_url)
+            raise hidden or provider_errors.no_completion(self.role, answer) from error
 
     def _is_final(self, sent: Attempt, error: BaseException) -> bool:
         """True for a refusal of the request itself, whatever its status: some servers report those as their failure."""
@@ -319,7 +314,7 @@ class Endpoint:
         if not isinstance(error, openai.APIStatusError):
             return False
         messages = sent.fitted.messages
-        blind = refusals.most_images(error, count_pictures(messages)) == 0
+        blind = provider_errors.most_images(error, count_pictures(messages)) == 0
         return blind or self.form.lesson(error, sent.parameters, messages) is not None
 
     async def find_context(self) -> int | None:
@@ -332,15 +327,9 @@ class Endpoint:
         return self.form.context_tokens
 
     async def _explain(self, error: openai.APIStatusError, sent: Attempt) -> ModelError:
-        pictures = count_pictures(sent.fitted.messages)
-        return provider_errors.status_error(self.role, error, await self._model_names(error), pictures)
-
-    async def _model_names(self, error: openai.APIStatusError) -> list[str] | None:
-        """Names of the server's models, if the refusal may be about the model and the server lists them."""
-        if not refusals.may_reject_model(error):
-            return None
-        models = await self._models()
-        return None if models is None else [str(model["id"]) for model in models if "id" in model]
+        models = await self._models() if provider_errors.may_reject_model(error) else None
+        names = None if models is None else [str(model["id"]) for model in models if "id" in model]
+        return provider_errors.status_error(self.role, error, names, count_pictures(sent.fitted.messages))
 
     async def _models(self) -> list[dict[str, object]] | None:
         """The models that the server lists, as it describes them; None if it lists none."""
@@ -400,20 +389,14 @@ async def with_retries(
 
 def retry_after_s(header: str | None, now_s: float) -> float | None:
     """Seconds to wait that a Retry-After header gives as a number or a date; None if it gives neither."""
+    text, wait_s = header or "", math.nan
     try:
-        wait_s = float(header or "")
+        wait_s = float(text)
     except ValueError:
-        wait_s = _date_s(header or "") - now_s
+        with suppress(ValueError, OverflowError):  # of the year 99999, say
+            if date := email.utils.parsedate_tz(text):
+                wait_s = email.utils.mktime_tz(date) - now_s
     return max(wait_s, 0.0) if math.isfinite(wait_s) else None
-
-
-def _date_s(header: str) -> float:
-    """The time of a date as mails have it, in seconds; not a number for what is none, such as the year 99999."""
-    try:
-        date = email.utils.parsedate_tz(header)
-        return math.nan if date is None else float(email.utils.mktime_tz(date))
-    except (ValueError, OverflowError):
-        return math.nan
 
 
 def _wait_s(state: RetryCallState) -> float:
@@ -430,15 +413,8 @@ def _wait_s(state: RetryCallState) -> float:
 
 def _warn(role: Role, state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    log.warning(
-        "%s at %s: %s; attempt %d of %d in %.1f s",
-        role.model,
-        role.host,
-        redact(str(error), role.secrets),
-        state.attempt_number + 1,
-        role.attempts,
-        state.upcoming_sleep,
-    )
+    said, attempt = redact(str(error), role.secrets), f"attempt {state.attempt_number + 1} of {role.attempts}"
+    log.warning("%s at %s: %s; %s in %.1f s", role.model, role.host, said, attempt, state.upcoming_sleep)
 
 
 # The form of requests that a server accepts: learned from its refusals, once for each process.
@@ -533,11 +509,8 @@ class AcceptedForm:
         self, error: openai.APIStatusError, sent: dict[str, object], messages: list[Message]
     ) -> Callable[[], None] | None:
         """A function that changes what is sent from now on because of a refusal; None if nothing would help."""
-        if (
-            provider_errors.is_money_spent(error)
-            or provider_errors.is_filtered(error)
-            or provider_errors.is_context_spent(error)
-        ):
+        no_form_helps = (provider_errors.is_money_spent, provider_errors.is_filtered, provider_errors.is_context_spent)
+        if any(objects(error) for objects in no_form_helps):
             return None
         pictures = count_pictures(messages)
         most = provider_errors.most_images(error, pictures)
@@ -546,10 +519,8 @@ class AcceptedForm:
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
             return partial(self._step_down, cast(Rung, form["type"]))
-        name = provider_errors.rejected_parameter(
-            error, [name for name in DROPPABLE if name in sent and name not in own]
-        )
-        if name is not None:
+        droppable = [name for name in DROPPABLE if name in sent and name not in own]
+        if (name := provider_errors.rejected_parameter(error, droppable)) is not None:
             return partial(self._drop, name)
         if "tools" in sent and "tools" not in own and provider_errors.rejects_tools(error):
             return self._do_without_tools

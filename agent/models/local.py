@@ -1,7 +1,7 @@
 """A causal language model of transformers in this process, as a `Model`: a trained checkpoint is a master.
 
 It reads text only. `kinodex ask --model local:FOLDER` or a role's `model = "local:FOLDER"` names one, and
-`constrained:FOLDER` one that can write nothing but what fits the request (`constrained_decoding`).
+`constrained:FOLDER` one that can write nothing but what fits the request (`reply_grammar`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LocalModel:
     """A causal language model that answers requests without frames; one `ask` is one sampled reply.
 
     `temperature` overrides what requests ask for. What a request quotes is shortened to the model's context
-    (`context_fit`). `ask` raises `ModelRejected` for frames, and where a prompt is too long without any quotation; a
+    (`fit_context`). `ask` raises `ModelRejected` for frames, and where a prompt is too long without any quotation; a
     reply that cannot be used is an `Exchange` with `invalid`.
     """
 
@@ -193,7 +193,7 @@ class Generator:
     ) -> list[int]:
         """Generate the next tokens: up to an end token or one of the texts `stop`, both included, or the limit.
 
-        `grammar` binds them (`constrained_decoding.reply_grammar`). Temperature 0 takes the likeliest token each time.
+        `grammar` binds them (`reply_grammar`). Temperature 0 takes the likeliest token each time.
         Raises `ModelRejected` if the prompt is too long for the model.
         """
         if not self.has_room(len(prompt)):
@@ -388,8 +388,7 @@ def without_control_tokens(tokenizer: Any, text: str) -> str:
 # Constrained decoding: the schema or pattern of a request's reply binds what a model in this process can write.
 #
 # At each token llguidance says which ones may follow, and the others get no probability. Texts and lists without a
-# limit
-# get one here: a small model that nothing stops goes on until its reply is cut off.
+# limit get one here: a small model that nothing stops goes on until its reply is cut off.
 
 MAX_CHARACTERS, MAX_ITEMS = 240, 8
 Processor = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]

@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible endpoint: it answers the requests of agents.
 
-The way of a request: messages (`agent.prompts.render`), the cache (`response_cache`), the endpoint (`endpoint`, with
-`provider_errors`), the completion and the reply in it (`structured_output`).
+The way of a request: messages (`agent.prompts.render`), the cache (`roles.ResponseCache`), the endpoint (`endpoint`,
+with `provider_errors`), the completion and the reply in it (`completion`).
 """
 
 from __future__ import annotations
@@ -286,8 +286,7 @@ async def open_models(
 #
 # Of several texts the longest lose first: all are cut to one length, and those below it stay whole. A text that is cut
 # keeps its beginning and its end, at borders of words, or of characters where no space is near. Last of all, every
-# second
-# clip goes. Numbers and times stay, so that a reply cites what it would have cited.
+# second clip goes. Numbers and times stay, so that a reply cites what it would have cited.
 
 Q = TypeVar("Q", bound=Request[Any])
 """A class of requests."""

@@ -133,10 +133,8 @@ def no_completion(role: Role, body: object) -> NoCompletion:
 #
 # Servers agree on no error codes, nor on a place for the reason: OpenAI has `error.message`, LM Studio a bare string,
 # FastAPI `detail`, and gateways nest the body of the server behind them as text. So the whole body is read, without
-# what
-# it quotes of the request. All words stand in the tables of this module; tests hold a recorded body of a real server
-# for
-# each (tests/data/server_refusals.json).
+# what it quotes of the request. All words stand in the tables of this module; tests hold a recorded body of a real
+# server for each (tests/data/server_refusals.json).
 
 INVALID_REQUEST = frozenset({400, 422})
 ABOUT_THE_REQUEST = frozenset({*INVALID_REQUEST, 404, 413, 415, 500, 501})

@@ -274,10 +274,8 @@ def _check_label(label: str) -> None:
 # words with the nearest label has to lie `MIN_DEVIATION` standard deviations above their cosines with `EVERYDAY`, words
 # that have nothing to do with each other. In the text tower of `photo` (all-MiniLM-L6-v2; ../shared/MODELS.md), with
 # the 80 labels of COCO, 30 of 36 synonyms got their label in this way ("fridge", "kitten") and the others none
-# ("lorry",
-# "rucksack"); of 49 things that COCO has no label for one got one ("glove": "baseball glove"). Raw cosines would not
-# do:
-# in some spaces all words lie close to each other.
+# ("lorry", "rucksack"); of 49 things that COCO has no label for one got one ("glove": "baseball glove"). Raw cosines
+# would not do: in some spaces all words lie close to each other.
 
 MIN_DEVIATION = 5.2
 """The deviation from unrelated words that makes a word mean a label."""

@@ -79,21 +79,21 @@ def run(
     return answer, model
 
 
-@pytest.mark.parametrize("name", SEARCHING)
-def test_giving_up_ends_a_search_only_when_a_budget_does(environment: Environment, name: str) -> None:
-    answer, model = run(environment, name, gives_up, AnswerRules())
-    assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "rounds", 3)
-    assert answer.ledger.declined >= 2
-    complaints = [each.complaint for each in model.requests if isinstance(each, STEPS) and each.complaint]
-    turns = [turn.text for each in model.requests for turn in each.turns]
-    assert any("not accepted yet: there is more to look at" in each for each in (*complaints, *turns))
+def test_giving_up_ends_a_search_only_when_a_budget_does(environment: Environment) -> None:
+    for name in SEARCHING:
+        answer, model = run(environment, name, gives_up, AnswerRules())
+        assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "rounds", 3), name
+        assert answer.ledger.declined >= 2, name
+        complaints = [each.complaint for each in model.requests if isinstance(each, STEPS) and each.complaint]
+        turns = [turn.text for each in model.requests for turn in each.turns]
+        assert any("not accepted yet: there is more to look at" in each for each in (*complaints, *turns)), name
 
 
-@pytest.mark.parametrize("name", SEARCHING)
-def test_early_insufficient_accepts_it_at_once(environment: Environment, name: str) -> None:
-    answer, _ = run(environment, name, gives_up, AnswerRules(early_insufficient=True))
-    assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "", 1)
-    assert answer.ledger.declined == 0
+def test_early_insufficient_accepts_it_at_once(environment: Environment) -> None:
+    for name in SEARCHING:
+        answer, _ = run(environment, name, gives_up, AnswerRules(early_insufficient=True))
+        assert (answer.status, answer.reason, answer.rounds) == ("insufficient_evidence", "", 1), name
+        assert answer.ledger.declined == 0, name
 
 
 @pytest.mark.parametrize("name", SEARCHING)
@@ -163,6 +163,12 @@ def test_frames_then_notes_are_cited_by_their_numbers_and_neighbours_are_joined(
     assert evidence_ranges(seen_film, shown, [4, 3, 99]) == (Evidence(video_id, 9.0, 12.0),)
     everything = (Evidence(video_id, 3.0, 5.0), Evidence(video_id, 9.0, 12.0))
     assert evidence_ranges(seen_film, shown, []) == evidence_ranges(seen_film, shown, [0, 99]) == everything
+
+
+def test_a_range_that_holds_a_shorter_one_ends_where_the_longer_does(seen_film: Environment) -> None:
+    video_id = seen_film.videos[0].video_id
+    notes = [Note(video_id, 10.0, 40.0, "caption", "a kite"), Note(video_id, 12.0, 15.0, "caption", "a gust")]
+    assert evidence_ranges(seen_film, notes, []) == (Evidence(video_id, 10.0, 40.0),)
 
 
 def test_a_look_that_failed_is_no_evidence(seen_film: Environment) -> None:

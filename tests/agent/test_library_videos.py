@@ -80,11 +80,6 @@ def test_a_hidden_transcript_is_hidden_everywhere(words_library):
     assert environment_of(words_library, "told").search_transcript("wind", 5)
 
 
-@pytest.fixture(scope="module")
-def environment(library):
-    return environment_of(library)
-
-
 def test_the_nearest_videos_are_found_without_reading_all(tmp_path):
     films = {"first": film(2, 60), "second": film(3, 90, {40: ("red kite desert", 10)})}
     everything = environment_of(make_library(tmp_path / "library", films))
@@ -190,11 +185,13 @@ def test_scenes_and_chapters_are_read_by_time(signposted):
     assert environment.scenes(ids[1]) == []
 
 
-@pytest.mark.parametrize(("subtitles", "screen_text"), [(False, True), (True, False)])
-def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted, subtitles, screen_text):
-    video_id = signposted.video("film").video_id
-    videos = LibraryVideos(signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text)
-    assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id)
+def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted):
+    for subtitles, screen_text in [(False, True), (True, False)]:
+        video_id = signposted.video("film").video_id
+        videos = LibraryVideos(
+            signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text
+        )
+        assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id), (subtitles, screen_text)
 
 
 def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):

@@ -11,7 +11,7 @@ from kinodex.agent.library_videos import frame_deviations, frames_of, line_devia
 from kinodex.agent.matches import NO_MATCH, calibrate, deviation_of_chance, robust_deviations, word_deviations, words_of
 from kinodex.agent.protocol import Note
 from tests.sketch.simulated_world import SimulatedVideo
-from tests.support.scripts import SCRIPTS, Script
+from tests.support.scripts import SCRIPTS
 
 VIDEO, OTHER = "v", "w"
 TIMES_S = np.arange(0.0, 600.0, 1.0)
@@ -175,11 +175,11 @@ def test_words_are_in_lower_case_and_scripts_without_spaces_have_pairs() -> None
     assert words_of("风") == {"风"}
 
 
-@pytest.mark.parametrize("script", [each for each in SCRIPTS if each.name != "Japanese"], ids=str)
-def test_a_word_matches_its_own_line_in_every_script(script: Script) -> None:
-    lines = [*script.lines, *(f"{line} {line}" for line in script.lines[1:] * 3)]
-    found = word_deviations(script.word, lines, lines, PLACES)
-    assert [at for at, each in enumerate(found) if each > NO_MATCH] == [0]
+def test_a_word_matches_its_own_line_in_every_script() -> None:
+    for script in [each for each in SCRIPTS if each.name != "Japanese"]:
+        lines = [*script.lines, *(f"{line} {line}" for line in script.lines[1:] * 3)]
+        found = word_deviations(script.word, lines, lines, PLACES)
+        assert [at for at, each in enumerate(found) if each > NO_MATCH] == [0], script
 
 
 # The scale of matches: deviations from the median, and the deviation that is as rare as a chance.

@@ -94,9 +94,9 @@ def test_a_bound_of_an_unknown_property_is_a_slip_that_shows() -> None:
         bound_schema(SCHEMA, {"part": exactly(2)})
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})])
-def test_the_plainest_value_fits(schema) -> None:
-    assert llguidance_accepts(schema, written(plainest(schema)))
+def test_the_plainest_value_fits() -> None:
+    for schema in [SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})]:
+        assert llguidance_accepts(schema, written(plainest(schema))), schema
 
 
 def test_a_value_is_put_in_order_and_what_it_lacks_is_null() -> None:
@@ -115,9 +115,8 @@ NOTHING: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", 
 """No number at all, or none that can be counted with."""
 
 
-@pytest.mark.parametrize(
-    ("kind", "said", "meant"),
-    [
+def test_what_is_meant_is_read() -> None:
+    for kind, said, meant in [
         (WholeNumber, "3", 3),
         (WholeNumber, 3.0, 3),
         (WholeNumber, "Segment 3", 3),
@@ -146,10 +145,8 @@ NOTHING: tuple[object, ...] = (math.nan, math.inf, -math.inf, True, "", "soon", 
         (Numbers, None, []),
         (Numbers, "none", []),
         (Numbers, " Null ", []),
-    ],
-)
-def test_what_is_meant_is_read(kind: type, said: object, meant: object) -> None:
-    assert TypeAdapter(kind).validate_python(said) == pytest.approx(meant)
+    ]:
+        assert TypeAdapter(kind).validate_python(said) == pytest.approx(meant), kind
 
 
 @pytest.mark.parametrize(
@@ -211,42 +208,40 @@ def joined(request: Request[Any], reasoning: bool = True) -> Mapping[str, Any]:
     return {STEP: {joint.name: inner} if named else inner}
 
 
-@by_family
-def test_all_requests_of_a_run_have_one_schema_byte_for_byte(family: list[type[Request[Any]]]) -> None:
-    requests = [of_full_size(kind, count) for kind in family for count in (1, 4, 7)]
-    requests += [each for kind in family for each in variations(kind) if getattr(each, "must_answer", False)]
-    assert len({json.dumps(reply_schema(each, joint=True)) for each in requests}) == 1
-    assert len({json.dumps(reply_schema(each)) for each in requests}) > 1
+def test_all_requests_of_a_run_have_one_schema_byte_for_byte() -> None:
+    for family in [SEARCH, BANK]:
+        requests = [of_full_size(kind, count) for kind in family for count in (1, 4, 7)]
+        requests += [each for kind in family for each in variations(kind) if getattr(each, "must_answer", False)]
+        assert len({json.dumps(reply_schema(each, joint=True)) for each in requests}) == 1, family
+        assert len({json.dumps(reply_schema(each)) for each in requests}) > 1, family
 
 
-@by_kind
-@pytest.mark.parametrize("reasoning", [True, False])
-def test_strict_mode_takes_it_and_its_objects_begin_with_different_keys(
-    kind: type[Request[Any]], reasoning: bool
-) -> None:
-    for request in variations(kind):
-        if request.joint() is None:
-            continue
-        schema = reply_schema(request, reasoning=reasoning, joint=True)
-        assert violations(schema) == []
-        first = [next(iter(each["properties"])) for each in schema["properties"][STEP]["anyOf"]]
-        assert len(first) == len(set(first))
+def test_strict_mode_takes_it_and_its_objects_begin_with_different_keys() -> None:
+    for reasoning in [True, False]:
+        for kind in [*SEARCH, *BANK]:
+            for request in variations(kind):
+                if request.joint() is None:
+                    continue
+                schema = reply_schema(request, reasoning=reasoning, joint=True)
+                assert violations(schema) == [], (kind, reasoning)
+                first = [next(iter(each["properties"])) for each in schema["properties"][STEP]["anyOf"]]
+                assert len(first) == len(set(first)), (kind, reasoning)
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if is_installed(name)])
-@by_kind
-def test_the_example_can_be_written_under_it(kind: type[Request[Any]], engine: str) -> None:
-    request = of_full_size(kind)
-    for reasoning in (True, False):
-        schema = reply_schema(request, reasoning=reasoning, joint=True)
-        assert ENGINES[engine](schema, written(joined(request, reasoning)))
-        assert not ENGINES[engine](schema, example_text(request, reasoning))
+def test_the_example_can_be_written_under_it() -> None:
+    for kind in [*SEARCH, *BANK]:
+        for engine in [name for name in ENGINES if is_installed(name)]:
+            request = of_full_size(kind)
+            for reasoning in (True, False):
+                schema = reply_schema(request, reasoning=reasoning, joint=True)
+                assert ENGINES[engine](schema, written(joined(request, reasoning))), (engine, kind)
+                assert not ENGINES[engine](schema, example_text(request, reasoning)), (engine, kind)
 
 
-@by_kind
-def test_a_reply_is_read_with_and_without_the_keys_around_it(kind: type[Request[Any]]) -> None:
-    request = of_full_size(kind)
-    assert parse_json(written(joined(request)), request) == parse_json(example_text(request), request)
+def test_a_reply_is_read_with_and_without_the_keys_around_it() -> None:
+    for kind in [*SEARCH, *BANK]:
+        request = of_full_size(kind)
+        assert parse_json(written(joined(request)), request) == parse_json(example_text(request), request), kind
 
 
 def test_a_reply_to_another_step_is_none_to_this_one() -> None:
@@ -266,12 +261,12 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
     assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
 
 
-@by_kind
-def test_the_line_is_shorter_and_the_rest_of_the_prompt_the_same(kind: type[Request[Any]]) -> None:
-    request = of_full_size(kind)
-    own, joint = (json.dumps(request_message(request, None, joint=each)) for each in (False, True))
-    assert len(own) - len(joint) > 200
-    assert own.partition("Reply with JSON only")[0] == joint.partition("Reply with JSON only")[0]
+def test_the_line_is_shorter_and_the_rest_of_the_prompt_the_same() -> None:
+    for kind in [*SEARCH, *BANK]:
+        request = of_full_size(kind)
+        own, joint = (json.dumps(request_message(request, None, joint=each)) for each in (False, True))
+        assert len(own) - len(joint) > 200, kind
+        assert own.partition("Reply with JSON only")[0] == joint.partition("Reply with JSON only")[0], kind
 
 
 def test_requests_without_a_run_of_their_kind_keep_their_own_schema() -> None:
@@ -288,9 +283,8 @@ def test_requests_without_a_run_of_their_kind_keep_their_own_schema() -> None:
 INNER = {"name": "go", "arguments": {"where": "home", "fast": None}}
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_one_call_in_any_form_is_read() -> None:
+    for said in [
         GO,
         INNER,
         [INNER],
@@ -301,16 +295,13 @@ INNER = {"name": "go", "arguments": {"where": "home", "fast": None}}
         {"type": "function", "function": {"name": "go", "arguments": '{"where": "home"}'}},
         {"tool_calls": [{"id": "1", "type": "function", "function": INNER}]},
         {"function": "go", "arguments": {"where": "home"}},
-    ],
-)
-def test_one_call_in_any_form_is_read(said: object) -> None:
-    for text in (json.dumps(said), f"I go.\n<tool_call>\n{json.dumps(said)}\n</tool_call>"):
-        assert parse_json(text, Walk()) == HOME
+    ]:
+        for text in (json.dumps(said), f"I go.\n<tool_call>\n{json.dumps(said)}\n</tool_call>"):
+            assert parse_json(text, Walk()) == HOME, said
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_what_is_no_single_call_stays_as_it_is() -> None:
+    for said in [
         {"queries": ["a"]},
         {"name": "go"},
         {"name": "go", "arguments": "home"},
@@ -321,10 +312,8 @@ def test_one_call_in_any_form_is_read(said: object) -> None:
         [INNER, INNER],
         [],
         7,
-    ],
-)
-def test_what_is_no_single_call_stays_as_it_is(said: object) -> None:
-    assert flat_call(said) is said
+    ]:
+        assert flat_call(said) is said, said
 
 
 def test_an_argument_cannot_change_the_tool() -> None:

@@ -44,18 +44,16 @@ def test_frames_are_never_more_than_allowed(environment):
     assert answer.ledger.frame_shows > 10
 
 
-@pytest.mark.parametrize(
-    ("budget", "reason"), [(Budget(rounds=None, tokens=12_000), "tokens"), (Budget(rounds=None, cost=1.2), "cost")]
-)
-def test_tokens_and_money_leave_room_for_the_last_word(environment, budget, reason):
-    usage = Usage(input_tokens=900, output_tokens=100, cached_tokens=400, cost=0.1)
-    answer, model = run(environment, explorer, budget, usage)
-    ledger = answer.ledger
-    assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", reason, 0)
-    assert ledger.input_tokens + ledger.output_tokens <= 12_000
-    assert ledger.cost <= 1.2 + 1e-9
-    assert ledger.calls == len(model.requests)
-    assert ledger.cached_tokens == 400 * ledger.calls
+def test_tokens_and_money_leave_room_for_the_last_word(environment):
+    for budget, reason in [(Budget(rounds=None, tokens=12_000), "tokens"), (Budget(rounds=None, cost=1.2), "cost")]:
+        usage = Usage(input_tokens=900, output_tokens=100, cached_tokens=400, cost=0.1)
+        answer, model = run(environment, explorer, budget, usage)
+        ledger = answer.ledger
+        assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", reason, 0), (budget, reason)
+        assert ledger.input_tokens + ledger.output_tokens <= 12_000, (budget, reason)
+        assert ledger.cost <= 1.2 + 1e-9, (budget, reason)
+        assert ledger.calls == len(model.requests), (budget, reason)
+        assert ledger.cached_tokens == 400 * ledger.calls, (budget, reason)
 
 
 def test_a_budget_too_small_for_anything_gives_no_answer(environment):
@@ -156,9 +154,8 @@ def test_without_queries_frames_cover_evenly(environment):
     assert len(model.asked(ScoreSegments)[0].frames) == 6
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_nonsense_is_counted_and_never_replaced_by_a_guess(environment):
+    for said in [
         "I'm sorry, I can't help with that.",
         "",
         "{",
@@ -169,13 +166,11 @@ def test_without_queries_frames_cover_evenly(environment):
         {"option": "Z"},
         {"Segment": "first"},
         "\x00\u202e{{7*7}}",
-    ],
-)
-def test_nonsense_is_counted_and_never_replaced_by_a_guess(environment, said):
-    answer, _ = run(environment, lambda request: said)
-    assert (answer.status, answer.text, answer.option, answer.evidence) == ("invalid", None, None, ())
-    assert answer.ledger.invalid_replies == answer.ledger.calls
-    assert answer.senseless
+    ]:
+        answer, _ = run(environment, lambda request, said=said: said)
+        assert (answer.status, answer.text, answer.option, answer.evidence) == ("invalid", None, None, ()), said
+        assert answer.ledger.invalid_replies == answer.ledger.calls, said
+        assert answer.senseless, said
 
 
 def test_insufficient_evidence_is_an_answer_too(environment):
@@ -190,12 +185,14 @@ def test_evidence_that_was_never_shown_is_left_out(environment):
     assert (answer.status, answer.evidence_cited) == ("answered", True)
 
 
-@pytest.mark.parametrize("evidence", [[], [99]])
-def test_an_answer_that_names_nothing_that_was_shown_cites_no_evidence(environment, evidence):
-    answer, model = run(environment, but(Decide, {"option": "B", "evidence": evidence}))
-    shown = model.asked(Decide)[0].frames
-    assert (answer.status, answer.evidence_cited) == ("answered", False)
-    assert sum(each.end_s - each.start_s for each in answer.evidence) == len(shown), "all that was shown stands for it"
+def test_an_answer_that_names_nothing_that_was_shown_cites_no_evidence(environment):
+    for evidence in [[], [99]]:
+        answer, model = run(environment, but(Decide, {"option": "B", "evidence": evidence}))
+        shown = model.asked(Decide)[0].frames
+        assert (answer.status, answer.evidence_cited) == ("answered", False), evidence
+        assert sum(each.end_s - each.start_s for each in answer.evidence) == len(shown), (
+            "all that was shown stands for it"
+        )
 
 
 def test_hostile_options_and_questions_are_only_words(environment):
@@ -328,16 +325,26 @@ def test_before_the_first_round_twenty_replies_are_enough(babbled: Environment) 
     assert len(model.requests) == 20
 
 
-@pytest.mark.parametrize(
-    ("agent", "rounds"),
-    [("videoseek", 4), ("videoagent2", 4), ("longvideoagent", 4), ("eea", 1), ("vca", 1), ("uniform", 1)],
-)
-def test_a_model_that_never_makes_sense_ends_the_run(babbled: Environment, agent: str, rounds: int) -> None:
-    answer, model = run_babble(babbled, agent, babbles)
-    assert (answer.status, answer.text, answer.senseless, answer.rounds) == ("invalid", None, True, rounds)
-    assert answer.reason.startswith("no reply of scripted could be used")
-    assert answer.reason.endswith("; `kinodex doctor --base-url URL` finds out what the endpoint can do")
-    assert len([each for each in model.requests if not isinstance(each, DescribeSegment)]) <= 15
+def test_a_model_that_never_makes_sense_ends_the_run(babbled: Environment) -> None:
+    for agent, rounds in [
+        ("videoseek", 4),
+        ("videoagent2", 4),
+        ("longvideoagent", 4),
+        ("eea", 1),
+        ("vca", 1),
+        ("uniform", 1),
+    ]:
+        answer, model = run_babble(babbled, agent, babbles)
+        assert (answer.status, answer.text, answer.senseless, answer.rounds) == ("invalid", None, True, rounds), (
+            agent,
+            rounds,
+        )
+        assert answer.reason.startswith("no reply of scripted could be used"), (agent, rounds)
+        assert answer.reason.endswith("; `kinodex doctor --base-url URL` finds out what the endpoint can do"), (
+            agent,
+            rounds,
+        )
+        assert len([each for each in model.requests if not isinstance(each, DescribeSegment)]) <= 15, (agent, rounds)
 
 
 def test_of_twenty_steps_of_videoseek_three_are_paid_and_the_last_word(babbled: Environment) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
+from kinodex.agent.errors import AllRejected, ModelRejected
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache, Role
@@ -22,7 +22,16 @@ from kinodex.agent.requests.tree import Queries
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEAParameters
 from tests.support.libraries.agent_library import environment_of, film, make_library
-from tests.support.servers.chat_server import Behaviour, ChatServer, Reply, calling, cut_off, failing, in_turn, refusing
+from tests.support.servers.chat_server import (
+    Behaviour,
+    ChatServer,
+    Reply,
+    calling,
+    cut_off,
+    failing,
+    in_turn,
+    refusing,
+)
 from tests.support.servers.wire import (
     ANSWER,
     GO,
@@ -172,53 +181,6 @@ def test_frames_go_over_the_wire_in_the_order_of_arrival_under_labels_that_stay(
     assert all(named[label.split()[1]] == label for labels in several for label in labels)
 
 
-def test_endless_exploring_ends_by_the_budget_with_the_best_answer_so_far(environment: Environment) -> None:
-    with ChatServer(explorer) as server:
-        answer, _ = run(server, environment, Budget(rounds=3))
-    assert (answer.status, answer.reason, answer.rounds, answer.letter) == ("budget_exhausted", "rounds", 3, "A")
-    decisions = [seen for seen in server.seen if seen.schema == "Decision"]
-    assert [OVER in seen.text for seen in decisions] == [False, False, True]
-
-
-def test_endless_exploring_without_a_budget_ends_when_everything_was_seen(tmp_path: Path) -> None:
-    short = make_library(tmp_path / "short", {"short": film(2, 30)}, frame(1, size=(8, 8)).jpeg)
-    with ChatServer(explorer) as server:
-        answer, _ = run(server, environment_of(short), Budget(), parameters=EEAParameters(frames=4, rounds=100))
-    assert (answer.status, answer.ledger.frames) == ("answered", 30)
-
-
-def test_wrong_segment_numbers_are_repaired_once_then_the_run_is_invalid(environment: Environment) -> None:
-    def wrong(request: dict) -> dict | str | Behaviour:
-        return explore(999) if asked(request)[0] == "Decision" else explorer(request)
-
-    with ChatServer(wrong) as server:
-        answer, _ = run(server, environment, Budget(rounds=3))
-    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 4)
-    assert [message["role"] for message in server.seen[-1].body["messages"]] == ["user", "assistant", "user"]
-    assert "segment 999 cannot be explored" in server.seen[-3].text
-    assert "exploring is over" in server.seen[-1].text
-
-
-@pytest.mark.parametrize(
-    "slip", [explore(999), "Segment 2 looks promising.", cut_off('{"action": "ex'), refusing("No.")]
-)
-def test_one_slip_costs_one_call_and_changes_nothing(environment: Environment, slip: dict | str | Behaviour) -> None:
-    slipped: list[object] = []
-
-    def slips(request: dict) -> dict | str | Behaviour:
-        if asked(request)[0] == "Decision" and not slipped:
-            slipped.append(slip)
-            return slip
-        return finder(request)
-
-    with ChatServer(slips) as server, ChatServer(finder) as steady:
-        answer, _ = run(server, environment, Budget(rounds=6))
-        expected, _ = run(steady, environment, Budget(rounds=6))
-    assert (answer.text, answer.evidence) == (expected.text, expected.evidence)
-    assert answer.ledger.invalid_replies == 1
-    assert answer.ledger.calls == expected.ledger.calls + 1
-
-
 def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
     def plain(request: dict) -> str:
         schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
@@ -232,23 +194,6 @@ def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment
         answer, exchanged = run(server, environment, Budget(rounds=6))
     assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("answered", "red", 0)
     assert answer.ledger.calls == len(exchanged) == len(server.seen) - 4
-
-
-def test_a_server_that_stumbles_gives_the_same_answer(environment: Environment) -> None:
-    count = iter(range(1000))
-
-    def stumbles(request: dict) -> dict | str | Behaviour:
-        return failing(503, "busy") if next(count) in (1, 3) else finder(request)
-
-    with ChatServer(stumbles) as server:
-        answer, _ = run(server, environment, Budget(rounds=6))
-    assert (answer.status, answer.text) == ("answered", "red")
-    assert answer.ledger.calls == len(server.seen) - 2
-
-
-def test_a_server_that_goes_away_is_an_error_not_an_answer(environment: Environment) -> None:
-    with ChatServer(lambda _: failing(500, "gone")) as server, pytest.raises(ModelUnreachable, match="500: "):
-        run(server, environment, Budget(rounds=3), attempts=1)
 
 
 def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Environment, tmp_path: Path) -> None:
@@ -272,23 +217,23 @@ def test_a_reply_under_a_limit_that_the_user_set_is_not_one_without_it(limit: di
     assert len(server.seen) == 2
 
 
-@pytest.mark.parametrize(
-    ("said", "invalid"),
-    [
-        (refusing("I will not."), "refused: I will not."),
-        (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
-        (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
-        (Behaviour(content=None), "empty"),
-        ('{"queries": ["a", "b', "breaks off"),
-    ],
-)
-def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost(said, invalid: str) -> None:
-    with ChatServer(lambda _: said) as server:
-        [exchange] = ask_model(server, discover(), price={"input": 1.0})
-    assert exchange.reply is None
-    assert invalid in (exchange.invalid or "")
-    assert exchange.usage.cost > 0
-    assert len(server.seen) == 1
+UNUSABLE: list[tuple[Behaviour | str, str]] = [
+    (refusing("I will not."), "refused: I will not."),
+    (Behaviour(content="", finish_reason="content_filter"), "refused: the content filter"),
+    (cut_off('{"queries": ["a ki'), "cut off after 3 tokens"),
+    (Behaviour(content=None), "empty"),
+    ('{"queries": ["a", "b', "breaks off"),
+]
+
+
+def test_a_reply_that_cannot_be_used_is_data_with_its_reason_and_its_cost() -> None:
+    for said, invalid in UNUSABLE:
+        with ChatServer(in_turn(said)) as server:
+            [exchange] = ask_model(server, discover(), price={"input": 1.0})
+        assert exchange.reply is None, (said, invalid)
+        assert invalid in (exchange.invalid or ""), (said, invalid)
+        assert exchange.usage.cost > 0, (said, invalid)
+        assert len(server.seen) == 1, (said, invalid)
 
 
 def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
@@ -309,21 +254,17 @@ def test_usage_and_cost_come_from_the_reply_and_the_roles_price() -> None:
 # The form of requests that a server accepts: each refusal, over a real server, and what is sent after it.
 
 
-@pytest.mark.parametrize(
-    ("rejects", "rungs", "calls"),
-    [
-        ([], ["json_schema"], 1),
-        (["json_schema"], ["json_schema", "json_object"], 2),
-        (["json_schema", "json_object"], ["json_schema", "json_object", None], 3),
-    ],
-)
-def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there(rejects, rungs, calls) -> None:
-    with ChatServer(lambda _: QUERIES, rejects=rejects) as server:
-        first, second = ask_model(server, discover(), discover())
-    assert first.reply == second.reply == Queries(queries=QUERIES["queries"])
-    formats = [seen.body.get("response_format", {}).get("type") for seen in server.seen]
-    assert formats == [*rungs, rungs[-1]]
-    assert ("JSON schema" in server.seen[-1].text) == (calls > 1)
+def test_the_ladder_goes_down_to_what_the_server_takes_and_stays_there() -> None:
+    ladder = ("json_schema", "json_object")
+    rungs = (*ladder, None)
+    for calls in (1, 2, 3):
+        rejects = ladder[: calls - 1]
+        with ChatServer(lambda _: QUERIES, rejects=rejects) as server:
+            first, second = ask_model(server, discover(), discover())
+        assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), rejects
+        formats = [seen.body.get("response_format", {}).get("type") for seen in server.seen]
+        assert formats == [*rungs[:calls], rungs[calls - 1]], rejects
+        assert ("JSON schema" in server.seen[-1].text) == (calls > 1), rejects
 
 
 def test_parameters_that_the_server_rejects_are_left_out_once_and_for_all() -> None:
@@ -400,13 +341,13 @@ WORDED: list[tuple[str, Behaviour]] = [
 ]
 
 
-@pytest.mark.parametrize("refused", [each for _, each in WORDED], ids=[name for name, _ in WORDED])
-def test_a_format_is_refused_in_many_ways_and_asked_for_in_words_at_once(refused: Behaviour) -> None:
-    with ChatServer(lambda body: refused if FORMAT in body else QUERIES) as server:
-        first, second = ask_model(server, discover(), discover())
-    assert first.reply == second.reply == Queries(queries=QUERIES["queries"])
-    assert [FORMAT in seen.body for seen in server.seen] == [True, True, False, False]
-    assert "JSON schema" in server.seen[-1].text
+def test_a_format_is_refused_in_many_ways_and_asked_for_in_words_at_once() -> None:
+    for refused in [each for _, each in WORDED]:
+        with ChatServer(lambda body: refused if FORMAT in body else QUERIES) as server:  # noqa: B023
+            first, second = ask_model(server, discover(), discover())
+        assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), refused
+        assert [FORMAT in seen.body for seen in server.seen] == [True, True, False, False], refused
+        assert "JSON schema" in server.seen[-1].text, refused
 
 
 def test_a_format_of_the_users_own_that_is_refused_is_an_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +19,18 @@ from tests.support.servers.chat_server import Behaviour, ChatServer, failing, ha
 from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_errors_that_may_pass(status: int) -> None:
-    assert provider_errors.is_transient(refusal(status, {"error": {"message": "busy"}}))
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_errors_that_do_not_pass(status: int) -> None:
-    assert not provider_errors.is_transient(refusal(status, {"error": {"message": "no"}}))
+def test_errors_that_may_pass() -> None:
+    for status in (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503):
+        transient = provider_errors.is_transient(refusal(status, {"error": {"message": "no"}}))
+        assert transient == (status in (408, 409, 429, 500, 503)), status
 
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
 TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messages, 20 in the functions)."
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "words"),
-    [
+def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits() -> None:
+    for status, body, kind, words in [
         (401, {"error": {"message": "bad key"}}, AllRejected, "OPENAI_API_KEY (401: bad key); check the key"),
         (402, {"detail": "Insufficient Balance"}, AllRejected, "Insufficient Balance); add credit to the account"),
         (429, {"error": {"message": "Go on", "code": "insufficient_quota"}}, AllRejected, "add credit to the account"),
@@ -50,16 +44,12 @@ TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messag
         (422, {"detail": "no top_k here"}, ModelRejected, "(422: no top_k here); take top_k out of the role's extra"),
         (400, "<html>no</html>", ModelRejected, "refuses the request to 'tester' (400); its log may say more"),
         (503, {"message": "loading"}, ModelUnreachable, "(503: loading), for up to 5 attempts and 300 s; look at"),
-    ],
-)
-def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits(
-    status: int, body: object, kind: type[ModelError], words: str
-) -> None:
-    role = Role(model="tester", base_url="http://nowhere/v1", extra={"top_k": 3})
-    error = provider_errors.status_error(role, refusal(status, body), None, images=2)
-    assert type(error) is kind
-    assert words in str(error)
-    assert "\n" not in str(error)
+    ]:
+        role = Role(model="tester", base_url="http://nowhere/v1", extra={"top_k": 3})
+        error = provider_errors.status_error(role, refusal(status, body), None, images=2)
+        assert type(error) is kind, status
+        assert words in str(error), status
+        assert "\n" not in str(error), status
 
 
 def test_no_password_of_a_url_is_told() -> None:
@@ -68,6 +58,7 @@ def test_no_password_of_a_url_is_told() -> None:
         asyncio.run(OpenAIModel(settings).ask(discover()))
     assert "nobody answers at http://127.0.0.1:1/v1 " in one_line(caught)
     assert "secret" not in one_line(caught)
+    assert "start the server or correct base_url" in one_line(caught)
 
 
 def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,17 +71,6 @@ def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeyp
     assert provider_errors.clip(said, role) == "*** *** ***, ***, ***, ***"
     at_the_end = "x " * (provider_errors.CLIPPED_CHARACTERS // 2 - 4) + "marked-key-1"
     assert "marked" not in provider_errors.clip(at_the_end, role), "cut first, half of it would stay"
-
-
-def test_nobody_there() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    settings = Role(model="tester", base_url=url, attempts=2)
-    with pytest.raises(ModelUnreachable) as caught:
-        asyncio.run(OpenAIModel(settings).ask(discover()))
-    assert one_line(caught).startswith(f"nobody answers at {url}")
-    assert "start the server or correct base_url" in one_line(caught)
 
 
 def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
@@ -134,20 +114,17 @@ def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(capl
     assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
+def test_refusals_as_servers_word_them() -> None:
+    for refusal in [
         failing(400, "registry/tester does not support tools"),
         failing(404, "No endpoints found that support tool use."),
         failing(400, "Failed to call a function. Please adjust your prompt.", code="tool_use_failed"),
         failing(500, "tools param requires --jinja flag"),
         failing(501, "Only 'auto' or 'none' tool_choice is supported"),
-    ],
-)
-def test_refusals_as_servers_word_them(refusal: Behaviour) -> None:
-    with ChatServer(lambda request: refusal if "tools" in request else GO) as server:
-        [exchange] = ask(server, Walk(), attempts=1)
-    assert exchange.reply == HOME
+    ]:
+        with ChatServer(lambda request: refusal if "tools" in request else GO) as server:  # noqa: B023
+            [exchange] = ask(server, Walk(), attempts=1)
+        assert exchange.reply == HOME, refusal
 
 
 @pytest.mark.parametrize(
@@ -220,34 +197,35 @@ def causes(recorded: dict[str, Any]) -> dict[str, list[str]]:
     return {recorded["objects_to"]: recorded["words"], **recorded.get("also", {})}
 
 
-@pytest.mark.parametrize("recorded", RECORDED, ids=lambda each: f"{each['server']} {each['objects_to']}")
-def test_what_a_real_server_objects_to_is_recognised(recorded: dict[str, Any]) -> None:
-    error, why = refusal(recorded["status"], recorded["body"]), causes(recorded)
-    text = json.dumps(recorded["body"]).lower()
-    assert all(word in text for words in why.values() for word in words)
-    rejected = provider_errors.rejected_parameter(error, PARAMETERS)
-    assert (rejected is not None) == ("parameter" in why)
-    assert rejected is None or rejected in recorded["words"]
-    assert provider_errors.rejects_format(error) == ("format" in why)
-    assert provider_errors.rejects_tools(error) or "tools" not in why
-    assert provider_errors.may_reject_model(error) or "model" not in why
-    assert provider_errors.is_money_spent(error) == ("quota" in why)
-    assert provider_errors.is_context_spent(error) == ("context" in why)
-    assert provider_errors.context_limit(error) == recorded.get("context_limit")
-    assert provider_errors.is_filtered(error) == ("filter" in why)
-    assert provider_errors.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images"))
-    assert provider_errors.most_images(error, 0) is None, "a request without pictures is not refused for them"
+def test_what_a_real_server_objects_to_is_recognised() -> None:
+    for recorded in RECORDED:
+        error, why = refusal(recorded["status"], recorded["body"]), causes(recorded)
+        text = json.dumps(recorded["body"]).lower()
+        assert all(word in text for words in why.values() for word in words), recorded
+        rejected = provider_errors.rejected_parameter(error, PARAMETERS)
+        assert (rejected is not None) == ("parameter" in why), recorded
+        assert rejected is None or rejected in recorded["words"], recorded
+        assert provider_errors.rejects_format(error) == ("format" in why), recorded
+        assert provider_errors.rejects_tools(error) or "tools" not in why, recorded
+        assert provider_errors.may_reject_model(error) or "model" not in why, recorded
+        assert provider_errors.is_money_spent(error) == ("quota" in why), recorded
+        assert provider_errors.is_context_spent(error) == ("context" in why), recorded
+        assert provider_errors.context_limit(error) == recorded.get("context_limit"), recorded
+        assert provider_errors.is_filtered(error) == ("filter" in why), recorded
+        assert provider_errors.most_images(error, 30) == (0 if "pictures" in why else recorded.get("most_images")), (
+            recorded
+        )
+        assert provider_errors.most_images(error, 0) is None, "a request without pictures is not refused for them"
 
 
-@pytest.mark.parametrize(("cause", "words"), CAUSES.items())
-def test_each_word_of_the_tables_comes_from_a_recorded_refusal(cause: str, words: tuple[str, ...]) -> None:
-    recorded = {word for each in RECORDED for word in causes(each).get(cause, ())}
-    assert set(words) == recorded
+def test_each_word_of_the_tables_comes_from_a_recorded_refusal() -> None:
+    for cause, words in CAUSES.items():
+        recorded = {word for each in RECORDED for word in causes(each).get(cause, ())}
+        assert set(words) == recorded, (cause, words)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_a_servers_own_words_are_found_wherever_they_stand() -> None:
+    for body, message in [
         ({"error": {"message": "no such thing"}}, "no such thing"),
         ({"error": "no such thing"}, "no such thing"),
         ({"message": "no such thing", "code": 7}, "no such thing"),
@@ -261,10 +239,8 @@ def test_each_word_of_the_tables_comes_from_a_recorded_refusal(cause: str, words
         ("no such\n thing", "no such thing"),
         ("<html>no such thing</html>", ""),
         ("", ""),
-    ],
-)
-def test_a_servers_own_words_are_found_wherever_they_stand(body: object, message: str) -> None:
-    assert provider_errors.server_message(refusal(400, body)) == message
+    ]:
+        assert provider_errors.server_message(refusal(400, body)) == message, (body, message)
 
 
 def test_words_of_the_request_are_not_the_servers() -> None:
@@ -274,9 +250,8 @@ def test_words_of_the_request_are_not_the_servers() -> None:
     assert provider_errors.most_images(error, 3) is None
 
 
-@pytest.mark.parametrize(
-    ("message", "sent", "most"),
-    [
+def test_the_most_images_are_read_or_halved() -> None:
+    for message, sent, most in [
         ("At most 5 image(s) may be provided in one request.", 30, 5),
         ("At most 5 image(s) may be provided in one request.", 5, None),
         ("At most 0 image(s) may be provided in one prompt.", 2, 0),
@@ -284,10 +259,8 @@ def test_words_of_the_request_are_not_the_servers() -> None:
         ("Too many images.", 30, 15),
         ("The image is too large", 3, None),
         ("max_tokens must be at most 4096", 3, None),
-    ],
-)
-def test_the_most_images_are_read_or_halved(message: str, sent: int, most: int | None) -> None:
-    assert provider_errors.most_images(refusal(400, {"error": {"message": message}}), sent) == most
+    ]:
+        assert provider_errors.most_images(refusal(400, {"error": {"message": message}}), sent) == most, message
 
 
 def test_an_error_sent_with_success_is_a_refusal() -> None:

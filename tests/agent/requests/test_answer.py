@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,19 +40,19 @@ def answer(**values: object) -> Conclusion:
     return Conclusion.model_validate({"action": "answer", **values})
 
 
-@pytest.mark.parametrize(
-    ("values", "index"),
-    [
-        ({"option": "B"}, 1),
-        ({"option": "dark blue"}, 1),
-        ({"option": "(a)", "answer": "nonsense"}, 0),
-        ({"option": None, "answer": "The kite is red."}, 0),
-    ],
-)
-def test_an_option_is_named_by_its_letter_or_its_words(values: dict, index: int) -> None:
-    reply = answer(**values)
-    guess(CHOICE).check(reply)
-    assert chosen_option(CHOICE, reply) == index
+NAMED: list[tuple[dict[str, Any], int]] = [
+    ({"option": "B"}, 1),
+    ({"option": "dark blue"}, 1),
+    ({"option": "(a)", "answer": "nonsense"}, 0),
+    ({"option": None, "answer": "The kite is red."}, 0),
+]
+
+
+def test_an_option_is_named_by_its_letter_or_its_words() -> None:
+    for values, index in NAMED:
+        reply = answer(**values)
+        guess(CHOICE).check(reply)
+        assert chosen_option(CHOICE, reply) == index, (values, index)
 
 
 @pytest.mark.parametrize(
@@ -76,20 +77,20 @@ BLANK_REPLIES = [
 ]
 
 
-@pytest.mark.parametrize("reply", BLANK_REPLIES)
-@pytest.mark.parametrize("said", ['"null"', '"N/A"', '"n/a."', '"(null)"', '" "', "null"])
-def test_a_word_for_nothing_is_no_answer_to_an_open_question(reply: str, said: str) -> None:
-    parsed, problem = parse_reply(reply % said, guess(OPEN))
-    assert parsed is None
-    assert problem and problem.endswith("say it in a few words")
+def test_a_word_for_nothing_is_no_answer_to_an_open_question() -> None:
+    for said in ['"null"', '"N/A"', '"n/a."', '"(null)"', '" "', "null"]:
+        for reply in BLANK_REPLIES:
+            parsed, problem = parse_reply(reply % said, guess(OPEN))
+            assert parsed is None, (reply, said)
+            assert problem and problem.endswith("say it in a few words"), (reply, said)
 
 
-@pytest.mark.parametrize("reply", BLANK_REPLIES)
-@pytest.mark.parametrize("said", ["None", "none of them", "Unknown", "Nothing.", "null and void", "0"])
-def test_a_word_that_may_be_true_is_an_answer(reply: str, said: str) -> None:
-    parsed, problem = parse_reply(reply % json.dumps(said), guess(OPEN))
-    assert problem is None
-    assert parsed and parsed.answer == said
+def test_a_word_that_may_be_true_is_an_answer() -> None:
+    for said in ["None", "none of them", "Unknown", "Nothing.", "null and void", "0"]:
+        for reply in BLANK_REPLIES:
+            parsed, problem = parse_reply(reply % json.dumps(said), guess(OPEN))
+            assert problem is None, (reply, said)
+            assert parsed and parsed.answer == said, (reply, said)
 
 
 def test_the_other_ends_of_a_search_take_no_word_for_nothing_either() -> None:
@@ -127,9 +128,8 @@ DEEDS = ("a man walks", "a man runs", "nobody moves", "the dog sleeps")
 A, B, C, D = range(4)
 
 
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
+def test_an_option_is_read() -> None:
+    for text, option in [
         # the reply that was asked for
         ("B", B),
         ("b", B),
@@ -185,15 +185,12 @@ A, B, C, D = range(4)
         ("I think it is red", A),
         ("The kite is dark blue in frame 2", B),
         ("It is blue in the frames", C),
-    ],
-)
-def test_an_option_is_read(text: str, option: int) -> None:
-    assert named_option(text, COLOURS) == option
+    ]:
+        assert named_option(text, COLOURS) == option, (text, option)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_no_option_is_guessed() -> None:
+    for text in [
         "",
         "  ",
         "E",
@@ -226,15 +223,12 @@ def test_an_option_is_read(text: str, option: int) -> None:
         "It is a B-side",
         "vitamin C is in the orange",
         "redder than before",
-    ],
-)
-def test_no_option_is_guessed(text: str) -> None:
-    assert named_option(text, COLOURS) is None
+    ]:
+        assert named_option(text, COLOURS) is None, text
 
 
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
+def test_an_article_is_no_letter() -> None:
+    for text, option in [
         ("A man walks", A),
         ("a man runs", B),
         ("In the film a man runs to the door.", B),
@@ -242,35 +236,33 @@ def test_no_option_is_guessed(text: str) -> None:
         ("A man walks, then a man runs", None),
         ("A. a man walks", A),
         ("B. a man walks", None),
-    ],
-)
-def test_an_article_is_no_letter(text: str, option: int | None) -> None:
-    assert named_option(text, DEEDS) == option
+    ]:
+        assert named_option(text, DEEDS) == option, (text, option)
 
 
 def test_words_go_before_letters_where_letters_are_options() -> None:
     assert named_option("A", ("B", "A")) == 1
 
 
-@pytest.mark.parametrize("text", ["I see 2 people in frame 4", "no one is there", "4 of the 2"])
-def test_short_options_are_not_looked_for_in_sentences(text: str) -> None:
-    assert named_option(text, ("2", "4", "no")) is None
+def test_short_options_are_not_looked_for_in_sentences() -> None:
+    for text in ["I see 2 people in frame 4", "no one is there", "4 of the 2"]:
+        assert named_option(text, ("2", "4", "no")) is None, text
 
 
 def test_short_options_alone_are_read() -> None:
     assert [named_option(text, ("2", "4", "no")) for text in ("4", "No.", "Answer: A")] == [1, 2, 0]
 
 
-@pytest.mark.parametrize("text", ["I", "I. nine", "The answer is I.", "The answer is (I)", "nine"])
-def test_the_ninth_letter_is_read_where_it_can_only_be_one(text: str) -> None:
-    options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    assert named_option(text, options) == 8
+def test_the_ninth_letter_is_read_where_it_can_only_be_one() -> None:
+    for text in ["I", "I. nine", "The answer is I.", "The answer is (I)", "nine"]:
+        options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+        assert named_option(text, options) == 8, text
 
 
-@pytest.mark.parametrize("text", ["I believe so", "The answer is I guess unknown"])
-def test_the_speaker_is_no_letter(text: str) -> None:
-    options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    assert named_option(text, options) is None
+def test_the_speaker_is_no_letter() -> None:
+    for text in ["I believe so", "The answer is I guess unknown"]:
+        options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+        assert named_option(text, options) is None, text
 
 
 def test_an_open_question_has_no_option_to_name() -> None:
@@ -280,20 +272,21 @@ def test_an_open_question_has_no_option_to_name() -> None:
 
 CHOOSE = AnswerNotes(question=Question("What colour?", COLOURS), videos=(), notes=())
 EXPLORE = Decide(question=CHOOSE.question, videos=(), candidates=(), frames=())
+ASKED: list[Request[Any]] = [CHOOSE, EXPLORE, replace(EXPLORE, must_answer=True)]
 
 
-@pytest.mark.parametrize("request_", [CHOOSE, EXPLORE, replace(EXPLORE, must_answer=True)])
-@pytest.mark.parametrize("text", ["The best answer is (B) because of frame 2.", "B", "It says [1]: dark blue"])
-def test_a_reply_in_words_counts_where_it_names_an_option(request_: Request, text: str) -> None:
-    reply, problem = parse_reply(f"<think>C? {{</think>{text}", request_)
-    assert (reply and reply.action, reply and reply.option, problem) == ("answer", "B", None)
+def test_a_reply_in_words_counts_where_it_names_an_option() -> None:
+    for text in ["The best answer is (B) because of frame 2.", "B", "It says [1]: dark blue"]:
+        for request_ in ASKED:
+            reply, problem = parse_reply(f"<think>C? {{</think>{text}", request_)
+            assert (reply and reply.action, reply and reply.option, problem) == ("answer", "B", None), (request_, text)
 
 
-@pytest.mark.parametrize("request_", [CHOOSE, EXPLORE])
-@pytest.mark.parametrize("text", ["A man walks", "I cannot say", "B or C", "Next, segment 3. Or the answer is B"])
-def test_other_words_are_no_reply(request_: Request, text: str) -> None:
-    if request_ is EXPLORE or "segment" not in text:
-        assert parse_reply(text, request_)[0] is None
+def test_other_words_are_no_reply() -> None:
+    for text in ["A man walks", "I cannot say", "B or C", "Next, segment 3. Or the answer is B"]:
+        for request_ in ASKED[:2]:
+            if request_ is EXPLORE or "segment" not in text:
+                assert parse_reply(text, request_)[0] is None, (request_, text)
 
 
 def test_json_goes_before_the_words_around_it() -> None:
@@ -304,37 +297,12 @@ def test_json_goes_before_the_words_around_it() -> None:
     assert parse_reply('The answer is (B). {"action": "answer", "opt', CHOOSE)[0] is None
 
 
-THREE = ("red", "dark blue", "green")
-
-
-@pytest.mark.parametrize(
-    ("said", "option"),
-    [
-        ("B", 1),
-        ("b", 1),
-        ("(B)", 1),
-        ("B. dark blue", 1),
-        ("Answer: B", 1),
-        ("The answer is C.", 2),
-        ("Dark blue.", 1),
-        ("D", None),
-        ("I think it is red", 0),
-        ("I think it is not red", None),
-        ("A kite", None),
-        ("", None),
-        ("Green", 2),
-    ],
-)
-def test_an_option_is_named_by_letter_or_words(said, option):
-    assert named_option(said, THREE) == option
-
-
 WEARER = ("C is cooking.", "C is doing laundry.", "C cleans dishes, and does not cook.", "A man talks to C.")
 
 
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
+def test_a_letter_that_begins_the_words_of_options_is_none() -> None:
+    """EgoSchema calls the camera's wearer "C"."""
+    for text, option in [
         ("C is cooking.", 0),
         ("The answer is: C is doing laundry.", 1),
         ("Final answer: c cleans dishes, and does not cook.", 2),
@@ -346,11 +314,8 @@ WEARER = ("C is cooking.", "C is doing laundry.", "C cleans dishes, and does not
         ("C", 2),
         ("C is moving around a room.", None),
         ("C is cooking. C is doing laundry.", None),
-    ],
-)
-def test_a_letter_that_begins_the_words_of_options_is_none(text: str, option: int | None) -> None:
-    """EgoSchema calls the camera's wearer "C"."""
-    assert named_option(text, WEARER) == option
+    ]:
+        assert named_option(text, WEARER) == option, (text, option)
 
 
 def test_a_letter_in_the_field_for_a_letter_is_one() -> None:
@@ -360,22 +325,28 @@ def test_a_letter_in_the_field_for_a_letter_is_one() -> None:
     assert chosen_option(question, answer(option=None, answer="A")) == 2
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["{words}", "The answer is: {words}", "Final answer: {words}", "{words} This is shown in frame 3.", '"{words}"',
-     "{letter}. {words}", "({letter})", "Answer: {letter}", "I think the answer is {letter}: {words}"],
-)  # fmt: skip
-def test_the_real_options_of_egoschema_are_read(benchmarks: Path, form: str) -> None:
-    rows = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()
-    wrong = []
-    for row in rows:
-        options = [row[f"option {number}"] for number in range(5)]
-        for number, words in enumerate(options):
-            text = form.format(words=words, letter="ABCDE"[number])
-            named = named_option(text, options)
-            if named is None or options[named] != words:
-                wrong.append(text)
-    assert not wrong
+def test_the_real_options_of_egoschema_are_read(benchmarks: Path) -> None:
+    for form in [
+        "{words}",
+        "The answer is: {words}",
+        "Final answer: {words}",
+        "{words} This is shown in frame 3.",
+        '"{words}"',
+        "{letter}. {words}",
+        "({letter})",
+        "Answer: {letter}",
+        "I think the answer is {letter}: {words}",
+    ]:
+        rows = json.loads((benchmarks / "egoschema" / "subset_anno.json").read_text(encoding="utf-8")).values()
+        wrong = []
+        for row in rows:
+            options = [row[f"option {number}"] for number in range(5)]
+            for number, words in enumerate(options):
+                text = form.format(words=words, letter="ABCDE"[number])
+                named = named_option(text, options)
+                if named is None or options[named] != words:
+                    wrong.append(text)
+        assert not wrong, form
 
 
 # Refusals in words are no descriptions; descriptions of sorry people are.
@@ -399,27 +370,24 @@ def test_refusals_are_refused(text: str) -> None:
         check_not_refused(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_seen_is_no_refusal() -> None:
+    for text in [
         "A sorry-looking dog sits in the rain.",
         "A man holds a sign: I'm sorry.",
         "I see a red kite over a desert.",
         "In the ice a seal looks up.",
         "A woman cannot open a door.",
         "As an aircraft lands, people wave.",
-    ],
-)
-def test_what_is_seen_is_no_refusal(text: str) -> None:
-    check_not_refused(text)
+    ]:
+        check_not_refused(text)
 
 
 # The request to a judge: replies of one number, and the scale.
 
 
-@pytest.mark.parametrize("reply", [{"reason": "half", "score": 2}, {"score": "2"}, 2, "2/3"])
-def test_a_score_may_come_with_a_reason_or_alone(reply: object) -> None:
-    assert Verdict.model_validate(reply).score == 2
+def test_a_score_may_come_with_a_reason_or_alone() -> None:
+    for reply in [{"reason": "half", "score": 2}, {"score": "2"}, 2, "2/3"]:
+        assert Verdict.model_validate(reply).score == 2, reply
 
 
 @pytest.mark.parametrize("score", [-1, 4, "none", None])

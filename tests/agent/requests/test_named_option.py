@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.answer import AnswerNotes, chosen_option
@@ -17,9 +15,9 @@ def _rows_of_replies() -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("row", _rows_of_replies(), ids=lambda row: f"{row['language']}:{row['reply'][:40]!r}")
-def test_each_reply_of_the_table_has_its_right_reading(row: dict) -> None:
-    question = Question("What is seen?", tuple(row["options"]))
-    reply, _ = parse_reply(row["reply"], AnswerNotes(question=question, videos=(), notes=()))
-    option = None if reply is None else chosen_option(question, reply)
-    assert (None if option is None else question.lettered[option][0]) == row["option"]
+def test_each_reply_of_the_table_has_its_right_reading() -> None:
+    for row in _rows_of_replies():
+        question = Question("What is seen?", tuple(row["options"]))
+        reply, _ = parse_reply(row["reply"], AnswerNotes(question=question, videos=(), notes=()))
+        option = None if reply is None else chosen_option(question, reply)
+        assert (None if option is None else question.lettered[option][0]) == row["option"], row

@@ -132,12 +132,12 @@ def test_impossible_decisions(decision, must_answer, said):
         two_parts(must_answer).check(Decision.model_validate(decision))
 
 
-@pytest.mark.parametrize("nothing", [None, "", "null", "None", "n/a"])
-def test_null_may_be_written_as_a_word_and_an_action_in_capitals(nothing):
-    said = {"action": "Answer", "segment": nothing, "option": "B", "answer": None, "evidence": nothing}
-    assert Decision.model_validate(said) == Decision(
-        action="answer", segment=None, option="B", answer=None, evidence=[]
-    )
+def test_null_may_be_written_as_a_word_and_an_action_in_capitals():
+    for nothing in [None, "", "null", "None", "n/a"]:
+        said = {"action": "Answer", "segment": nothing, "option": "B", "answer": None, "evidence": nothing}
+        assert Decision.model_validate(said) == Decision(
+            action="answer", segment=None, option="B", answer=None, evidence=[]
+        ), nothing
 
 
 @pytest.mark.parametrize("scores", ["fused", "none"])
@@ -201,14 +201,14 @@ def test_decisions_in_the_shape_of_the_paper():
     assert (answer.action, chosen_option(COLOURS, answer)) == ("answer", 2)
 
 
-@pytest.mark.parametrize("reply", [Decision, SegmentScores, Queries, Conclusion])
-def test_schemas_are_strict(reply):
-    assert violations(strict_schema(reply)) == []
+def test_schemas_are_strict():
+    for reply in [Decision, SegmentScores, Queries, Conclusion]:
+        assert violations(strict_schema(reply)) == [], reply
 
 
-@pytest.mark.parametrize(
-    ("scores", "read"),
-    [
+def test_a_score_is_on_one_scale_or_is_asked_for_again():
+    """Also alone in a second request: a part that was left out must not lose the search by its scale."""
+    for scores, read in [
         ((0.99, 0.0), (99, 0)),
         ((1.0, 0.5), (100, 50)),
         ((0, 0), (0, 0)),
@@ -217,18 +217,15 @@ def test_schemas_are_strict(reply):
         ((1, 0), None),
         ((1, 1), None),
         ((1.0,), None),
-    ],
-)
-def test_a_score_is_on_one_scale_or_is_asked_for_again(scores, read):
-    """Also alone in a second request: a part that was left out must not lose the search by its scale."""
-    request = scoring() if len(scores) == 2 else scoring().missing(scored(85))
-    text = json.dumps(
-        {"segments": [{"segment": 3 - len(scores) + at, "score": each} for at, each in enumerate(scores)]}
-    )
-    assert request is not None
-    reply, problem = parse_reply(text, request)
-    assert (reply and tuple(each.score for each in reply.segments)) == read
-    assert (problem is None) == (read is not None)
+    ]:
+        request = scoring() if len(scores) == 2 else scoring().missing(scored(85))
+        text = json.dumps(
+            {"segments": [{"segment": 3 - len(scores) + at, "score": each} for at, each in enumerate(scores)]}
+        )
+        assert request is not None, (scores, read)
+        reply, problem = parse_reply(text, request)
+        assert (reply and tuple(each.score for each in reply.segments)) == read, (scores, read)
+        assert (problem is None) == (read is not None), (scores, read)
 
 
 def scored(*scores: float) -> SegmentScores:

@@ -6,7 +6,6 @@ import asyncio
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -365,30 +364,25 @@ def test_captions_of_the_library_stand_in_for_windows_unless_they_are_long(libra
 # Stored captions: in the library, of one model; in memory for a question by itself.
 
 
-@pytest.fixture
-def library_caption_store(tmp_path: Path) -> Library:
-    return make_library(tmp_path / "library", {"film": film(1, 20)})
+def row(library: Library, start_s: float, text: str, model: str = "one") -> ClipRow:
+    return ClipRow(library.video("film").video_id, model, start_s, start_s + 4.0, text, 0.5, 4)
 
 
-def row(library_caption_store: Library, start_s: float, text: str, model: str = "one") -> ClipRow:
-    return ClipRow(library_caption_store.video("film").video_id, model, start_s, start_s + 4.0, text, 0.5, 4)
-
-
-def test_captions_are_found_again_by_their_part_and_model(library_caption_store: Library) -> None:
-    environment, video_id = environment_of(library_caption_store), library_caption_store.video("film").video_id
-    first, second = row(library_caption_store, 0.0, "a boat"), row(library_caption_store, 4.0, "a kite", "two")
+def test_captions_are_found_again_by_their_part_and_model(library: Library) -> None:
+    environment, video_id = environment_of(library), library.video("film").video_id
+    first, second = row(library, 0.0, "a boat"), row(library, 4.0, "a kite", "two")
     assert store_captions(environment, [first, second]) == ""
-    assert stored_clips(environment_of(library_caption_store), video_id, "one") == {part_name(0.0, 4.0): as_note(first)}
+    assert stored_clips(environment_of(library), video_id, "one") == {part_name(0.0, 4.0): as_note(first)}
     assert stored_clips(environment, video_id, "two") == {part_name(4.0, 8.0): as_note(second)}
     assert environment.unsaved_captions == {}
 
 
-def test_a_question_by_itself_reads_and_stores_in_memory_alone(library_caption_store: Library) -> None:
-    shared, video_id = environment_of(library_caption_store), library_caption_store.video("film").video_id
-    store_captions(shared, [row(library_caption_store, 0.0, "a boat")])
+def test_a_question_by_itself_reads_and_stores_in_memory_alone(library: Library) -> None:
+    shared, video_id = environment_of(library), library.video("film").video_id
+    store_captions(shared, [row(library, 0.0, "a boat")])
     alone = shared.without_shared_captions()
     assert stored_clips(alone, video_id, "one") == {}
-    assert store_captions(alone, [row(library_caption_store, 8.0, "a dog")]) == ""
+    assert store_captions(alone, [row(library, 8.0, "a dog")]) == ""
     assert [note.text for note in stored_clips(alone, video_id, "one").values() if note] == ["a dog"]
     assert list(stored_clips(shared, video_id, "one")) == [part_name(0.0, 4.0)]
 

@@ -87,7 +87,9 @@ def test_text_on_screen_among_what_is_said(mcp_library: Library, tmp_path: Path)
 
     async def use(client: Client) -> None:
         assert (await call(client, "overview", video="harbour"))["screen_text_lines"] == 2
-        (hit,) = (await call(client, "search", query="harbor cafe", where="screen-text"))["hits"]  # with a letter missing
+        (hit,) = (await call(client, "search", query="harbor cafe", where="screen-text"))[
+            "hits"
+        ]  # with a letter missing
         assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen-text")
         lines = (await call(client, "transcript", video="harbour", start_s=3.5, end_s=9.0))["lines"]
         assert [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines] == [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.readers.moments import read_own
+from kinodex.jobs.eval.benchmarks import read_moment_benchmark
 from kinodex.sketch.scenes import THING_NAMES, Group, Scene
 from kinodex.sketch.script import Script, write_script
 from kinodex.sketch.story import write_story
@@ -171,8 +171,8 @@ def test_ranges_hold_the_shots_that_say_so_and_no_other(tmp_path: Path) -> None:
             assert row["relevant"] == shown
     file = tmp_path / "searches.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in write_searches(scripts, 10, 7)))
-    samples, problems = read_own(file)
-    assert (len(samples), problems) == (10, ())
+    read = read_moment_benchmark("own", file)
+    assert (len(read.items), read.problems) == (10, ())
 
 
 def test_searches_of_one_film_name_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -34,10 +34,10 @@ def fingerprint(name: str = "local-dir:/models/tiny", weights: str = "a" * 64, d
     return Fingerprint(name, "0123456789ab", weights, '{"size": 64}', dim)
 
 
-def rows_held(tables: Tables, stage: str, model: str, video_ids: Sequence[str]) -> Counter[str]:
+def rows_held(tables: Tables, stage: str, model: str, video_ids: Iterable[str]) -> Counter[str]:
     """Count the rows of a stage and model that each video has, complete or not."""
     table, of_model = stage_rows(tables, stage, model)
-    return Counter(tables.rows(table, all_of([one_of("video_id", video_ids), *of_model]))["video_id"].to_pylist())
+    return Counter(tables.rows(table, all_of([one_of("video_id", list(video_ids)), *of_model]))["video_id"].to_pylist())
 
 
 def empty_library(place: Path, settings: Mapping[str, Any], space: Fingerprint) -> Library:

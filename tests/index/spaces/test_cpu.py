@@ -256,7 +256,7 @@ def test_a_tower_that_is_there_is_not_exported_again(exported_name):
 def test_a_child_says_in_a_line_why_it_failed(exported_name):
     problem = export_in_child(exported_name, "0" * 12)
     assert problem is not None
-    assert problem.startswith(f"here {name} stands for other weights: ")
+    assert problem.startswith(f"here {exported_name} stands for other weights: ")
 
 
 def test_another_checkpoint_of_the_same_name_is_refused(exported_name):

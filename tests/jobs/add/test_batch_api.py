@@ -43,7 +43,7 @@ def jobs(place: Path, limits: Limits = QUICK, opened: bool = True, **server: Any
 
 
 class Jobs(NamedTuple):
-    """What a test of jobs needs."""
+    """A server, a client of it, and a folder of jobs."""
 
     server: BatchServer
     client: openai.OpenAI

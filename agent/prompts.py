@@ -30,7 +30,7 @@ from kinodex.agent.protocol import (
     listed_candidates,
 )
 from kinodex.agent.replies import NAMED, REASONING, Joint, Schema, in_order
-from kinodex.index.search.text_units import beginning
+from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinodex.index.digests import as_text, digests_by_video, read_batches, row_hashes
 from kinodex.index.errors import LibraryError
 from kinodex.index.rows import AddedFacts, AddedSource, FrameVectors, VideoRow, moved, moved_s
 from kinodex.index.spaces.towers import Fingerprint
@@ -41,6 +40,7 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.text import redact_values
 from kinodex.index.videos.visibility import VisibilityCache, checked_stage
+from kinodex.index.videos.writer import as_text, digests_by_video, read_batches, row_hashes
 
 
 def plain_label(label: str) -> str:

@@ -17,15 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinodex.index.annotations import CLIPS_TABLE, grouped
-from kinodex.index.digests import (
-    OWN_ROW,
-    ROWS_AT_ONCE,
-    as_text,
-    digests_by_video,
-    read_batches,
-    read_digests,
-    row_hashes,
-)
 from kinodex.index.errors import LibraryDamaged
 from kinodex.index.library import Library
 from kinodex.index.store.database import Tables, space_tables
@@ -49,12 +40,19 @@ from kinodex.index.store.schema import (
 )
 from kinodex.index.videos.visibility import complete_videos, damaged_rows
 from kinodex.index.videos.writer import (
+    OWN_ROW,
+    ROWS_AT_ONCE,
     Counts,
+    as_text,
     counts_of,
+    digests_by_video,
     expected_rows,
     ingested_only,
     is_complete,
     key_columns,
+    read_batches,
+    read_digests,
+    row_hashes,
     rows_by_video,
 )
 

@@ -7,14 +7,16 @@ does not grow with the length of the video.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,66 @@ from kinodex.pipeline.errors import NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
 from kinodex.pipeline.subtitles import Line, read_subtitles
+
+# Find the segments of a video: shots by its frames' vectors, fixed windows where there are none.
+
+Z = 4.0
+FLOOR = 0.08
+CEILING = 0.30
+LONGEST_SHOT_WINDOWS = 4  # a shot longer than this many windows is split into windows
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A half-open time range `[start_s, end_s)` of a video."""
+
+    start_s: float
+    end_s: float
+    kind: Literal["shot", "window"]
+
+
+def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
+    """Find segments that cover `[times_s[0], end_s)` without gap or overlap.
+
+    Args:
+        times_s: times of the sampled frames, rising; at least one.
+        distances: cosine distance of each frame to the one before it; one fewer than times.
+        end_s: end of the video.
+        window_s: length of a fixed window.
+    """
+    if len(distances) != len(times_s) - 1:
+        raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")
+    bounds = [times_s[0], *(times_s[i + 1] for i in _cuts(distances)), end_s]
+    segments: list[Segment] = []
+    for start, end in pairwise(bounds):
+        if len(bounds) > 2 and end - start <= LONGEST_SHOT_WINDOWS * window_s:
+            segments.append(Segment(start, end, "shot"))
+        else:
+            inside = times_s[bisect_left(times_s, start) : bisect_left(times_s, end)]
+            segments += _windows(inside, end, window_s)
+    return segments
+
+
+def _cuts(distances: Sequence[float]) -> list[int]:
+    if not distances:
+        return []
+    values = np.asarray(distances)
+    median = float(np.median(values))
+    spread = 1.4826 * float(np.median(np.abs(values - median)))
+    threshold = min(max(median + Z * spread, FLOOR), CEILING)
+    return [int(i) for i in np.flatnonzero(values > threshold)]
+
+
+def _windows(times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
+    """Make windows on a grid from the first time; one in which no frame starts joins the one before it."""
+    starts: list[float] = []
+    for at_s in times_s:
+        start = times_s[0] + window_s * int((at_s - times_s[0]) / window_s)
+        if not starts or start > starts[-1]:
+            starts.append(start)
+    bounds = [*starts, end_s]
+    return [Segment(a, b, "window") for a, b in pairwise(bounds)]
+
 
 DECODED_AHEAD = 4  # images that wait for JPEG and preparation
 

@@ -23,8 +23,7 @@ from kinodex.agent.models.completion import parse_reply, repair_messages, schema
 from kinodex.agent.models.openai_model import fit_context
 from kinodex.agent.prompts import Message, join_turns, render, turn_messages, user_message
 from kinodex.agent.protocol import Exchange, R, Request, Usage
-from kinodex.index.spaces.model_source import quick_hub
-from kinodex.index.spaces.space import import_torchvision
+from kinodex.index.spaces.space import import_torchvision, quick_hub
 
 if TYPE_CHECKING:
     import torch

@@ -33,7 +33,7 @@ from kinodex.agent.prompts import (
 )
 from kinodex.agent.protocol import Detail, Exchange, R, Request, Usage
 from kinodex.agent.replies import TITLE as JOINT_NAME
-from kinodex.index.search.text_units import beginning, end
+from kinodex.index.text import beginning, end
 
 LONG_CHARACTERS = 12_000
 """Of quoted words: a request with more may not fit, so that the server's list of models is read once."""

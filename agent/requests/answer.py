@@ -26,7 +26,7 @@ from kinodex.agent.protocol import (
 )
 from kinodex.agent.replies import NULL, Bounds, Numbers, is_blank, one_of, says_nothing
 from kinodex.agent.requests.named_option import lone_letter, named_option, rejected_options
-from kinodex.index.search.text_units import words as words_of
+from kinodex.index.text import words as words_of
 
 
 @dataclass(frozen=True, kw_only=True)

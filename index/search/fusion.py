@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kinodex.index.rows import Hit
-from kinodex.index.search.text_units import words
+from kinodex.index.text import words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0

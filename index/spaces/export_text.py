@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.array_file import write_arrays
 from kinodex.index.spaces.text_tower import (
+    TOKENIZER_JSON,
+    VOCABULARY,
     WEIGHTS,
     Activation,
     ClassKey,
+    Cleaning,
     Pool,
     TextSettings,
     TextTower,
-    TransformerSettings,
-)
-from kinodex.index.spaces.tokenizer import (
-    TOKENIZER_JSON,
-    VOCABULARY,
-    Cleaning,
     Tokenizer,
     TokenizerSettings,
+    TransformerSettings,
     Word,
     words_of,
     write_vocabulary,

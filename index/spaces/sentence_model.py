@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, TorchMissing, WeightsMissing, checked_text
 from kinodex.index.spaces.export_text import CHECK_TEXTS, CHECKS, Arrays, export_plain_tokenizer, write_tower
-from kinodex.index.spaces.model_source import quick_hub
-from kinodex.index.spaces.space import chosen_device, import_torchvision
+from kinodex.index.spaces.space import chosen_device, import_torchvision, quick_hub
 from kinodex.index.spaces.text_tower import Activation, Pool, TextSettings, TextTower, TransformerSettings
 from kinodex.index.spaces.towers import Fingerprint, TowerFacts, sha256_of_json
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import StorageError, TowersDamaged
-from kinodex.index.spaces.model_source import BUILTIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +110,7 @@ FORMAT_VERSION = 1
 TOWER_JSON = "tower.json"
 TOWERS = "towers"
 """Name of the folder with towers, in a library, in the cache and beside the weights of the built-in space."""
+BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_TOWERS = BUILTIN / TOWERS
 """Exported towers of the built-in space."""
 CHUNK_BYTES = 1 << 20

@@ -25,7 +25,7 @@ import pyarrow as pa
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from kinodex.index.errors import LibraryDamaged, LibraryError, NotALibrary, SpaceMismatch, StorageError, StorageFull
-from kinodex.index.spaces.model_source import absolute_name
+from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.quiet_lance import Session, lance
 from kinodex.index.store.schema import VECTORS_PREFIX, Filter, Value, read_space, sql_value

@@ -145,7 +145,7 @@ LAST_FRAME_NO = 2**31 - 1
 CHECKSUM = "jpeg_crc32"
 """Column of `frames` with the CRC-32 of the picture: Lance keeps no checksum of its files."""
 VIDEO_DIGESTS = "digests"
-"""Column of `videos` with the digests of a video's rows (see `kinodex.index.digests`)."""
+"""Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
 LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words")

@@ -389,6 +389,6 @@ def _option(option: str, value: Any) -> str:
 
 def hub_for(model: str) -> AbstractContextManager[bool]:
     """Context to load a model in: for a model of a hub, requests that fail fall back to its cache quickly."""
-    from kinodex.index.spaces.model_source import quick_hub
+    from kinodex.index.spaces.space import quick_hub
 
     return nullcontext(False) if Path(model).expanduser().is_dir() else quick_hub()

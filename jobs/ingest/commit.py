@@ -15,8 +15,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.fetch import FetchedVideo, Source
-from kinodex.pipeline.sample import IngestSettings
-from kinodex.pipeline.shots import Segment, find_segments
+from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
 from kinodex.pipeline.subtitles import Line
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinodex.index.spaces.model_source import DEFAULT_SPACE
+from kinodex.index.spaces.space import DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.spaces.model_source import absolute_name
+from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
 from kinodex.index.store.leases import Lease

@@ -524,8 +524,7 @@ def run_plain_script(paths: Sequence[Path], space: str, device: str, fps: float,
 
 def _load(space: str, device: str) -> tuple[Any, Any]:
     """Load the model and its preprocessing as open_clip does by name."""
-    from kinodex.index.spaces.model_source import model_name
-    from kinodex.index.spaces.space import import_open_clip
+    from kinodex.index.spaces.space import import_open_clip, model_name
 
     open_clip = import_open_clip()
     named = model_name(open_clip, space)

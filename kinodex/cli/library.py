@@ -475,8 +475,7 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
-    from kinodex.index.spaces.model_source import DEFAULT_SPACE
-    from kinodex.index.spaces.space import load_space
+    from kinodex.index.spaces.space import DEFAULT_SPACE, load_space
     from kinodex.jobs.ingest.config import library_settings
     from kinodex.jobs.towers import carry_or_note, print_notes
     from kinodex.pipeline.sample import IngestSettings

@@ -401,7 +401,7 @@ def _check_builtin() -> CheckResult:
 def _check_hub() -> CheckResult:
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
-    from kinodex.index.spaces.model_source import quick_hub
+    from kinodex.index.spaces.space import quick_hub
 
     only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
     if HF_HUB_OFFLINE:
@@ -472,8 +472,7 @@ def _architecture(config: Path) -> str:
 
 def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    from kinodex.index.spaces.model_source import DEFAULT_SPACE
-    from kinodex.index.spaces.space import import_open_clip
+    from kinodex.index.spaces.space import DEFAULT_SPACE, import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
     open_clip = import_open_clip()

@@ -33,7 +33,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import MOST_AT_ONCE, ReadVideo, VideoCommitter
 from kinodex.jobs.ingest.run import LOOK_EVERY_S, refreshing_indexes
 from kinodex.pipeline.fetch import FetchedVideo, Source, Stamp
-from kinodex.pipeline.shots import Segment
+from kinodex.pipeline.sample import Segment
 from kinodex.pipeline.subtitles import Line
 from tests.bench.coordinator import add_known
 from tests.support.say import say

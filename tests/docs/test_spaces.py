@@ -11,14 +11,15 @@ from PIL import Image
 
 from kinodex.index.library import Library
 from kinodex.index.spaces.cpu import TrialRule
-from kinodex.index.spaces.model_source import BUILTIN, DEFAULT_SPACE
 from kinodex.index.spaces.space import (
+    DEFAULT_SPACE,
     LONG_RUN_BATCHES,
     MIN_COSINE,
     MIN_CPU_SPEEDUP,
     SMALL_TOWER_PARAMETERS,
     import_open_clip,
 )
+from kinodex.index.spaces.towers import BUILTIN
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.ingest.config import CPU_BATCH, GPU_BATCH
 from tests.support.models.stage_models import library_of, tiny_film

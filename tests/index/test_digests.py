@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kinodex.index.digests import as_text, digests_by_video, row_hashes
+from kinodex.index.videos.writer import as_text, digests_by_video, row_hashes
 
 WORD = pa.struct([("text", pa.string()), ("start_s", pa.float64())])
 SCHEMA = pa.schema(

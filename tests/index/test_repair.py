@@ -19,7 +19,7 @@ from kinodex.index.rows import RunRow, SourceRow
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import equal
 from kinodex.index.sweep import audit, sweep
-from kinodex.pipeline.shots import Segment
+from kinodex.pipeline.sample import Segment
 from tests.support.libraries.random_library import SETTINGS, WHEN, caption, fingerprint, made, other_space, vectors_of
 
 FACTS = FileFacts(25.0, 640, 360, "h264")

@@ -7,7 +7,7 @@ import pytest
 from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.search.words import check_words
 from kinodex.index.spaces.sentence_model import ModelFacts
-from kinodex.index.spaces.tokenizer import clean
+from kinodex.index.spaces.text_tower import clean
 from kinodex.index.text import redact, redact_uri, redact_values
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.pipeline.sample import ChunkSummary, SampledFrame
-from kinodex.pipeline.shots import Segment, find_segments
+from kinodex.pipeline.sample import ChunkSummary, SampledFrame, Segment, find_segments
 from tests.support.ffmpeg import ColourTower, read_whole
 
 

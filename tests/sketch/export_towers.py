@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from kinodex.index.spaces.model_source import BUILTIN, LOCAL
-from kinodex.index.spaces.towers import TOWERS, SpaceTowers, write_towers
+from kinodex.index.spaces.space import LOCAL
+from kinodex.index.spaces.towers import BUILTIN, TOWERS, SpaceTowers, write_towers
 
 
 def export_towers(folder: Path) -> SpaceTowers:

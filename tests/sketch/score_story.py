@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.index.spaces.model_source import BUILTIN
+from kinodex.index.spaces.towers import BUILTIN
 from kinodex.sketch.script import FPS
 from kinodex.sketch.story import ACTORS, ASPECT, ITEMS, StoryFilm, StoryScene, View, draw_frames, position, write_story
 from tests.sketch.train import FloatArray, Towers, load_towers

@@ -9,7 +9,7 @@ import pytest
 import regex
 
 from kinodex.index.search.fusion import plain_words
-from kinodex.index.search.text_units import beginning, end, words
+from kinodex.index.text import beginning, end, words
 from tests.support.scripts import SCRIPTS, Script
 
 UNSPACED = ("Thai", "Chinese", "Japanese")

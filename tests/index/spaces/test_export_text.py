@@ -23,8 +23,7 @@ from kinodex.index.spaces.export_text import (
     export_transformer,
 )
 from kinodex.index.spaces.space import Space, import_open_clip, load_space
-from kinodex.index.spaces.text_tower import TextSettings, TextTower, text_features
-from kinodex.index.spaces.tokenizer import Tokenizer
+from kinodex.index.spaces.text_tower import TextSettings, TextTower, Tokenizer, text_features
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, SpaceTowers, TowerFacts, read_towers, write_towers
 from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer

@@ -12,8 +12,14 @@ import pytest
 from huggingface_hub import constants
 
 from kinodex.index.errors import BadCheckpoint, UnknownModel, WeightsMissing
-from kinodex.index.spaces.model_source import DEFAULT_SPACE, model_name, quick_hub, silent_root_logger
-from kinodex.index.spaces.space import import_open_clip, load_space
+from kinodex.index.spaces.space import (
+    DEFAULT_SPACE,
+    import_open_clip,
+    load_space,
+    model_name,
+    quick_hub,
+    silent_root_logger,
+)
 from tests.support.models.tiny_models import TINY, write_model
 
 open_clip = import_open_clip()

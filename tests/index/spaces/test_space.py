@@ -21,8 +21,16 @@ from PIL import Image
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from kinodex.index.spaces.cpu import CpuTower
 from kinodex.index.spaces.load import load_image_tower, load_text_tower, torch_package
-from kinodex.index.spaces.model_source import BUILTIN, DEFAULT_SPACE
-from kinodex.index.spaces.space import Space, arithmetic_of, compiled_tower, import_open_clip, load_space, quick_tower
+from kinodex.index.spaces.space import (
+    DEFAULT_SPACE,
+    Space,
+    arithmetic_of,
+    compiled_tower,
+    import_open_clip,
+    load_space,
+    quick_tower,
+)
+from kinodex.index.spaces.towers import BUILTIN
 from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.models.tiny_models import TINY, write_model
 

@@ -10,7 +10,7 @@ import pytest
 from kinodex.index.errors import BadCheckpoint
 from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
 from kinodex.index.spaces.space import import_open_clip
-from kinodex.index.spaces.tokenizer import (
+from kinodex.index.spaces.text_tower import (
     Tokenizer,
     TokenizerSettings,
     Vocabulary,

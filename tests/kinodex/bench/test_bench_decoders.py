@@ -12,7 +12,7 @@ from kinodex.bench.random_space import write_random_tokenizer
 from kinodex.bench.search import drop_page_cache
 from kinodex.index.spaces.export_text import export_tokenizer
 from kinodex.index.spaces.space import import_open_clip, load_space
-from kinodex.index.spaces.tokenizer import Tokenizer
+from kinodex.index.spaces.text_tower import Tokenizer
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceMissing
 from tests.kinodex.bench.conftest import FILM_S

@@ -87,12 +87,11 @@ class OpenAIModel:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
-        completion, cached = received.completion, received.cached
-        usage = self._usage(completion, sent)
-        if cached and not self._charge_cached:
+        usage = self._usage(received.completion, sent)
+        if received.cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
-        seconds = time.perf_counter() - started
-        return Exchange(received.reply, received.invalid, usage, cached, completion.text, seconds)
+        text, seconds = received.completion.text, time.perf_counter() - started
+        return Exchange(received.reply, received.invalid, usage, received.cached, text, seconds)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -262,11 +261,9 @@ async def open_models(
     roles: Mapping[str, Role], *, cache: ResponseCache | None = None, sample: int = 0, charge_cached: bool = False
 ) -> AsyncIterator[dict[str, OpenAIModel]]:
     """Open a model for each role, as `ask` takes them; close them at the end."""
+    settings: dict[str, Any] = {"cache": cache, "sample": sample, "charge_cached": charge_cached}
+    models = {name: OpenAIModel(role, **settings) for name, role in roles.items()}
     async with AsyncExitStack() as stack:
-        models = {
-            name: OpenAIModel(role, cache=cache, sample=sample, charge_cached=charge_cached)
-            for name, role in roles.items()
-        }
         for model in models.values():
             await stack.enter_async_context(model)
         yield models

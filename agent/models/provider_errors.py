@@ -1,7 +1,4 @@
-"""Errors of endpoints for the user: one clear line with the server's own words, and advice that fits the cause.
-
-`refusals` reads the cause from the server's words; here it becomes an error of the agent's.
-"""
+"""Errors of endpoints for the user: one clear line with the server's own words, and advice that fits the cause."""
 
 from __future__ import annotations
 

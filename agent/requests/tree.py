@@ -79,21 +79,16 @@ class SegmentScores(Reply):
     def _accept(cls, value: object) -> object:
         if isinstance(value, list):
             return {"segments": value}
-        if isinstance(value, Mapping) and "segments" not in value:
-            beside = {name: each for name, each in value.items() if _is_beside(str(name).casefold())}
-            keyed = [(str(name), each) for name, each in value.items() if name not in beside]
-            return {**beside, "segments": [_keyed_score(*each) for each in keyed]}
-        return value
-
-
-def _is_beside(name: str) -> bool:
-    """True for a key that names no segment: reasons, and queries, which some requests ask for in the same reply."""
-    return name in REASONING_NAMES or name.startswith(("query", "queries"))
-
-
-def _keyed_score(name: str, value: object) -> dict[str, object]:
-    inner = value if isinstance(value, Mapping) else {"score": value}
-    return {"segment": name, **inner}
+        if not isinstance(value, Mapping) or "segments" in value:
+            return value
+        beside, scores = {}, []
+        for name, each in value.items():
+            folded = str(name).casefold()
+            if folded in REASONING_NAMES or folded.startswith(("query", "queries")):
+                beside[name] = each  # no segment: reasons, and queries, which some requests ask for in the same reply
+            else:
+                scores.append({"segment": str(name), **(each if isinstance(each, Mapping) else {"score": each})})
+        return {**beside, "segments": scores}
 
 
 class Queries(Reasoned):
@@ -302,11 +297,8 @@ class Decide(WithChapters, Request[Decision]):
     def example(self) -> Mapping[str, Any]:
         open_ones = [each for each in self.candidates if each.explorable]
         if self.must_answer or not open_ones:
-            return {
-                "action": "answer",
-                "segment": None,
-                **example_answer(self.question, citation_numbers(self.frames)[0]),
-            }
+            answer = example_answer(self.question, citation_numbers(self.frames)[0])
+            return {"action": "answer", "segment": None, **answer}
         shown = open_ones[-1:] if self.scores == "none" else open_ones  # of those without a score the latest are listed
         best = max(shown, key=lambda each: each.score or 0.0)
         why = "The ball is in play in the earlier frames and gone in the later ones; what happened lies in between."

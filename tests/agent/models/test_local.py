@@ -30,9 +30,32 @@ from kinodex.agent.requests.answer import AnswerFrames, Guess
 from kinodex.agent.requests.tree import DiscoverQueries
 from kinodex.agent.variants.longvideoagent_requests import AnswerNow, ChooseAction, Clip
 from kinodex.jobs.models import ModelChoice, chosen_models
-from tests.support.models.training_model import END, TEMPLATE, letters_model, words_tokenizer
+from tests.support.models.training_model import END, TEMPLATE, letters_model, tiny_master, words_tokenizer
 
 QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)
+WORDS = "user: assistant: what is it a kite here now"
+
+
+@pytest.fixture(scope="module")
+def words() -> list[str]:
+    """The texts that the tokenizer is made of."""
+    return [WORDS] * 9
+
+
+@pytest.fixture(scope="module")
+def tokenizer(words: list[str]) -> Any:
+    return words_tokenizer(words, words=9)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path:
+    """The folder of the model, as `save_pretrained` writes it."""
+    return tiny_master(tmp_path_factory.mktemp("local") / "model", tokenizer)
+
+
+@pytest.fixture
+def model(folder: Path) -> LocalModel:
+    return load_local_model(str(folder), max_new_tokens=5)
 
 
 def choose(*turns: Turn, **more) -> ChooseAction:
@@ -148,7 +171,6 @@ def test_the_limit_counts_new_tokens_too(model, tokenizer):
 # Constrained decoding: a model with random weights, which knows nothing at all, gives replies that can be used.
 
 
-QUESTION, VIDEO = Question("What is it?", ("a kite", "a crow")), Video("0" * 32, "film", 0.0, 60.0)
 CLIPS = (Clip(1, VIDEO.video_id, 0.0, 30.0, "a kite"), Clip(2, VIDEO.video_id, 30.0, 60.0, "a crow"))
 MASTER: dict[str, Any] = {"question": QUESTION, "videos": (VIDEO,), "clips": CLIPS, "steps": 3}
 REQUESTS: dict[str, Any] = {

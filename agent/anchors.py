@@ -23,8 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.protocol import EXACT_S, Anchor, Question, Video
 from kinodex.agent.requests.tree import DiscoverQueries
 from kinodex.agent.session import Session

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from kinodex.agent.ask import ask, check_fit, find_variant
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import VideoSource
+from kinodex.agent.environment import Environment, VideoSource
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import wire_messages

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import AnchorsFrom, line_deviations
+from kinodex.agent.environment import AnchorsFrom, Environment, line_deviations
 from kinodex.agent.limits import Budget
 from kinodex.agent.matches import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
 from kinodex.agent.protocol import Question

@@ -57,9 +57,8 @@ from kinodex.agent.anchors import (
     spread,
 )
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import gather_pair
 from kinodex.agent.models.rules import new_statements, rule, score
 from kinodex.agent.protocol import Anchor, Note, ScoredSegment, Segment, ShownFrame

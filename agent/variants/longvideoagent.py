@@ -43,9 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.protocol import VIDEO_ID_LENGTH, Declining, Exchange, Note, Question, Request, Turn, Video
 from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session

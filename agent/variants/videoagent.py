@@ -37,9 +37,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.models.rules import find_moments, is_settled, judge, promise, rule
 from kinodex.agent.models.rules_words import cloze_statements
 from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described

@@ -37,9 +37,8 @@ import numpy as np
 
 from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import AllRejected, BadSettings, InvalidReply, ModelRejected
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import gather_all
 from kinodex.agent.protocol import Note, Request, ShownFrame, Video
 from kinodex.agent.session import Session

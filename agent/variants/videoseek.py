@@ -35,8 +35,8 @@ from typing import Any, Literal
 
 from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
+from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.protocol import SCREEN_TEXT, Note, R, Request, Segment, ShownFrame, Turn, Video
 from kinodex.agent.session import LastWord, Session
 from kinodex.agent.trace import Acted

@@ -35,9 +35,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.models.rules import relevances, rule
 from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number

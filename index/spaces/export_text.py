@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import ExportRefused
-from kinodex.index.spaces.array_file import write_arrays
 from kinodex.index.spaces.text_tower import (
     TOKENIZER_JSON,
     VOCABULARY,
@@ -31,7 +30,7 @@ from kinodex.index.spaces.text_tower import (
     words_of,
     write_vocabulary,
 )
-from kinodex.index.spaces.towers import Fingerprint, TextEmbedder, TowerFacts, tower_facts
+from kinodex.index.spaces.towers import Fingerprint, TextEmbedder, TowerFacts, tower_facts, write_arrays
 
 if TYPE_CHECKING:
     from kinodex.index.spaces.space import Space

@@ -20,10 +20,17 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, ExportRefused, TowersDamaged
-from kinodex.index.spaces.array_file import ArrayFile, write_arrays
 from kinodex.index.spaces.cpu import IMAGE_MIN_COSINE, PICTURES, PictureFit, check_pictures
 from kinodex.index.spaces.space import Space
-from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TowerFacts, read_whole, tower_facts
+from kinodex.index.spaces.towers import (
+    ArrayFile,
+    Fingerprint,
+    ImageEmbedder,
+    TowerFacts,
+    read_whole,
+    tower_facts,
+    write_arrays,
+)
 
 Floats = NDArray[np.float32]
 KERNEL = 3

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
 from kinodex.index.spaces import text_tower as tokenizer
-from kinodex.index.spaces.array_file import ArrayFile, ArrayReader, write_arrays
-from kinodex.index.spaces.towers import Fingerprint, read_whole
+from kinodex.index.spaces.towers import ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
 
 if TYPE_CHECKING:
     import tokenizers

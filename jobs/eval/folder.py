@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from kinodex.agent.answer import Status
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import AnswerRules
-from kinodex.agent.requests.named_option import named_option
+from kinodex.agent.requests.answer import named_option
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import (

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.ask import find_variant, is_plugin, plugin_source
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import GONE_AFTER, ModelUnreachable
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.index.errors import KinodexError, SpaceError
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer, Evidence, evidence_ranges
 from kinodex.agent.ask import ask, spent_until
-from kinodex.agent.environment import Detect, Environment
+from kinodex.agent.environment import Detect, EmbedText, Environment
 from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
-from kinodex.agent.library_videos import EmbedText
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Note, R, Request, Segment, ShownFrame

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.matches import calibrate
 from kinodex.agent.prompts import clock
 from kinodex.index.errors import QueryError, TimeOutside

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import AnchorsFrom
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 

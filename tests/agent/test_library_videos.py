@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kinodex.agent.environment import LibraryVideos
 from kinodex.agent.errors import NeedsPictures
-from kinodex.agent.library_videos import LibraryVideos
 from kinodex.agent.variants.longvideoagent import tagged_clips
 from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library

@@ -37,7 +37,7 @@ from kinodex.index.search.in_memory import InMemory
 from kinodex.index.spaces.towers import Fingerprint
 
 if TYPE_CHECKING:
-    from kinodex.agent.library_videos import AnchorsFrom
+    from kinodex.agent.environment import AnchorsFrom
     from kinodex.index.rows import (
         CaptionRow,
         ClipRow,

@@ -20,9 +20,9 @@ from kinodex.agent.requests.answer import (
     answer_in_words,
     check_not_refused,
     chosen_option,
+    named_option,
 )
 from kinodex.agent.requests.describe import JudgeAnswer, Verdict
-from kinodex.agent.requests.named_option import named_option
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction
 from kinodex.agent.variants.videoseek_requests import Act, Limits

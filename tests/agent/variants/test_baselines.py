@@ -10,8 +10,7 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
-from kinodex.agent.library_videos import LibraryVideos
+from kinodex.agent.environment import Environment, LibraryVideos
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Models, Question

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask, default_parameters
+from kinodex.agent.environment import AnchorsFrom
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.library_videos import AnchorsFrom
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers

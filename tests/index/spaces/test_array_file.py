@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from kinodex.index.errors import BadCheckpoint
-from kinodex.index.spaces.array_file import PART_NUMBERS, ArrayFile, write_arrays
+from kinodex.index.spaces.towers import PART_NUMBERS, ArrayFile, write_arrays
 
 NUMBERS = np.random.default_rng(0)
 ARRAYS: dict[str, Any] = {

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from kinodex.index.errors import ExportRefused
-from kinodex.index.spaces.array_file import ArrayFile, write_arrays
 from kinodex.index.spaces.export_text import (
     CHECK_TEXTS,
     MIN_COSINE,
@@ -24,7 +23,16 @@ from kinodex.index.spaces.export_text import (
 )
 from kinodex.index.spaces.space import Space, import_open_clip, load_space
 from kinodex.index.spaces.text_tower import TextSettings, TextTower, Tokenizer, text_features
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, Fingerprint, SpaceTowers, TowerFacts, read_towers, write_towers
+from kinodex.index.spaces.towers import (
+    BUILTIN_TOWERS,
+    ArrayFile,
+    Fingerprint,
+    SpaceTowers,
+    TowerFacts,
+    read_towers,
+    write_arrays,
+    write_towers,
+)
 from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer
 

@@ -92,7 +92,7 @@ def test_the_nearest_videos_are_found_without_reading_all(tmp_path):
 
 def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
     library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
-    monkeypatch.setattr("kinodex.agent.library_videos.MANY_VIDEOS", 1)
+    monkeypatch.setattr("kinodex.agent.environment.MANY_VIDEOS", 1)
     rows = library.videos()
     whole, one = LibraryVideos(library, rows, embed_words), LibraryVideos(library, rows[:1], embed_words)
     assert whole._scope == Scope()
@@ -119,7 +119,7 @@ def test_vectors_are_read_and_texts_embedded_once(tmp_path):
 
 
 def test_the_cache_of_cosines_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinodex.agent.library_videos.COSINES_CACHED", 2)
+    monkeypatch.setattr("kinodex.agent.environment.COSINES_CACHED", 2)
     library = make_library(tmp_path / "library", {"film": film(2, 60)})
     videos = LibraryVideos(library, library.videos(), embed_words)
     video_id = videos.videos[0].video_id

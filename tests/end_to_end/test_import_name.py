@@ -24,8 +24,8 @@ if __name__ == "__main__":
     print(kinodex.ingest(films, library=library, space="builtin").count("indexed"))
     opened = kinodex.open(library)
     hit = opened.search("a bird at sea", k=1)[0]
-    print(opened.video(hit.video_id).name)
-    print(opened.ask("What colour is the bird at sea?", model="rules").text)
+    print(opened.video(hit.video_id).title)
+    print(opened.ask("What colour is the bird at sea?").text)
     print(kinodex.__file__)
 """
 

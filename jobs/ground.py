@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import ask
 from kinodex.agent.environment import AnchorsFrom, Environment, line_deviations
 from kinodex.agent.limits import Budget
 from kinodex.agent.matches import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
@@ -213,6 +212,8 @@ async def ground_with(
     budget: Budget | None = None,
 ) -> Grounding:
     """Ask an agent for the ranges of a text in the environment's videos; raises as `kinodex.agent.ask.ask` does."""
+    from kinodex.agent.ask import ask  # it knows all agents
+
     async with chosen_models(choice) as models:
         question, models_by_role = grounding_question(text), models(environment)
         answer = await ask(question, environment, models_by_role, agent=agent, budget=budget or Budget())

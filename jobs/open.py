@@ -12,7 +12,6 @@ from kinodex.index.library import Library, LibraryReader
 from kinodex.index.rows import DetectionRow, StoredFrame, VideoRow
 from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.library import picture_of
 
 if TYPE_CHECKING:
     from kinodex.agent.environment import Detect, Environment
@@ -137,6 +136,7 @@ def _stored(frame: ShownFrame) -> StoredFrame:
 def _rows(
     library: Library, model: str, detector: Detector, frames: Sequence[ShownFrame], label: str
 ) -> list[DetectionRow]:
+    from kinodex.jobs.library import picture_of
     from kinodex.pipeline.models.detector import find_tracks
 
     pictures = [picture_of(_stored(frame)) for frame in frames]

@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.table import Table
-
 from kinodex.index.text import redact, redact_values
 
 if TYPE_CHECKING:
-    pass
+    from rich.console import Console
+    from rich.table import Table
 
 WIDE = 180
 LINE_EVERY_S = 30.0
@@ -46,12 +44,16 @@ def counted(number: int, thing: str) -> str:
 
 def console() -> Console:
     """Standard output for people; wide where it is no terminal, so that a pipe gets whole lines."""
+    from rich.console import Console
+
     out = Console(highlight=False, emoji=False)  # else a title loses `:b:` to a picture
     return out if out.is_terminal else Console(highlight=False, emoji=False, width=WIDE)
 
 
 def error_console(quiet: bool = False) -> Console:
     """Standard error for people: progress, which a pipe does not get."""
+    from rich.console import Console
+
     return Console(stderr=True, quiet=quiet, emoji=False)
 
 
@@ -79,6 +81,8 @@ def print_json(value: Any) -> None:
 
 def plain_table(*columns: str) -> Table:
     """A table without lines; columns of numbers are set to the right."""
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in columns:
         right = name in ("frames", "score", "cosine", "bm25", "at", "length", "seconds", "part", "took")

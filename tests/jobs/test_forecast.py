@@ -218,7 +218,7 @@ def test_a_forecast_of_captions_is_near_their_bill(
 def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path: Path) -> None:
     library = make_film(tmp_path / "library", "aa")
     with ChatServer(lambda body: {"title": "At the harbour", "summary": "Boats leave."}) as server:
-        options = ("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url)
+        options = ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url)
         dry = kinodex(*options, "--dry-run")
         assert dry.code == 0 and server.seen == [] and "scenes and chapters" in dry.out
         role = Summaries("tester", server.base_url, input_price=1.0).role

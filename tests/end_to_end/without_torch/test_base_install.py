@@ -79,7 +79,9 @@ COMMANDS = {
     "version": Command(
         ("--version",), (*NO_TABLES, *NO_MODELS, "pydantic", "rich", "kinodex.index.library", "asyncio")
     ),
-    "info": Command(("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline")),
+    "info": Command(
+        ("info", "LIBRARY"), (*NO_MODELS, "tokenizers", "PIL", "kinodex.agent", "kinodex.pipeline.sources")
+    ),
     "frames": Command(
         ("frames", "LIBRARY", "--video", "film-01", "--at", "3", "--out", "SCRATCH"),
         (*NO_MODELS, "tokenizers", "kinodex.agent"),

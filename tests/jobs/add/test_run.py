@@ -75,7 +75,7 @@ def test_a_video_that_is_removed_meanwhile_fails_alone(kinodex, tmp_path):
     with ChatServer(reply) as server:
         ran = json_of(
             kinodex,
-            *("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url, "--batch", 1),
+            *("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, "--batch", 1),
             code=3,
         )
     assert (ran["added"], ran["failed"]) == (3, 1)

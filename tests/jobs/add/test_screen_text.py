@@ -37,7 +37,7 @@ def lines(library: Library, title: str = "signs") -> list[tuple[float, float, st
 
 
 def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
-    made = json_of(kinodex, "add", "text", library.uri, "--language", "en")
+    made = json_of(kinodex, "add", "screen-text", library.uri, "--language", "en")
     assert (made["stage"], made["added"], made["rows"]) == ("text", 1, 2)
     assert lines(library) == [(0.0, 3.0, "GOOD MORNING"), (6.0, 10.0, "Platform 13")]
     first = library.screen_text.rows(library.video("signs").video_id)[0]
@@ -45,7 +45,7 @@ def test_lines_of_stored_frames_with_times_boxes_and_search(kinodex, library):
     assert first.confidence > 0.9 and first.box[0] < 0.2 < first.box[2] and first.box[3] < 0.5
     (hit,) = json_of(kinodex, "search", library.uri, "gud platfrom", "--only", "text")
     assert (hit["text"], hit["source"], hit["time_s"]) == ("Platform 13", "text", 6.0)
-    assert json_of(kinodex, "add", "text", library.uri, "--language", "EN")["added"] == 0
+    assert json_of(kinodex, "add", "screen-text", library.uri, "--language", "EN")["added"] == 0
     assert "text" in kinodex("info", library.uri).out
     assert kinodex("remove", "added", library.uri, "text", "PP-OCRv6-small for en", "--yes").code == 0
     assert lines(library) == []
@@ -75,12 +75,12 @@ def test_a_source_that_is_gone_is_a_failure_at_full_size_and_stored_frames_still
 
 
 def test_what_cannot_be_read_and_another_least_confidence_are_refused_in_one_line(kinodex, library):
-    ran = kinodex("add", "text", library.uri, "--language", "en,ko")
+    ran = kinodex("add", "screen-text", library.uri, "--language", "en,ko")
     assert ran.code == 2 and "got language 'ko', whose letters PP-OCRv6-small does not read" in ran.error_line
-    ran = kinodex("add", "text", library.uri, "--model", "nobody/nothing")
+    ran = kinodex("add", "screen-text", library.uri, "--model", "nobody/nothing")
     assert ran.code == 2 and "got nobody/nothing, which is no folder; give PP-OCRv6-small" in ran.error_line
     ran = kinodex("search", library.uri, "morning", "--only", "text")
     assert ran.code == 2 and "has no text on screen; `kinodex add screen-text`" in ran.error_line
-    assert kinodex("add", "text", library.uri).code == 0
-    ran = kinodex("add", "text", library.uri, "--min-confidence", 0.5)
+    assert kinodex("add", "screen-text", library.uri).code == 0
+    ran = kinodex("add", "screen-text", library.uri, "--min-confidence", 0.5)
     assert ran.code == 2 and "made with --min-confidence 0.75" in ran.error_line

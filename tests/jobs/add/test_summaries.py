@@ -256,7 +256,7 @@ def contents(body: dict) -> dict:
 
 
 def command(library: Library, server: ChatServer, *more: object) -> tuple[object, ...]:
-    return ("add", "summaries", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
+    return ("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, *more)
 
 
 def test_summaries_are_made_once_and_found_by_words(kinodex, library):
@@ -347,7 +347,7 @@ def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinod
 
 def test_a_local_model_of_words(kinodex, library, tiny_model):
     options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
-    made = json_of(kinodex, "add", "summaries", library.uri, *options)
+    made = json_of(kinodex, "add", "chapters", library.uri, *options)
     assert made["failed"] == 0 and made["rows"] > 4
     assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
 

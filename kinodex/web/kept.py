@@ -5,7 +5,6 @@ Keys are numbers that no later server gives again, and a key is all of a name th
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -109,6 +108,8 @@ class KeptTraces:
 
     def new_key(self) -> str:
         """Take the next key; no other server gets it, in this process or another."""
+        import fcntl  # Unix alone has it
+
         with self._lock_file().open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             last = file.read().strip()
@@ -186,6 +187,8 @@ def traces_folder() -> Path:
 
 def spend(folder: Path, amount: float, now: datetime | None = None) -> None:
     """Add what one call of a model has cost. A line that a crash cut is taken away first: no other may continue it."""
+    import fcntl  # Unix alone has it
+
     place = _file(folder, now)
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("ab+") as file:

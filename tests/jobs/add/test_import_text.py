@@ -90,7 +90,7 @@ def test_new_videos_are_added_and_old_ones_replaced_when_asked(kinodex, tmp_path
 def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     source = written(tmp_path / "film.vtt", "WEBVTT\n\n00:01.000 --> 00:04.000\nHello\n\n00:20.000 --> 00:25.000\nBye")
     uri = tmp_path / "library"
-    made_of = json_of(kinodex, "import", "transcript", source, uri, "--space", "builtin", "--duration", 30)
+    made_of = json_of(kinodex, "import", "speech", source, uri, "--space", "builtin", "--duration", 30)
     assert (made_of["added"], made_of["rows"], made_of["new_videos"]) == (1, 2, 1)
     library = Library.open(str(uri))
     row = library.video("film")

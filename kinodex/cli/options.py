@@ -30,6 +30,9 @@ OLDER_COMMANDS = {
     "bench": "lab bench",
     "rollouts": "lab rollouts",
     "train": "lab train",
+    "add text": "add screen-text",
+    "add summaries": "add chapters",
+    "import transcript": "import speech",
 }
 """By an older command the present one; a flag in it stands in front of the older command's own arguments."""
 OLDER_OPTIONS: dict[str, dict[str, str]] = {

@@ -46,10 +46,8 @@ def _hatchling(root: Path, *arguments: str) -> None:
 
 
 def test_wheels_hold_every_file_below_kinodex_and_nothing_beside_it(root: Path, built: Path) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", *ROOMS, "kinodex"], cwd=root, capture_output=True, text=True, check=True
-    )
-    names = [PurePosixPath(name) for name in listed.stdout.splitlines() if name not in {f"kinodex/{r}" for r in ROOMS}]
+    files = [file for folder in (*ROOMS, "kinodex") for file in (root / folder).rglob("*") if file.is_file()]
+    names = [PurePosixPath(file.relative_to(root)) for file in files if "__pycache__" not in file.parts]
     expected = {str(PurePosixPath("kinodex", *name.parts[name.parts[0] == "kinodex" :])) for name in names}
     for place in (built, built / "from_sdist"):
         with zipfile.ZipFile(next(place.glob("*.whl"))) as wheel:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged, checked_text
-from kinodex.index.spaces import text_tower as tokenizer
 from kinodex.index.spaces.towers import ArrayFile, ArrayReader, Fingerprint, read_whole, write_arrays
 
 if TYPE_CHECKING:
@@ -470,12 +469,12 @@ class TextSettings:
     """Settings of an exported text tower; JSON values in `tower.json`."""
 
     transformer: TransformerSettings
-    tokenizer: tokenizer.TokenizerSettings
+    tokenizer: TokenizerSettings
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> TextSettings:
         """Read settings from JSON values; raises TypeError or KeyError if they are another's."""
-        of_tokenizer = tokenizer.settings_from_json(found["tokenizer"])
+        of_tokenizer = settings_from_json(found["tokenizer"])
         return cls(TransformerSettings(**found["transformer"]), of_tokenizer)
 
 
@@ -487,7 +486,7 @@ class TextTower:
         self.fingerprint = fingerprint
         self.settings = settings
         self._weights = ArrayFile(folder / WEIGHTS)
-        self._tokenizer = tokenizer.Tokenizer(folder, settings.tokenizer)
+        self._tokenizer = Tokenizer(folder, settings.tokenizer)
 
     @classmethod
     def open(cls, folder: Path) -> TextTower:

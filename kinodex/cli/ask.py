@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli import options as ending
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
 
 if TYPE_CHECKING:
@@ -46,10 +45,10 @@ def ask(
     max_tokens: options.MaxTokensOption = None,
     max_seconds: options.MaxSecondsOption = None,
     max_cost: options.MaxCostOption = None,
-    force_choice: ending.ForceChoiceOption = False,
-    early_insufficient: ending.EarlyInsufficientOption = False,
-    verify: ending.VerifyOption = False,
-    anyway: ending.AnywayOption = False,
+    force_choice: options.ForceChoiceOption = False,
+    early_insufficient: options.EarlyInsufficientOption = False,
+    verify: options.VerifyOption = False,
+    anyway: options.AnywayOption = False,
     input_price: options.InputPriceOption = 0.0,
     output_price: options.OutputPriceOption = 0.0,
     cache: options.CacheOption = True,
@@ -77,7 +76,7 @@ def ask(
 
     asked = Question(question, tuple(option or ()))
     budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
-    rules = ending.answer_rules(force_choice, early_insufficient, verify)
+    rules = options.answer_rules(force_choice, early_insufficient, verify)
     choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
     options.check_cost(choice, max_cost)
     _check_files(trace, follow_up, clip)

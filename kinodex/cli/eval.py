@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli import options
-from kinodex.cli import sketch as eval_simulate_command
+from kinodex.cli import options, sketch
 from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption
 
 if TYPE_CHECKING:
@@ -550,5 +549,5 @@ def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
 
 
 app.command("simulate", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
-    eval_simulate_command.simulate
+    sketch.simulate
 )

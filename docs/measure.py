@@ -1,0 +1,123 @@
+"""Measure what docs/measured.md says: `python -m docs.measure NAME...` writes docs/results/NAME.json.
+
+A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
+the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, and real clips in $CLIPS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+MODELS = {"PHOTO": "/tmp/models/photo", "SPEECH": "/tmp/models/speech", "SENTENCES": "/tmp/models/minilm"}
+
+MEASUREMENTS = {
+    "search-sketch": """
+        kinodex sample films --hours 0.3 --seed 32 --form independent
+        kinodex ingest films --library library --space builtin
+        python -m tests.sketch.searches films > searches.jsonl
+        print kinodex eval search own searches.jsonl --library library --markdown
+        print kinodex eval ground own searches.jsonl --library library --markdown
+    """,
+    "search-clips": """
+        kinodex ingest "$CLIPS" --library library --space "local-dir:$PHOTO" --fps 2
+        print kinodex eval search own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
+        print kinodex eval ground own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
+    """,
+    "paraphrases": """
+        print python -m tests.support.paraphrases "$SENTENCES" "$SPEECH" library
+    """,
+    "duplicates-photo": """
+        python -m tests.support.duplicates.films films
+        kinodex sample films --hours 0.06 --seed 3 --form independent
+        kinodex ingest films --library library --space "local-dir:$PHOTO"
+        print python -m tests.support.duplicates.measure library films
+    """,
+    "chapters": """
+        kinodex sample films --form story --hours 0.5 --seed 21
+        kinodex ingest films --library library --space builtin
+        print python -m tests.support.scenes.measure_borders library films
+    """,
+    "screen-text": """
+        kinodex sample films --hours 0.15 --seed 5 --form story
+        kinodex ingest films --library library --space builtin
+        kinodex add screen-text library
+        print python -m tests.bench.screen_text library films
+    """,
+    "agents-story": """
+        kinodex sample films --hours 0.75 --seed 21 --form story
+        kinodex ingest films --library library --space builtin
+        kinodex add screen-text library --language en
+        print kinodex eval sketch library --annotations films/questions.jsonl --seed 21 --out run \\
+            --agent eea:anchors_from=pictures,quotes=true --agent eea:anchors_from=words,quotes=true \\
+            --agent eea:quotes=true --agent vca --agent uniform
+    """,
+    "agents-sketch": """
+        kinodex sample films --hours 4 --seed 21 --form independent
+        kinodex ingest films --library library --space builtin
+        print kinodex eval sketch library --annotations films/questions.jsonl --limit 200 --seed 21 --out run \\
+            --ablations --agent eea --agent vca
+    """,
+    "start": """
+        print python -m tests.bench.start . --rounds 5
+    """,
+    "ingest": """
+        kinodex sample films --hours 0.17 --seed 4 --form independent
+        print kinodex lab bench ingest films/film-01.mp4 --space builtin
+    """,
+    "search": """
+        print kinodex lab bench search library
+    """,
+}
+
+
+def measure(name: str) -> Path:
+    """Run a measurement, and keep its commands, what they printed, their CPU seconds, commit and date."""
+    shares = ROOT.parent / "shared"
+    environment = {
+        **MODELS,
+        **os.environ,
+        "ROOT": str(ROOT),
+        "CLIPS": str(shares / "media" / "clips"),
+        "BENCHMARKS": str(shares / "benchmarks"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "200",
+    }
+    load, began = os.getloadavg()[0], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kinodex-measure-") as folder:
+        script = f'set -eu\nprint() {{ "$@" | tee -a printed.txt; }}\n{MEASUREMENTS[name]}'
+        subprocess.run(
+            ["bash", "-o", "pipefail", "-c", script], cwd=folder, env=environment, check=True, stdout=sys.stderr
+        )
+        printed = (Path(folder) / "printed.txt").read_text(encoding="utf-8")
+    commit = subprocess.check_output(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, text=True)
+    result = {
+        "commands": commands_of(MEASUREMENTS[name]),
+        "commit": commit.strip(),
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - began),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "printed": printed.rstrip().split("\n"),
+    }
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def commands_of(measurement: str) -> list[str]:
+    """The lines of a measurement, without the mark of those whose output is kept."""
+    return [line.strip().removeprefix("print ") for line in measurement.strip().split("\n")]
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or MEASUREMENTS:
+        print(measure(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from typing import Any
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
@@ -58,29 +59,15 @@ def run(
     server: ChatServer,
     environment: Environment,
     budget: Budget | None = None,
-    on_event: Callable[[Event], None] | None = None,
     seen: PriorEvidence | None = None,
     parameters: VideoSeekParameters | None = None,
 ) -> tuple[Answer, list[Acted]]:
     events: list[Event] = []
 
-    def note(event: Event) -> None:
-        events.append(event)
-        if on_event:
-            on_event(event)
-
     async def whole() -> Answer:
+        asking: Any = {"parameters": parameters, "budget": budget or Budget(), "seen": seen}
         async with OpenAIModel(role(server)) as model:
-            return await ask(
-                QUESTION,
-                environment,
-                model,
-                agent="videoseek",
-                parameters=parameters,
-                budget=budget or Budget(),
-                seen=seen,
-                on_event=note,
-            )
+            return await ask(QUESTION, environment, model, agent="videoseek", on_event=events.append, **asking)
 
     answer = asyncio.run(whole())
     return answer, [event for event in events if isinstance(event, Acted)]

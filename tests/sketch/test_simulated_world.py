@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.errors import BadSettings, NeedsLanguage
+from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol import ScoredSegment, Segment
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.variants.videotree import JudgeRelevance
@@ -118,14 +118,3 @@ def test_requests_about_more_than_frames_are_refused_by_name():
     request = JudgeRelevance(question=world.question, videos=world.environment.videos, notes=())
     with pytest.raises(NeedsLanguage, match="cannot answer JudgeRelevance; simulate agents that look at frames"):
         asyncio.run(SimulatedModel(world, FAULTLESS, 0).ask(request))
-
-
-def test_settings_that_make_no_sense_are_refused():
-    for make, said in (
-        (lambda: Scenery(fits=1.5), "fits=1.5"),
-        (lambda: Scenery(match=-1.0), "match=-1.0"),
-        (lambda: Noise(suffices=2.0), "suffices=2.0"),
-        (lambda: Noise(context_s=0.0), "context_s=0.0"),
-    ):
-        with pytest.raises(BadSettings, match=said):
-            make()

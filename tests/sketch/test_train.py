@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_same_steps_give_the_same_weights_which_are_reloaded_and_scored(tmp_path: Path) -> None:
-    sizes = {"steps": 3, "pictures": 120, "batch": 24, "threads": 1, "scored": 8, "keep": tmp_path}
+    sizes: dict[str, Any] = {"steps": 3, "pictures": 120, "batch": 24, "threads": 1, "scored": 8, "keep": tmp_path}
     with redirect_stdout(io.StringIO()) as printed:
         train_builtin.main(out=tmp_path / "first", towers=True, **sizes)
         train_builtin.main(out=tmp_path / "second", towers=False, **sizes)
@@ -41,7 +41,7 @@ def test_the_same_steps_give_the_same_weights_which_are_reloaded_and_scored(tmp_
 def test_an_image_follows_from_its_seed_and_only_worn_ones_vary_in_brightness() -> None:
     scene = Scene("sea", groups=(Group("boat", "red", size="large"),))
     image = photograph(scene, 3, 64)
-    assert (image.shape, image.dtype) == ((64, 64, 3), np.uint8)
+    assert image.shape == (64, 64, 3) and image.dtype == np.uint8
     assert np.array_equal(image, photograph(scene, 3, 64))
     worn, plain = ([photograph(scene, seed, 32, worn=each).mean() for seed in range(15)] for each in (True, False))
     assert max(worn) - min(worn) > 40 and max(plain) - min(plain) < 25

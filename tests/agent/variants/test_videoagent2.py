@@ -465,7 +465,7 @@ def test_prompts_show_the_bank_the_tools_and_the_steps_before() -> None:
         "to 18.0 s of video abcdef012345 (detect tool)",
         "id of the video\n",
     )
-    cases: list[tuple[Request[Any], Sequence[str], Sequence[str]]] = [
+    cases: list[tuple[Any, Sequence[str], Sequence[str]]] = [
         (ASSESSING, (*bank, "attempt 2 of at most 5", "0 to 5", "step by step"), ()),
         (replace(ASSESSING, reasoning=False), (), ("step by step", '"reasoning"')),
         (CREATING, (*bank, *tools, "It was thought: the kite is not described\n"), ("these labels",)),
@@ -491,7 +491,8 @@ def test_prompts_show_the_bank_the_tools_and_the_steps_before() -> None:
     for request, holds, lacks in cases:
         text = render(request)
         assert [each for each in holds if each not in text] == [each for each in lacks if each in text] == [], text
-    for planning in (CREATING, ADJUSTING, CALLING):
+    plans: list[Any] = [CREATING, ADJUSTING, CALLING]
+    for planning in plans:
         text = render(replace(planning, toolbox=QUIET, notes=()))
         assert "You can call tools 1 time more" in text
         assert "confidence" not in text.replace("has a confidence of 2 on a scale from 0 to 5", "")

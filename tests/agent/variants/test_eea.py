@@ -253,15 +253,6 @@ def test_search_begins_in_the_video_that_matches(two_films):
     assert len(of(Scored, events)[0].candidates) == 7
 
 
-def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
-    short = make_library(tmp_path / "short", {"short": film(5, 9)})
-    answer, _, model = run(short, budget=Budget(rounds=None), memory=16)
-    assert frame_nos(model.asked(Decide)[0].frames) == list(range(9))
-    assert len(model.requests) == answer.ledger.calls == 1
-    assert (answer.status, answer.ledger.frames) == ("answered", 9)
-    assert model.asked(Decide)[0].must_answer
-
-
 def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
     """Off, requests are those without notes; on, a line that words found is cited and is evidence."""
     library = make_library(tmp_path / "library", {"film": film(5, 400)})

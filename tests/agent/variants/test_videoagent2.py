@@ -51,8 +51,7 @@ from kinodex.agent.variants.videoagent2_requests import (
 )
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow
-from kinodex.jobs.add.captions import Caption
-from tests.support.libraries.agent_library import ScriptedModel, film, make_library
+from tests.support.libraries.agent_library import film, make_library
 from tests.support.libraries.videoagent2_film import (
     CAPTION,
     QUESTION,
@@ -145,50 +144,6 @@ def test_contradictory_and_unreadable_assessments_are_no_answers(library: Librar
 
     answer, _, _ = run(library, Script(["mumble"]))
     assert (answer.status, answer.letter, answer.rounds) == ("budget_exhausted", "A", 5)
-
-
-def test_captions_of_the_library_fill_the_bank_where_they_overlap(tmp_path: Path) -> None:
-    library = make_library(tmp_path, {"film": film(5, 40)}, picture())
-    (video,) = library.videos()
-    rows = [Caption(0, 0.0, 10.0, "shot one", None, None), Caption(1, 10.0, 21.0, "shot two", 0.5, None)]
-    library.additions.add_captions({video.video_id: rows}, "other")
-    library.additions.complete("captions", "other", {video.video_id: 2}, {})
-    answer, _, model = run(library, Script([SURE]))
-    described = sorted(each.segment.start_s for each in model.asked(DescribeSegment))
-    assert described == [20.0, 24.0, 28.0, 32.0, 36.0]  # 20 s on: the second shot ends within that part
-    notes = model.asked(Assess)[0].notes
-    assert [(note.start_s, note.end_s, note.text) for note in notes[:3]] == [
-        (0.0, 10.0, "shot one"),
-        (10.0, 21.0, "shot two"),
-        (20.0, 24.0, "a part from 20 s"),
-    ]
-    assert answer.ledger.frames_with_kept > answer.ledger.frames
-
-
-def test_when_the_time_is_up_the_last_assessment_is_the_answer(library: Library) -> None:
-    class Stuck(ScriptedModel):
-        async def ask(self, request: Request[Any]) -> Any:
-            if isinstance(request, CreatePlan):
-                await asyncio.sleep(60)
-            return await super().ask(request)
-
-    environment = environment_of(library)
-    answer = asyncio.run(
-        ask(QUESTION, environment, Stuck(Script([UNSURE])), agent="videoagent2", budget=Budget(seconds=2.0))
-    )
-    assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", "seconds", "B")
-    assert answer.evidence
-
-
-def test_a_budget_of_frames_leaves_some_for_the_tools(tmp_path: Path) -> None:
-    library = make_library(tmp_path, {"film": film(5, 60)}, picture())
-    answer, events, _ = run(
-        library, Script([UNSURE], [{"tool": "caption", "start_s": 0, "end_s": 60}]), Budget(frames=20)
-    )
-    assert answer.ledger.frames <= 20
-    assert (answer.status, answer.letter) == ("budget_exhausted", "B")
-    assert acted(events)[0].problem.count("were not asked for, to leave half of the budget") == 1
-    assert [event.action for event in acted(events)][:2] == ["captions", "caption"]
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,6 @@ from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.support.servers import wire as wire_kit
 from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling
 from tests.support.servers.wire import frame, role
 
@@ -314,16 +313,6 @@ def test_a_follow_up_knows_the_notes_of_before(one: Environment) -> None:
         answer, _ = run(server, one, seen=PriorEvidence((), (), (before,)))
     assert "1. 701.0 s to 709.0 s (focus): A red kite.\n2. 10.0 s to 12.0 s (subtitle)" in server.seen[1].text
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(701.0, 709.0)]
-
-
-def test_focus_sends_frames_as_stored_and_the_others_small() -> None:
-    part, large = Segment(1, wire_kit.VIDEO.video_id, 0.0, 8.0), frame(1, size=(1280, 720))
-    given: dict[str, Any] = {"videos": (wire_kit.VIDEO,), "segment": part, "subtitles": (), "frames": (large,)}
-    requests = OverviewVideo(**given), SkimRange(query="?", **given), FocusClip(query="?", **given)
-    with ChatServer(lambda _: {}) as server:
-        wire_kit.ask(server, *requests)
-    sizes = [(seen.frames[0].width_px, seen.frames[0].height_px) for seen in server.seen]
-    assert sizes == [(455, 256), (455, 256), (1280, 720)]
 
 
 ALPHA = 2

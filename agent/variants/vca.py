@@ -24,6 +24,7 @@ What the paper leaves open, and what was decided (`agent.tree` and `agent.anchor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -170,10 +171,9 @@ class TreeSearch:
         self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
 
     def candidates(self) -> tuple[ScoredSegment, ...]:
-        def value(each: Candidate) -> float | None:
-            return {"fused": each.fused, "reward": each.reward, "none": None}[self.scores]
-
-        return shown_candidates(self.tree, self.environment, self.account, value)
+        """The segments with the score that is shown; without rewards none has one."""
+        kind = operator.attrgetter("fused" if self.scores == "fused" else "reward")
+        return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
         """Lines that the policy reads beside these frames: none."""

@@ -151,6 +151,9 @@ def test_sweeps_over_the_questions_of_a_file_are_simulated_and_written(
     assert made["simulated"] is True and [each["name"] for each in made["sweeps"]] == ["anchors"]
     text = (tmp_path / "out" / "simulate.md").read_text()
     assert text.count("SIMULATION") == 2 and "| here | all worlds | 0.0" in text
+    point = next(each for each in made["sweeps"][0]["points"] if each["difference"])
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| {point['x']} | {point['series']} |")]
+    assert f"({point['difference']['frames']['mean']:.1f}".replace("-", "−") in row
     kit.published(tmp_path, "lvbench", kit.lvbench_row(questions=[qa | {"time_reference": ""}]))
     with pytest.raises(UsageError, match=r"no question has a time reference|no question of LVBench can be read"):
         read_questions(path, 10, seed=0)

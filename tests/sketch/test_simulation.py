@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -153,7 +154,9 @@ def test_sweeps_over_the_questions_of_a_file_are_simulated_and_written(
     assert text.count("SIMULATION") == 2 and "| here | all worlds | 0.0" in text
     point = next(each for each in made["sweeps"][0]["points"] if each["difference"])
     (row,) = [line for line in text.splitlines() if line.startswith(f"| {point['x']} | {point['series']} |")]
-    assert f"({point['difference']['frames']['mean']:.1f}".replace("-", "−") in row
+    figures = {"found": 100, "frames_to_evidence": 1, "accuracy": 100, "frames": 1, "rounds": 1}
+    differences = [f"({factor * point['difference'][name]['mean']:.1f}" for name, factor in figures.items()]
+    assert re.findall(r"\([−\d.]+", row) == [each.replace("-", "−") for each in differences]
     kit.published(tmp_path, "lvbench", kit.lvbench_row(questions=[qa | {"time_reference": ""}]))
     with pytest.raises(UsageError, match=r"no question has a time reference|no question of LVBench can be read"):
         read_questions(path, 10, seed=0)

@@ -24,6 +24,7 @@ What the paper leaves open, and what was decided (`agent.tree` and `agent.anchor
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -43,6 +44,7 @@ from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
     Declining,
+    Note,
     Question,
     Reasoned,
     Request,
@@ -54,7 +56,7 @@ from kinodex.agent.protocol import (
 )
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
 from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
-from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments
+from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import NO_DECISION, Session
 from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
 from kinodex.agent.tree import (
@@ -119,26 +121,80 @@ async def vca(session: Session, parameters: VCAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
     if not parameters.tree_search:
         return await without_tree(session, parameters)
-    return await _Search(session, parameters).run()
+    return await _Search(session, parameters, "none" if parameters.reward == "none" else "reward").run()
 
 
-class _Search:
-    """The state of Algorithm 1: candidates S (the tree), memory M and reward history H_r."""
+class TreeSearch:
+    """The state of Algorithm 1, of EEA's too: candidates S (the tree), memory M and reward history H_r."""
 
-    def __init__(self, session: Session, parameters: VCAParameters) -> None:
-        self.session, self.parameters = session, parameters
+    def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
+        self.session, self.parameters, self.scores = session, parameters, scores
         self.question, self.account = session.question, session.account
         self.tree = Tree()
         self.memory = start_memory(session, parameters.memory, parameters.slack)
         self.history: list[ScoredSegment] = []
-        self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
-        session.last_resort = lambda: self._last_word() if self.memory.frames else None
+        session.last_resort = lambda: self.last_word() if self.memory.frames else None
+
+    @property
+    def environment(self) -> Environment:
+        return self.session.environment
+
+    async def answer_from_whole(self) -> Answer | None:
+        """Answer in one call about a video of no more frames than the memory holds; None for a longer one."""
+        whole = whole_video(self.session, self.parameters.memory)
+        if not whole:
+            return None
+        self.account.begin_round()
+        remember(self.session, self.memory, whole, [None] * len(whole))
+        return await self.session.conclude(self.last_word())
+
+    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments:
+        """The request for the rewards of new segments, in view of the history and of the frames in the memory."""
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+        return ScoreSegments(
+            question=self.question,
+            videos=self.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
+            history=live_history(self.history, self.tree, parent),
+            chapters=self.session.chapters,
+            parent=parent if self.history else None,
+            scores=self.scores,
+        )
+
+    def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None) -> None:
+        """Note the rewards of a reply, in the segments and in the history."""
+        by_number = {score.segment: score for score in reply.segments} if reply else {}
+        for part in parts:
+            if score := by_number.get(part.segment.number):
+                part.reward, part.explanation = score.score, score.reasoning
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+
+    def candidates(self) -> tuple[ScoredSegment, ...]:
+        """The segments with the score that is shown; without rewards none has one."""
+        kind = operator.attrgetter("fused" if self.scores == "fused" else "reward")
+        return shown_candidates(self.tree, self.environment, self.account, kind)
+
+    def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+        """Lines that the policy reads beside these frames: none."""
+        return ()
+
+    async def decide(self, new: int) -> Answer | int:
+        """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
+        shown = shown_frames(self.memory, new, self.parameters.pictures)
+        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown))
+
+    def last_word(self) -> Decide:
+        notes = self.quotes(self.memory.frames)
+        return final_request(self.session, self.memory, self.candidates(), self.scores, self.parameters.pictures, notes)
+
+
+class _Search(TreeSearch):
+    parameters: VCAParameters
 
     async def run(self) -> Answer:
-        if whole := whole_video(self.session, self.parameters.memory):
-            self.account.begin_round()
-            remember(self.session, self.memory, whole, [None] * len(whole))
-            return await self.session.conclude(self._last_word())
+        if whole := await self.answer_from_whole():
+            return whole
         selected = await self._begin()  # lines 1 to 4
         while True:
             self.account.begin_round()
@@ -146,8 +202,7 @@ class _Search:
             frames, parts = self._uniform_sample(selected)  # lines 8 and 12
             await self._evaluate(selected, frames, parts)  # lines 10 and 14
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # line 16
-            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
-            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 18
+            decision = await self.decide(len(frames))  # line 18
             if isinstance(decision, Answer):
                 return decision
             selected = decision
@@ -163,7 +218,7 @@ class _Search:
 
     def _uniform_sample(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at N equally spaced frames; it stays a candidate itself."""
-        environment = self.session.environment
+        environment = self.environment
         selected = self.tree.candidates[number]
         segment = selected.segment
         unseen_s = unseen_times(self.tree, environment, self.account, segment)
@@ -188,37 +243,20 @@ class _Search:
         """Reward the new segments, with an explanation before each score, in view of the history (section 3.1)."""
         if self.parameters.reward == "none":
             return
+        reply = None
         if self.parameters.reward == "image":
             self._compare_borders(parts)
         else:
-            await self._ask_for_rewards(parent, frames, parts)
-        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+            reply = await self.session.ask(self.scoring(parent, frames, parts))
+        self.keep_rewards(parts, reply)
         scores = tuple(
             CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
             for each in self.tree.candidates.values()
         )
         self.session.emit(Scored(self.account.rounds, None, scores))
 
-    async def _ask_for_rewards(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
-        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
-        request = ScoreSegments(
-            question=self.question,
-            videos=self.session.environment.videos,
-            segments=tuple(part.segment for part in parts),
-            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
-            history=live_history(self.history, self.tree, parent),
-            chapters=self.session.chapters,
-            parent=parent if self.history else None,
-            scores=self.scores,
-        )
-        reply = await self.session.ask(request)
-        by_number = {score.segment: score for score in reply.segments} if reply else {}
-        for part in parts:
-            if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.reasoning
-
     def _compare_borders(self, parts: list[Candidate]) -> None:
-        environment = self.session.environment
+        environment = self.environment
         among = [video.video_id for video in environment.videos]
         for part in parts:
             segment = part.segment
@@ -226,14 +264,6 @@ class _Search:
             times_s = environment.times(segment.video_id)
             borders = [np.argmin(np.abs(times_s - border_s)) for border_s in (segment.start_s, segment.end_s)]
             part.reward = 100 * float(similar[borders].mean())
-
-    def _candidates(self) -> tuple[ScoredSegment, ...]:
-        hidden = self.scores == "none"
-        environment = self.session.environment
-        return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
-
-    def _last_word(self) -> Decide:
-        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
 def _chose_frames(step: Step) -> str:
@@ -286,13 +316,7 @@ class FrameChoice(Answered, _Look):
         found = {key: each for key, each in value.items() if each is not None}
         if "action" not in found and not (found.get("times_s") and says_answer(found)):  # it may be either
             found["action"] = "look" if found.get("times_s") else "answer"
-        return {
-            "video": None,
-            "times_s": [],
-            "option": None,
-            "answer": None,
-            "evidence": [],
-        } | found
+        return {"video": None, "times_s": [], "option": None, "answer": None, "evidence": []} | found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import pytest
 
 from kinodex.jobs.export.media import cut_copied, cut_exactly
 from kinodex.pipeline.errors import VideoError, WrongClip
-from tests.pipeline.media.test_check_clip import H264, pictures
+from tests.pipeline.media.test_clips import H264, pictures
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
 

@@ -197,7 +197,7 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 
 # Tools of the MCP server that read a library: lists, searches, frames and texts.
 #
-# Models read the docstrings of tools: they describe a tool and its limits, which are those of `jobs.mcp.replies`.
+# Models read the docstrings of tools: they describe a tool and its limits, which are those of `kinodex.mcp.replies`.
 
 VideoName = Annotated[
     str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")

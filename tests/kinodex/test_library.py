@@ -51,7 +51,7 @@ def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library
 
 def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:
     film = opened.video("film-01")
-    early, late = opened.frames("film-01", [0.5, 14.2])
+    early, late = opened.frames("film-01", [0.5, 14.9])  # on screen then; the nearest of the second is that of 15 s
     assert (early.time_s, late.time_s) == (0.0, 14.0)
     assert late.image.mode == "RGB" and late.image.size == (late.width_px, late.height_px)
     assert late.array.shape == (late.height_px, late.width_px, 3) and late.array.dtype == np.uint8

@@ -1,7 +1,4 @@
-"""The commands of `kinodex export`, a file each: parse options, call `jobs.export`, print.
-
-May import jobs.export, jobs.cli.options, jobs.console, jobs.errors and index.
-"""
+"""`kinodex export`: videos of a library, and moments in them, as files for other programs."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ from kinodex.cli.options import (
 if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.rows import StoredFrame, VideoRow
-    from kinodex.jobs.export.datasets import HfReport
     from kinodex.jobs.export.media import ClipRow, JoinedClip
     from kinodex.jobs.export.moments import Moment
 
@@ -142,7 +138,7 @@ def hf(
     """
     from kinodex.index.library import Library
     from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
-    from kinodex.jobs.output import error_console, print_every
+    from kinodex.jobs.output import counted, error_console, print_every, print_json, visible
 
     settings = HfSettings(checked_precision(vectors), shard_frames, split)
     line = print_every(error_console())
@@ -150,13 +146,8 @@ def hf(
     def on_file(done: int, total: int) -> None:
         line(lambda seconds: f"{done:,} of {total:,} files after {seconds:.0f} s")
 
-    _show_dataset(export_hf(Library.open(library), folder, settings, video or (), space, on_file), folder, json)
-
-
-def _show_dataset(report: HfReport, folder: Path, as_json: bool) -> None:
-    from kinodex.jobs.output import counted, print_json, visible
-
-    if as_json:
+    report = export_hf(Library.open(library), folder, settings, video or (), space, on_file)
+    if json:
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
     before = f", {counted(report.files_before, 'file')} of an earlier run kept" if report.files_before else ""
@@ -194,7 +185,7 @@ def clips(
     opened = Library.open(library)
     chosen = moments.choose(opened, None)
     if join:
-        _show_joined(export_joined(opened, chosen, folder), str(folder), as_json=json)
+        _show_clips(export_joined(opened, chosen, folder), str(folder), as_json=json)
         return
     line = print_every(error_console())
 
@@ -205,34 +196,16 @@ def clips(
     _show_clips(rows, str(folder), as_json=json)
 
 
-def _show_clips(rows: Sequence[ClipRow], folder: str, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from kinodex.jobs.output import print_json
-
-    if as_json:
-        print_json([asdict(row) for row in rows])
-    _finish([row.error for row in rows], folder, quiet=as_json)
-
-
-def _show_joined(clips: Sequence[JoinedClip], folder: str, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from kinodex.jobs.output import print_json
-
-    if as_json:
-        print_json([asdict(each) for each in clips])
-    _finish([each.error for each in clips], folder, quiet=as_json)
-
-
-def _finish(errors: Sequence[str], folder: str, quiet: bool) -> None:
+def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: bool) -> None:
     """Say how many clips there are and why others are not; exits with 3 if some are not."""
     from kinodex.jobs.errors import SOME_FAILED
-    from kinodex.jobs.output import counted, visible, visible_lines
+    from kinodex.jobs.output import counted, print_json, visible, visible_lines
 
-    failed = [error for error in errors if error]
-    if not quiet:
-        print(f"{counted(len(errors) - len(failed), 'clip')} in {visible(folder)}")
+    failed = [each.error for each in clips if each.error]
+    if as_json:
+        print_json([asdict(each) for each in clips])
+    else:
+        print(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
     for error, count in Counter(failed).items():
         typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
     if failed:
@@ -489,8 +462,6 @@ def _write_by_video(
             target.write_bytes(name, content)
         target.finish(*names)
 
-
-# `kinodex export`: videos of a library, and moments in them, as files for other programs.
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +72,7 @@ def videos(
     """
     from kinodex.index.library import Library
     from kinodex.index.maintain import remove_videos
-    from kinodex.jobs.output import clock, visible
+    from kinodex.jobs.output import clock, counted, visible
 
     opened = Library.open(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
@@ -79,9 +80,9 @@ def videos(
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
         print(f"and {len(rows) - LISTED:,} more")
-    _confirm(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)
+    _confirm(f"Remove {counted(len(rows), 'video')} from {opened.uri}?", yes)
     remove_videos(opened, *(row.video_id for row in rows))
-    print(f"{_count(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
+    print(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
 
 
 @remove_app.command()
@@ -97,12 +98,13 @@ def added(
     """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
     from kinodex.index.library import Library
     from kinodex.index.maintain import remove_added
+    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
-    of = f" of {_count(len(ids), 'video')}" if video else ""
+    of = f" of {counted(len(ids), 'video')}" if video else ""
     _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
     remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
@@ -120,15 +122,15 @@ def speaker(
     Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
     """
     from kinodex.index.library import Library
-    from kinodex.jobs.output import visible
+    from kinodex.jobs.output import counted, visible
 
     opened = Library.open(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
         print(f"{row.speaker}  {visible(row.name or '(no name)')}")
-    _confirm(f"Forget {_count(len(rows), 'voice')} of {opened.uri}?", yes)
+    _confirm(f"Forget {counted(len(rows), 'voice')} of {opened.uri}?", yes)
     opened.speakers.forget([*rows])
-    print(f"{_count(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
+    print(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
@@ -145,8 +147,6 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
 
 def _confirm(question: str, yes: bool) -> None:
     """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
-    import sys
-
     from kinodex.jobs.errors import OK, UsageError
 
     if yes:
@@ -155,10 +155,6 @@ def _confirm(question: str, yes: bool) -> None:
         raise UsageError(f"{question} Nobody can answer here; give --yes")
     if not typer.confirm(question):
         raise typer.Exit(OK)
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" + "s" * (count != 1)
 
 
 # `kinodex maintain`: clean up a library, or only check it.
@@ -360,38 +356,38 @@ import_app = typer.Typer(
 )
 SourceArgument = Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive of files.")]
 ToLibraryArgument = Annotated[str, typer.Argument(metavar="LIBRARY", help="The library; made if there is none.")]
-SpaceOption = Annotated[
-    str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
-]
-DurationOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
-    ),
-]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place.")
-]
 
 
-class _Into(NamedTuple):
-    """Target of an import: the library, and settings to make it and its videos if they do not exist."""
+@dataclass(frozen=True)
+class Target:
+    """What an import makes if it does not exist, and what it replaces, for `with_groups`."""
 
-    uri: str
-    space: str | None
-    duration_s: float | None
-    replaces: bool
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
+        ),
+    ] = None
+    space: Annotated[
+        str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
+    ] = None
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place."),
+    ] = False
+
+
+AS_IT_IS = Target()
 
 
 @import_app.command()
+@with_groups
 def captions(
     source: SourceArgument,
     library: ToLibraryArgument,
     model: Annotated[str, typer.Option("--model", help='Who wrote them, such as "lavila".')],
     seconds: Annotated[float, typer.Option(min=0.001, help="Length of a caption that has no end.")] = 1.0,
-    duration: DurationOption = None,
-    space: SpaceOption = None,
-    replace: ReplaceOption = False,
+    target: Target = AS_IT_IS,
     json: JsonOption = False,
 ) -> None:
     """Import captions: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
@@ -399,10 +395,11 @@ def captions(
 
     settings = {"source": source.name, "seconds": seconds}
     read = read_captions(source, seconds)
-    _run("captions", model, source, read, settings, _Into(library, space, duration, replace), json)
+    _run("captions", model, source, read, settings, library, target, json)
 
 
 @import_app.command("speech")
+@with_groups
 def import_speech(
     source: SourceArgument,
     library: ToLibraryArgument,
@@ -418,9 +415,7 @@ def import_speech(
         Path | None,
         typer.Option(help="LongVideoBench's annotations, which say where videos were cut from those of subtitles."),
     ] = None,
-    duration: DurationOption = None,
-    space: SpaceOption = None,
-    replace: ReplaceOption = False,
+    target: Target = AS_IT_IS,
     json: JsonOption = False,
 ) -> None:
     """Import speech: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
@@ -429,7 +424,7 @@ def import_speech(
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
     read = read_transcripts(source, clip_seconds, known)
-    _run("speech", model, source, read, settings, _Into(library, space, duration, replace), json)
+    _run("speech", model, source, read, settings, library, target, json)
 
 
 def _run(
@@ -438,7 +433,8 @@ def _run(
     source: Path,
     read: Iterable[ReadResult],
     settings: dict[str, Any],
-    into: _Into,
+    uri: str,
+    target: Target,
     as_json: bool,
 ) -> None:
     from kinodex.cli.show import add_progress_bar
@@ -448,12 +444,12 @@ def _run(
 
     if not model.strip():
         raise UsageError("got an empty --model; give the name of who wrote the text")
-    if inf in (into.duration_s, *settings.values()):
+    if inf in (target.duration, *settings.values()):
         raise UsageError("got a length without an end; give a number of seconds")
-    texts = _checked(list(read), into.duration_s)
-    library = _library(into.uri, into.space)
+    texts = _checked(list(read), target.duration)
+    library = _library(uri, target.space)
     with add_progress_bar(error_console(), kind) as watch:
-        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.replaces, watch)
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, target.replace, watch)
     _show_import(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import console, print_json, visible, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +61,6 @@ def ask(
     from kinodex.answers import AskRequest, answer_now, check_world
     from kinodex.cli.tree_view import TreeView
     from kinodex.jobs.open import open_environment
-    from kinodex.jobs.output import console
 
     asked = Question(question, tuple(option or ()))
     rules = options.answer_rules(force_choice, early_insufficient, verify)
@@ -108,8 +110,6 @@ def _check_writable(trace: Path | None) -> None:
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
-    from kinodex.jobs.errors import UsageError
-
     settings = {}
     for each in pairs:
         name, separator, value = each.partition("=")
@@ -121,8 +121,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
     """Refuse files that would be overwritten, before anything is paid for."""
-    from kinodex.jobs.errors import UsageError
-
     if clip is not None:
         from kinodex.jobs.export.media import check_clip_path
 
@@ -134,12 +132,9 @@ def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> N
 def _show_forecast(
     question: Question, environment: Environment, choice: ModelChoice, agent: str, request: AskRequest, as_json: bool
 ) -> None:
-    from dataclasses import asdict
-
     from kinodex.agent.trace import ReplayModel, read_prior_evidence
     from kinodex.jobs.forecast import forecast_question, table
     from kinodex.jobs.models import REPLAY
-    from kinodex.jobs.output import print_json
 
     if choice.is_replay:
         ReplayModel(Path(choice.model.removeprefix(REPLAY)))
@@ -156,11 +151,7 @@ def _show_forecast(
 def _show(
     answer: Answer, environment: Environment, trace: Path | None, clips: Sequence[JoinedClip], as_json: bool
 ) -> None:
-    import sys
-    from dataclasses import asdict
-
     from kinodex.cli.tree_view import show_answer
-    from kinodex.jobs.output import console, print_json, visible, visible_lines
 
     if as_json:
         files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]
@@ -189,7 +180,6 @@ def agents(
 ) -> None:
     """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
     from kinodex.agent.ask import VARIANTS, find_variant
-    from kinodex.jobs.output import print_json
 
     chosen = VARIANTS if name is None else (find_variant(name),)
     if json:
@@ -201,8 +191,6 @@ def agents(
 
 
 def _plain(each: Variant) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from kinodex.agent.variants.base import describe_parameters, list_choices
 
     return {
@@ -221,8 +209,6 @@ def _plain(each: Variant) -> dict[str, Any]:
 
 def _show_all(chosen: tuple[Variant, ...]) -> None:
     from rich.padding import Padding
-
-    from kinodex.jobs.output import console
 
     out = console()
     for each in chosen:
@@ -248,8 +234,6 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
 def _show_one(each: Variant) -> None:
     from rich.markup import escape
     from rich.padding import Padding
-
-    from kinodex.jobs.output import console
 
     out, shown = console(), _plain(each)
     out.print(f"[bold]{each.name}[/]: {escape(each.line)}", highlight=False)

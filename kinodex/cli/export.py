@@ -25,6 +25,8 @@ from kinodex.cli.options import (
     tell_newer,
     with_groups,
 )
+from kinodex.jobs.errors import SOME_FAILED, UsageError
+from kinodex.jobs.output import counted, error_console, print_every, print_json, visible, visible_lines
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -55,7 +57,6 @@ def label_studio(
     """Write tasks of Label Studio: tasks.json, and config.xml for its labelling interface. Default: the shots."""
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_label_studio
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     report = export_label_studio(opened, moments.choose(opened, "shots"), folder, url_prefix, boxes)
@@ -75,7 +76,6 @@ def coco(
     """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_coco
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     chosen = replace(moments, label="").choose(opened, "videos")
@@ -96,7 +96,6 @@ def fiftyone(
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_fiftyone
     from kinodex.jobs.export.media import edit_facts_of
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     chosen = moments.choose(opened, "shots")
@@ -107,8 +106,6 @@ def fiftyone(
 
 
 def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None:
-    from kinodex.jobs.output import print_json, visible
-
     if as_json:
         print_json({"folder": folder, **report})
     else:
@@ -138,7 +135,6 @@ def hf(
     """
     from kinodex.index.library import Library
     from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
-    from kinodex.jobs.output import counted, error_console, print_every, print_json, visible
 
     settings = HfSettings(checked_precision(vectors), shard_frames, split)
     line = print_every(error_console())
@@ -180,7 +176,6 @@ def clips(
     """
     from kinodex.index.library import Library
     from kinodex.jobs.export.media import CutWay, export_clips, export_joined
-    from kinodex.jobs.output import error_console, print_every
 
     opened = Library.open(library)
     chosen = moments.choose(opened, None)
@@ -198,9 +193,6 @@ def clips(
 
 def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: bool) -> None:
     """Say how many clips there are and why others are not; exits with 3 if some are not."""
-    from kinodex.jobs.errors import SOME_FAILED
-    from kinodex.jobs.output import counted, print_json, visible, visible_lines
-
     failed = [each.error for each in clips if each.error]
     if as_json:
         print_json([asdict(each) for each in clips])
@@ -234,9 +226,7 @@ def frames(
 ) -> None:
     """Write stored frames as JPEGs: those of moments, with frames.csv, or those of one video at given times."""
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.export.media import export_frames
-    from kinodex.jobs.output import counted, print_json, visible
 
     if at or every is not None:
         named, from_s, to_s = moments.video or [], moments.from_s, moments.to_s
@@ -281,7 +271,6 @@ def _write_stills(
 ) -> None:
     from kinodex.cli.tables import show_frames
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
@@ -298,8 +287,6 @@ def _times(
     library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
 ) -> list[float]:
     """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
-    from kinodex.jobs.errors import UsageError
-
     if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
         raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
@@ -444,7 +431,6 @@ def _write_by_video(
     overwrite: bool,
 ) -> None:
     """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
     from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
 

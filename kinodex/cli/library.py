@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
+from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+from kinodex.jobs.output import clock, console, counted, error_console, plain_table, print_json, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +74,6 @@ def videos(
     """
     from kinodex.index.library import Library
     from kinodex.index.maintain import remove_videos
-    from kinodex.jobs.output import clock, counted, visible
 
     opened = Library.open(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
@@ -98,7 +99,6 @@ def added(
     """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
     from kinodex.index.library import Library
     from kinodex.index.maintain import remove_added
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
@@ -122,7 +122,6 @@ def speaker(
     Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
     """
     from kinodex.index.library import Library
-    from kinodex.jobs.output import counted, visible
 
     opened = Library.open(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
@@ -135,8 +134,6 @@ def speaker(
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
     """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
-    from kinodex.jobs.errors import UsageError
-
     held = library.info().added
     found = next((each for each in held if (each.stage, each.model) == (stage, model)), None)
     if found is None:
@@ -147,8 +144,6 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
 
 def _confirm(question: str, yes: bool) -> None:
     """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
-    from kinodex.jobs.errors import OK, UsageError
-
     if yes:
         return
     if not sys.stdin.isatty():
@@ -202,8 +197,6 @@ def maintain(
     from kinodex.index.library import Library
     from kinodex.index.maintain import health as check_health
     from kinodex.index.maintain import maintain as maintain_library
-    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-    from kinodex.jobs.output import console, print_json
 
     given = {"--check": check, "--repair": repair, "--discard-broken": discard_broken, "--purge": purge}
     names = [name for name, is_given in given.items() if is_given]
@@ -227,8 +220,6 @@ def maintain(
 
 
 def _repair(uri: str) -> Repair:
-    from dataclasses import asdict
-
     from kinodex.index.repair import repair as repair_library
     from kinodex.jobs.library import read_facts
     from kinodex.pipeline.sample import IngestSettings
@@ -241,8 +232,6 @@ def _tell(step: str) -> None:
 
 
 def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
     result: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
     if upkeep is not None:
         before = {"data_bytes": upkeep.before.data_bytes, "disk_bytes": upkeep.before.disk_bytes}
@@ -292,8 +281,6 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | No
 
 def _sizes(before: Health, after: Health) -> Table:
     """Tables before and after; one figure where nothing changed."""
-    from kinodex.jobs.output import plain_table
-
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -439,8 +426,6 @@ def _run(
 ) -> None:
     from kinodex.cli.show import add_progress_bar
     from kinodex.jobs.add.import_text import import_text
-    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-    from kinodex.jobs.output import error_console
 
     if not model.strip():
         raise UsageError("got an empty --model; give the name of who wrote the text")
@@ -456,10 +441,7 @@ def _run(
 
 def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:
     """Check that a text can be used, and set the duration if one is given."""
-    from dataclasses import replace
-
     from kinodex.jobs.add.text_files import ReadFailure, VideoText
-    from kinodex.jobs.errors import UsageError
 
     bad = [each for each in texts if isinstance(each, ReadFailure)]
     if len(bad) == len(texts):
@@ -489,7 +471,6 @@ def _library(uri: str, space: str | None) -> Library:
 
 def _show_import(imported: ImportResult, as_json: bool) -> None:
     from kinodex.cli.add import report_json, show_report
-    from kinodex.jobs.output import console, print_json
 
     counts = {"new_videos": imported.made, "left_out": imported.left_out}
     if as_json:

@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import LibraryArgument, OtlpOption
+from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     import socket
@@ -69,11 +71,9 @@ def serve(
     Without a token only this machine is let in.
     """
     from contextlib import closing
-    from dataclasses import replace
 
     from kinodex.agent.ask import find_variant
     from kinodex.guards import Guard, check_host, check_token, listen
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.telemetry import spans_to
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
@@ -141,7 +141,6 @@ def view(
 ) -> None:
     """Look at traces, runs and libraries in a browser, until Ctrl-C."""
     from kinodex.guards import LOOPBACK, Guard, listen
-    from kinodex.jobs.errors import UsageError
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
 
@@ -164,7 +163,6 @@ def view(
 
 
 def _write(api: ViewerApi, out: Path) -> None:
-    from kinodex.jobs.errors import UsageError
     from kinodex.web.page import one_file
 
     page = one_file(api)

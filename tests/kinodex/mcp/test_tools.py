@@ -74,8 +74,8 @@ def test_what_was_never_added_is_no_empty_list_and_is_read_once_it_is(mcp_librar
         (hit,) = (await call(client, "search", query="harbor cafe", where="screen-text"))["hits"]
         assert (hit["text"], hit["start_s"], hit["found_in"]) == ("HARBOUR CAFE", 4.0, "screen-text")
         lines = (await call(client, "transcript", video="harbour", start_s=3.5, end_s=9.0))["lines"]
-        said = [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines]
-        assert said == [(4.0, None, None), (4.0, True, 0.875), (8.0, None, None)]
+        told = [(line["start_s"], line.get("on_screen"), line.get("confidence")) for line in lines]
+        assert told == [(4.0, None, None), (4.0, True, 0.875), (8.0, None, None)]
         contents = await call(client, "chapters", video="harbour")
         assert contents["written_by"] == "writer"
         assert [(part["title"], part["start_s"]) for part in contents["parts"]] == [("The harbour", 0), ("", 15)]

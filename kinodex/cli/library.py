@@ -347,7 +347,7 @@ ToLibraryArgument = Annotated[str, typer.Argument(metavar="LIBRARY", help="The l
 
 @dataclass(frozen=True)
 class Target:
-    """What an import makes if it does not exist, and what it replaces, for `with_groups`."""
+    """The video and library that an import makes, and the text that it replaces, for `with_groups`."""
 
     duration: Annotated[
         float | None,

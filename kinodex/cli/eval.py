@@ -145,10 +145,9 @@ def eval_run(
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.agent.limits import Budget
-    from kinodex.jobs.eval.contenders import RunContext, parse_contenders
+    from kinodex.jobs.eval.folder import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
-    from kinodex.jobs.eval.plan import RunRequest
-    from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run_plan
+    from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.output import console
 
@@ -376,7 +375,7 @@ def import_answers(
 
     They are read as agents' answers are; what they cost and what they saw is not known.
     """
-    from kinodex.jobs.eval.folder import ImportRequest, import_predictions
+    from kinodex.jobs.eval.imported import ImportRequest, import_predictions
 
     request = ImportRequest(predictions, name, id_field, prediction_field, first, partial, replace)
     found = import_predictions(run, request)

@@ -27,9 +27,8 @@ from kinodex.agent.protocol import Exchange, Model, R, Request
 from kinodex.agent.requests.tree import Decide
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
-from kinodex.jobs.eval.plan import RunRequest, make_plan
-from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run
+from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, make_plan, run
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.models import ModelChoice
 from tests.bench.fake_llm_server import AGENTS, MODEL, FakeServer, open_fake_server

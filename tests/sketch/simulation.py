@@ -27,7 +27,7 @@ from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEA, REWARD_TEMPERATURE, EEAParameters
 from kinodex.jobs.child_processes import without_interrupts
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, parse_contenders
+from kinodex.jobs.eval.folder import Contender, parse_contenders
 from kinodex.jobs.eval.plots import INK, MUTED, PAGE_IN, colour, for_page, marker, save_plot
 from kinodex.jobs.eval.score import Estimate, estimate
 from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, World, make_world

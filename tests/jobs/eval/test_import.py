@@ -10,7 +10,8 @@ import pytest
 from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
-from kinodex.jobs.eval.folder import JUDGED, ImportRequest, import_predictions, read_option, read_predictions, read_run
+from kinodex.jobs.eval.folder import JUDGED, read_run
+from kinodex.jobs.eval.imported import ImportRequest, import_predictions, read_option, read_predictions
 from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import EvalReport, Standing, report_run
 from tests.support.command import Kinodex, bad

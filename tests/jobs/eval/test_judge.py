@@ -17,10 +17,11 @@ from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.describe import JudgeAnswer, Verdict
-from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import (
     ANSWERS,
     JUDGED,
+    ItemResult,
+    Judgement,
     begin_run,
     open_for_append,
     read_items,

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from shutil import copytree
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,9 +40,7 @@ from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import (
-    ALL,
     ANSWER,
-    EACH,
     FILMS,
     OWN_AGENT,
     asked,
@@ -199,18 +196,6 @@ def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: K
     assert not out.exists()
 
 
-def test_a_library_reached_by_a_link_is_the_same_library(place, kinodex, tmp_path):
-    out, link = tmp_path / "run", tmp_path / "linked"
-    options = command(place, out, "--agent", "random", "--no-controls")
-    assert kinodex(*options).code == 0
-    link.symlink_to(place / "library")
-    linked = [link if each == place / "library" else each for each in options]
-    assert kinodex(*linked).code == 0, "continued, not refused as a run of another library"
-    there = [tmp_path / "there" if each == out else each for each in linked]
-    assert kinodex(*there).code == 0
-    assert "the plans agree in all except their agents" in kinodex("eval", "compare", out, tmp_path / "there").out
-
-
 def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
     out = tmp_path / "run"
     options = command(place, out, "--agent", "random", "--no-controls")
@@ -221,16 +206,6 @@ def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_ti
     assert read_plan(out).rules is None
     bad(kinodex, *options, code=2, says="rules of answers was early and is now usual")
     assert kinodex(*options, "--early-insufficient").code == 0
-
-
-def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
-    write_questions(tmp_path, (*FILMS, "lost"))
-    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
-    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
-    plan = read_plan(tmp_path / "run")
-    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
-    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
-    assert plan.index_cost.captions == 15 * len(FILMS)
 
 
 def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
@@ -528,19 +503,6 @@ def test_evidence_that_no_time_of_its_video_can_show_is_noted(
     (problem,) = [each for each in read_plan(out).problems if "evidence" in each.what]
     assert problem.where == "question outside"
     assert problem.what.startswith("evidence: got 1002 s to 1004 s, and news in the library lasts from 0 s to ")
-
-
-@needs_ffmpeg
-def test_captions_of_a_stream_that_begins_late_are_at_the_time_a_player_shows(
-    broadcast: Path, kinodex: Kinodex, tmp_path: Path
-) -> None:
-    library = Library.open(str(copytree(broadcast / "library", tmp_path / "library")))
-    (tmp_path / "captions.json").write_text(json.dumps({"news": ["a kite", "a boat", "the sea"]}))
-    assert kinodex("import", "captions", tmp_path / "captions.json", library.uri, "--model", "by hand").code == 0
-    library = Library.open(library.uri)
-    (video,) = library.videos()
-    found = [(each.start_s - video.start_s, each.end_s - video.start_s) for each in library.captions(video.video_id)]
-    assert found == [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
 
 
 def test_a_clip_goes_by_its_id_and_evidence_counts_in_it(place: Path) -> None:

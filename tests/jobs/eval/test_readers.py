@@ -230,11 +230,11 @@ def test_a_row_becomes_an_item_or_what_is_wrong_with_it_is_noted(tmp_path: Path)
         rows = [changed] if item else [row(), changed]  # a file in which nothing can be read is refused
         check((name, changes), read(tmp_path, name, *rows), item, noted)
     for changes, item, noted in LVBENCH:
-        question = kit.lvbench_question(**{"uid": "56", **changes})
+        question: Row = {**kit.lvbench_question("56"), **changes}
         asked = [question] if item else [kit.lvbench_question(), question]
         check(changes, read(tmp_path, "lvbench", kit.lvbench_row(questions=asked)), item, noted)
-    rows = read(tmp_path, "lvbench", kit.lvbench_row(), {"key": "empty"}, kit.lvbench_row(qa=[7]))
-    assert [(where, what[:26]) for where, what in problems(rows)] == [
+    torn = read(tmp_path, "lvbench", kit.lvbench_row(), {"key": "empty"}, kit.lvbench_row(qa=[7]))
+    assert [(where, what[:26]) for where, what in problems(torn)] == [
         ("line 2", "type: Field required; vide"),
         ("line 3, question 1", "qa: Input should be an obj"),
     ]

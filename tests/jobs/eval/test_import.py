@@ -307,3 +307,12 @@ def test_what_is_no_file_of_predictions_is_refused_with_its_place(
     with pytest.raises(UsageError) as refused:
         read_predictions(written(tmp_path / name, content))
     assert says in str(refused.value)
+
+
+def test_questions_without_a_prediction_can_be_left_out(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
+    file = predictions(tmp_path, {"a": "A", "b": "B"})
+    assert (
+        "4 of 6 questions have no prediction and are left out" in kinodex("eval", "import", run, file, "--partial").err
+    )
+    report = report_run(run)
+    assert (imported(report).accuracy.questions, report.complete) == (2, False)

@@ -335,3 +335,8 @@ def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str
         list(csv_rows(path)) if name.endswith("csv") else json_file(path)
     path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
     assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+
+
+def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
+    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
+    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")

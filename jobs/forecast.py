@@ -32,10 +32,8 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow, VideoRow
 from kinodex.jobs.add.summaries import Written, read_film, write_contents
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, RunContext
-from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
-from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
-from kinodex.jobs.eval.run import MAX_FRAMES, is_asked_again
+from kinodex.jobs.eval.folder import PLAN, Contender, RunContext, RunPlan, comparable, read_plan, read_results
+from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_again, make_plan
 from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between

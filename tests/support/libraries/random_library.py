@@ -179,6 +179,15 @@ def spoken(number: int, text: str) -> SimpleNamespace:
     return SimpleNamespace(start_s=2.0 * number, end_s=2.0 * number + 2.0, text=text, language="en", speaker=None)
 
 
+def add_stage(library: Library, stage: str, model: str, rows: Mapping[str, Any], complete: bool = True) -> None:
+    """Add what a model found in videos, a list of rows each; complete, unless as a run leaves it that was killed."""
+    write_rows = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
+    write_rows(rows, model)
+    if complete:
+        counts = {video_id: len(each) for video_id, each in rows.items()}
+        assert library.additions.complete(stage, model, counts, {}) == ()
+
+
 def run_together(processes: Sequence[BaseProcess]) -> None:
     """Start processes, and wait until every one has ended well."""
     for process in processes:

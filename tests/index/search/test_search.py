@@ -153,6 +153,7 @@ def test_words_in_any_script_and_scope(searched):
     in_range = search("dog", Scope(None, 4.0, 7.0), k=9)
     assert {(each.video_id, each.time_s) for each in in_range} == {("aaaa", 2.0), ("cccc", 6.0)}
     assert len(search("dog", k=2)) == 2
+    assert [len(search("dog", Scope(("cccc",)), min_gap_s=gap_s)) for gap_s in (6.0, 6.1)] == [2, 1]
     for text in ('"', "(((", "dog^2 OR", "text:dog", "'; drop table", "\\", "~", "*", "-dog", "🐟", "a" * 5000):
         assert all(isinstance(each, Hit) for each in search(text)), text
 
@@ -262,6 +263,13 @@ def test_captions_by_words_and_by_meaning(captioned):
     assert search('"boat dogs"') == search("desert", scope=Scope(None, 0.0, 20.0)) == []
     assert texts(search("desert", scope=Scope(("bbbb",)))) == ["An empty desert"]
     assert len(search("desert", scope=Scope(None, 19.0, 21.0))) == 2
+    for vector in (None, MEANINGS[0].astype(np.float32)):
+        starts = [
+            {hit.time_s for hit in search("kite dogs desert", vector, Scope(("aaaa",)), min_gap_s=gap_s)}
+            for gap_s in (0.0, 10.0, 15.0, 21.0)
+        ]
+        assert starts[0] == starts[1] == {0.0, 10.0, 20.0} > starts[2] > starts[3], "as far apart as wanted"
+        assert len(starts[3]) == 1
     hits = search("zebra", MEANINGS[2].astype(np.float32), k=2)
     assert [(hit.video_id, hit.time_s) for hit in hits] == [("aaaa", 20.0), ("bbbb", 20.0)]
     both = search("dogs", MEANINGS[1].astype(np.float32), Scope(("aaaa",)))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
 from kinodex.index.library import Library
-from kinodex.index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
+from kinodex.index.rows import FrameVectors, Hit, SpokenWord, TranscriptRow, VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import all_of, one_of
@@ -174,9 +174,19 @@ def detection(frame_no: int, label: str, score: float, track_id: int | None = No
     )
 
 
-def spoken(number: int, text: str) -> SimpleNamespace:
+def spoken(
+    number: float, text: str, speaker: str | None = None, language: str = "en", words: tuple[SpokenWord, ...] = ()
+) -> SimpleNamespace:
     """A line of two seconds, as a speech model hands it over."""
-    return SimpleNamespace(start_s=2.0 * number, end_s=2.0 * number + 2.0, text=text, language="en", speaker=None)
+    times = {"start_s": 2.0 * number, "end_s": 2.0 * number + 2.0}
+    return SimpleNamespace(**times, text=text, language=language, speaker=speaker, words=words)
+
+
+def voice(axis: int, seconds: float = 5.0, noise: float = 0.0) -> SimpleNamespace:
+    """A voice along one of 255 axes, with this much of what all voices share."""
+    vector = np.zeros(256, np.float32)
+    vector[axis], vector[-1] = np.sqrt(1 - noise**2), noise
+    return SimpleNamespace(vector=vector, seconds=seconds)
 
 
 def add_stage(library: Library, stage: str, model: str, rows: Mapping[str, Any], complete: bool = True) -> None:

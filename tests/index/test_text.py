@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import partial
 from itertools import product
+from typing import Any
 
 import pytest
 import regex
@@ -83,9 +84,8 @@ def test_a_text_that_is_not_utf8_is_refused_with_a_reason() -> None:
     """As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""
     facts = ModelFacts("mean", 64, "", "", "[PAD]")
     cleaners = [partial(clean, cleaning=each) for each in ("none", "lower")]
-    for text, read in product(
-        ("\ud800", "caf\udcc3\udca9"), (checked_text, check_words, facts.query, facts.line, *cleaners)
-    ):
+    readers: list[Any] = [checked_text, check_words, facts.query, facts.line, *cleaners]
+    for text, read in product(("\ud800", "caf\udcc3\udca9"), readers):
         with pytest.raises(QueryError, match="is not UTF-8; type it where the locale is UTF-8"):
             read(text)
     assert checked_text("😀 مرحبا \x00") == "😀 مرحبا \x00"

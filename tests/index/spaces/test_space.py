@@ -77,11 +77,11 @@ def reference(name: str, images: list[Image.Image]) -> np.ndarray:
 def test_images_and_texts_as_open_clip_embeds_them_in_whatever_threads(space, tiny):
     rgbs = pictures(5)
     batch = np.stack([space.prepare(rgb) for rgb in rgbs])
-    assert (batch.shape, batch.dtype) == ((5, 3, 64, 64), np.uint8)
+    assert (batch.shape, batch.dtype.name) == ((5, 3, 64, 64), "uint8")
     batch.flags.writeable = False  # as others may hold it
     kept = batch.copy()
     ours = space.embed(batch)
-    assert (ours.shape, ours.dtype, space.dim, space.embed(batch[:0]).shape) == ((5, 48), np.float16, 48, (0, 48))
+    assert (ours.shape, ours.dtype.name, space.dim, space.embed(batch[:0]).shape) == ((5, 48), "float16", 48, (0, 48))
     assert cosines(ours, reference(tiny, [Image.fromarray(rgb) for rgb in rgbs])).min() > 0.99999
     with ThreadPoolExecutor(8) as pool:
         assert all((each == ours).all() for each in pool.map(space.embed, [batch] * 8))
@@ -93,7 +93,7 @@ def test_images_and_texts_as_open_clip_embeds_them_in_whatever_threads(space, ti
         expected = model.encode_text(tokenizer(texts)).numpy()
     vectors = space.embed_text(texts)
     assert cosines(vectors, expected).min() > 0.99999
-    assert (vectors.dtype, space.embed_text([]).shape) == (np.float32, (0, 48))
+    assert (vectors.dtype.name, space.embed_text([]).shape) == ("float32", (0, 48))
     for each in (ours, vectors):
         np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
     text, image = load_space(tiny, towers="text"), load_space(tiny, towers="image")

@@ -81,25 +81,36 @@ class MadeVideo:
         return [TranscriptRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
 
     def video_row(self, title: str | None = None) -> VideoRow:
-        return VideoRow(
-            video_id=self.video_id,
+        return plain_row(
+            self.video_id,
+            title or f"film {self.video_id}",
             uri=f"/films/{title or self.video_id}.mp4",
-            title=title or f"film {self.video_id}",
             start_s=self.start_s,
             duration_s=float(len(self.vectors)),
-            fps=25.0,
             width_px=640,
             height_px=360,
             codec="h264",
             frames=len(self.vectors),
-            segments=0,
             transcript_lines=len(self.lines),
-            decode_errors=0,
-            sample_fps=1.0,
             space="local-dir:/models/tiny",
-            state="complete",
             ingested_at=WHEN,
         )
+
+
+def plain_row(video_id: str, title: str, **facts: Any) -> VideoRow:
+    """The row of a video without anything in it, but for these facts."""
+    counts: dict[str, Any] = dict.fromkeys(("frames", "segments", "transcript_lines", "decode_errors"), 0)
+    usual: dict[str, Any] = {
+        "uri": title,
+        "start_s": 0.0,
+        "fps": 25.0,
+        "width_px": 64,
+        "height_px": 36,
+        "codec": "none",
+        **counts,
+    }
+    usual |= {"sample_fps": 1.0, "state": "complete", "ingested_at": datetime.now(UTC)}
+    return VideoRow(video_id=video_id, title=title, **(usual | facts))
 
 
 def unit_vectors(count: int, seed: int) -> NDArray[np.float16]:

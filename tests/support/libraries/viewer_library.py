@@ -39,6 +39,7 @@ from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
+from tests.support.libraries.random_library import plain_row
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 
@@ -130,23 +131,7 @@ def library_of_films(folder: Path, titles: Sequence[str]) -> Library:
 
 
 def _video_row(video_id: str, title: str, space: str, **counts: int) -> VideoRow:
-    return VideoRow(
-        video_id=video_id,
-        uri=f"{title.split()[0]}.mp4",
-        title=title,
-        start_s=0.0,
-        duration_s=float(SECONDS),
-        fps=25.0,
-        width_px=64,
-        height_px=36,
-        codec="none",
-        **({"frames": 0, "segments": 0, "transcript_lines": 0} | counts),
-        decode_errors=0,
-        sample_fps=1.0,
-        space=space,
-        state="complete",
-        ingested_at=datetime.now(UTC),
-    )
+    return plain_row(video_id, title, uri=f"{title.split()[0]}.mp4", duration_s=float(SECONDS), space=space, **counts)
 
 
 def _add_video(library: Library, frames: Sequence[FrameRow]) -> str:

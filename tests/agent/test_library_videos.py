@@ -46,14 +46,6 @@ def test_lines_stand_in_where_there_are_no_captions(words_library):
     assert {note.source for note in talk.words(video_id)} == {"subtitle"}
 
 
-def test_the_nearest_of_many_are_found_by_their_words(words_library):
-    written = environment_of(words_library, "dinner", "talk", "told")
-    assert [video.title for video in written.nearest(["red kite desert"], 1).videos] == ["told"]
-    assert [video.title for video in written.nearest(["hello"], 1).videos] == ["talk"]
-    found = environment_of(words_library).nearest(["cook in the kitchen", "tastes the soup"], 2)
-    assert {video.title for video in found.videos} == {"dinner", "film"}
-
-
 def test_what_was_heard_says_by_whom(tmp_path):
     library = make_library(tmp_path / "library", {"film": ["a red kite"] * 4})
     (video,) = library.videos()
@@ -116,18 +108,6 @@ def test_vectors_are_read_and_texts_embedded_once(tmp_path):
     videos.embed_texts(["a boat", "the sea"])
     assert embedded == [["a kite", "a boat"], ["the sea"]]
     assert videos.cosines("a kite", video_id) is videos.cosines("a kite", video_id)
-
-
-def test_the_cache_of_cosines_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinodex.agent.environment.COSINES_CACHED", 2)
-    library = make_library(tmp_path / "library", {"film": film(2, 60)})
-    videos = LibraryVideos(library, library.videos(), embed_words)
-    video_id = videos.videos[0].video_id
-    first = videos.cosines("one", video_id)
-    for text in ("two", "three"):
-        videos.cosines(text, video_id)
-    assert videos.cosines("one", video_id) is not first
-    assert len(videos._cosines) == 2
 
 
 def test_another_space_is_read_with_its_own_vectors_and_must_be_held(tmp_path):

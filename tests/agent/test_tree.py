@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kinodex.agent.anchors import CLIP_S, cover, find_matches, new_queries, per_video, spread
+from kinodex.agent.anchors import cover, new_queries, spread
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Account, Budget
 from kinodex.agent.protocol import Earlier, Question, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.answer import Recall
-from kinodex.agent.requests.tree import Decide, DiscoverQueries
+from kinodex.agent.requests.tree import Decide
 from kinodex.agent.trace import Event, PriorEvidence, Ranked, Remembered
 from kinodex.agent.tree import (
     Memory,
     Tree,
-    affordable,
     border_rewards,
     live_history,
     shown_candidates,
@@ -36,7 +35,6 @@ from kinodex.agent.variants.vca import VCAParameters
 from kinodex.cli.tree_view import TreeView
 from tests.support.libraries.agent_library import (
     ScriptedModel,
-    embed_words,
     environment_of,
     explorer,
     film,
@@ -90,13 +88,6 @@ def test_a_frame_has_the_larger_reward_of_the_parts_beside_it(environment: Envir
     assert border_rewards(frames, parts) == [20, None]
 
 
-def test_the_budget_of_frames_limits_a_round() -> None:
-    account = Account(Budget(frames=4), 20)
-    account.count_shown([ShownFrame("film", number, 0.0, 8, 8, b"") for number in range(3)])
-    assert affordable(account, 6) == 1
-    assert affordable(Account(Budget(), 20), 6) == 6
-
-
 def frame(frame_no: int) -> ShownFrame:
     return ShownFrame("v", frame_no, float(frame_no), 8, 8, b"")
 
@@ -127,15 +118,6 @@ def test_new_frames_never_leave_before_they_were_seen() -> None:
     assert frame_nos(memory.make_room(3)) == [1, 2]
     memory.add([frame(3), frame(4), frame(5)], [None, None, None])
     assert frame_nos(memory.frames) == [3, 4, 5]
-
-
-def test_frames_leave_in_batches() -> None:
-    memory, sizes = Memory(6, slack=6), []
-    for number in range(0, 24, 3):
-        memory.make_room(3)
-        memory.add([frame(number + each) for each in range(3)], [float(number)] * 3)
-        sizes.append(len(memory.frames))
-    assert sizes == [3, 6, 9, 12, 4, 7, 10, 4]
 
 
 def test_pictures_are_small_unless_they_are_to_be_large() -> None:
@@ -221,35 +203,6 @@ def test_the_ranking_and_rewards_without_fusion_are_shown(library):
     assert not any(word in line for line in lines for word in ("entropy", "fused", "(* anchors)"))
 
 
-def test_a_video_that_matches_everywhere_is_not_thought_less_of(library):
-    environment = environment_of(library)
-    titles = {video.video_id: video.title for video in environment.videos}
-    all_about = next(video_id for video_id, title in titles.items() if title == "all about it")
-    alone = environment.search([KITE], all_about, 1, CLIP_S)[0]
-    beside_others = next(
-        each
-        for each in find_matches(environment, [KITE], 1, per_video(environment, lambda video: CLIP_S))
-        if each.video_id == all_about
-    )
-    assert alone.similarity < 0.3
-    assert beside_others.similarity > 0.5
-
-
-def test_one_video_needs_no_queries_to_be_the_first(library):
-    only = Environment.of(library, library.videos()[:1], embed_words)
-    model = ScriptedModel(explorer)
-    asyncio.run(ask(QUESTION, only, model, agent="vca", budget=Budget(rounds=1)))
-    assert model.asked(DiscoverQueries) == []
-
-
-def test_without_valid_queries_the_question_itself_ranks(library):
-    def speechless(request):
-        return "no" if isinstance(request, DiscoverQueries) else explorer(request)
-
-    _, events, _, titles = run(library, "vca", speechless)
-    assert set(ranking(events, titles)[0][:2]) == {"moment", "all about it"}
-
-
 def test_of_many_videos_the_best_are_searched(library):
     for agent, parameters in [("eea", EEAParameters(videos=2)), ("vca", VCAParameters(videos=2))]:
         _, events, model, titles = run(library, agent, parameters=parameters)
@@ -318,12 +271,6 @@ def test_fewer_stored_frames_than_wanted_are_all_taken():
     stored = np.asarray([3.0, 9.0])
     assert cover(stored, stored, stored[:0], 6).tolist() == [3.0, 9.0]
     assert spread(0.0, 10.0, stored, 6).tolist() == [3.0, 9.0]
-
-
-def test_nothing_to_choose():
-    stored = np.asarray([3.0, 9.0])
-    assert len(cover(stored, stored, stored[:0], 0)) == 0
-    assert len(cover(stored[:0], stored[:0], stored[:0], 3)) == 0
 
 
 def test_spread_takes_equal_steps_and_no_frame_twice():

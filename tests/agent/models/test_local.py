@@ -21,7 +21,6 @@ from kinodex.agent.models.local import (
     load_local_model,
     message_tokens,
     opens_thinking,
-    reply_grammar,
     without_control_tokens,
 )
 from kinodex.agent.prompts import Message
@@ -163,11 +162,6 @@ def test_one_that_is_cancelled_leaves_the_others_their_turn(model, tokenizer):
     assert said and isinstance(cancelled, asyncio.CancelledError)
 
 
-def test_the_limit_counts_new_tokens_too(model, tokenizer):
-    with pytest.raises(ModelRejected, match="4092 tokens and 5 new ones"):
-        asyncio.run(model.generator.generate([tokenizer.eos_token_id] * 4092, 1.0))
-
-
 # Constrained decoding: a model with random weights, which knows nothing at all, gives replies that can be used.
 
 
@@ -226,17 +220,6 @@ def test_texts_and_lists_get_a_limit_and_keep_their_own() -> None:
     assert bounded["anyOf"] == [{"type": "string", "enum": ["x"]}, {"type": "array", "minItems": 20, "maxItems": 20}]
 
 
-class AnyText(ChooseAction):
-    """A request that any text answers."""
-
-    def pattern(self) -> str:
-        return ""
-
-
-def test_a_text_of_any_form_is_not_bound() -> None:
-    assert reply_grammar(AnyText(**MASTER)) == ""
-
-
 def test_a_grammar_that_cannot_be_followed_is_refused_with_what_to_do(bound_model: LocalModel) -> None:
     masks = TokenMasks(bound_model.generator.tokenizer, 300, [0])
     with pytest.raises(ModelRejected, match="use local:FOLDER"):
@@ -261,11 +244,6 @@ def test_a_conversation_is_written_piece_by_piece(tokenizer):
     assert conversation_tokens(tokenizer, MESSAGES) == [*said, *told]
 
 
-def test_it_is_what_the_template_makes_of_the_whole(tokenizer):
-    whole = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, return_dict=False)
-    assert conversation_tokens(tokenizer, MESSAGES) == whole
-
-
 def test_without_a_template_paragraphs_do(words):
     plain = words_tokenizer(words, words=9, template=None)
     assert plain.decode(conversation_tokens(plain, MESSAGES)) == "what is it a kite here now"
@@ -284,7 +262,3 @@ def test_a_template_may_open_the_thinking():
     for end, opens in [("<think>\n", True), ("", False), ("<think>\n\n</think>\n\n", False)]:
         template = TEMPLATE.replace("assistant: {% endif %}", "assistant: " + end + "{% endif %}")
         assert opens_thinking(words_tokenizer(["it is"], words=2, template=template)) == opens, (end, opens)
-
-
-def test_without_a_template_nothing_is_opened():
-    assert not opens_thinking(words_tokenizer(["it is"], words=2, template=None))

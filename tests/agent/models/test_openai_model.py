@@ -16,7 +16,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.errors import AllRejected, ModelRejected
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.roles import ResponseCache
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.trace import Event, Exchanged
@@ -163,24 +163,6 @@ def test_a_server_without_schemas_gets_the_joint_one_in_words() -> None:
     assert text.index("as {") < text.index("It must fit this JSON schema") < text.index("anyOf")
 
 
-def test_openai_alone_gets_joint_schemas_by_itself() -> None:
-    assert Role(model="m", base_url="https://api.openai.com/v1").joins_schemas
-    assert not Role(model="m", base_url="http://127.0.0.1:8000/v1").joins_schemas
-    assert not Role(model="m", base_url="https://api.openai.com/v1", joint_schema=False).joins_schemas
-
-
-def test_frames_go_over_the_wire_in_the_order_of_arrival_under_labels_that_stay(environment: Environment) -> None:
-    with ChatServer(explorer) as server:
-        run(server, environment, Budget(rounds=3))
-    several = [[sent.label for sent in seen.frames] for seen in server.seen if len(seen.frames) > 1]
-    assert several
-    for labels in several:
-        numbers = [int(label.split()[1]) for label in labels]
-        assert numbers == sorted(numbers)
-    named = {label.split()[1]: label for labels in several for label in labels}
-    assert all(named[label.split()[1]] == label for labels in several for label in labels)
-
-
 def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
     def plain(request: dict) -> str:
         schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
@@ -309,25 +291,6 @@ def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
     assert all(seen.tools for seen in server.seen)
 
 
-def test_tools_of_the_users_own_that_are_refused_are_an_error() -> None:
-    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    own = {"tools": [{"type": "function", "function": {"name": "fly", "description": "Up.", "parameters": schema}}]}
-    with ChatServer(lambda _: failing(400, "no such tool")) as server, pytest.raises(ModelRejected, match="no such"):
-        ask_model(server, discover(), extra=own)
-
-
-def test_requests_side_by_side_step_down_together() -> None:
-    async def run(server: ChatServer) -> None:
-        async with OpenAIModel(role(server)) as model:
-            exchanges = await asyncio.gather(*(model.ask(discover()) for _ in range(6)))
-            assert all(exchange.reply for exchange in exchanges)
-
-    with ChatServer(lambda _: QUERIES, rejects=["json_schema"]) as server:
-        asyncio.run(run(server))
-    formats = [seen.body["response_format"]["type"] for seen in server.seen]
-    assert formats.count("json_object") == 6
-
-
 FORMAT = "response_format"
 WORDED: list[tuple[str, Behaviour]] = [
     ("message", failing(400, "'response_format' of this type is unavailable")),
@@ -348,13 +311,6 @@ def test_a_format_is_refused_in_many_ways_and_asked_for_in_words_at_once() -> No
         assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), refused
         assert [FORMAT in seen.body for seen in server.seen] == [True, True, False, False], refused
         assert "JSON schema" in server.seen[-1].text, refused
-
-
-def test_a_format_of_the_users_own_that_is_refused_is_an_error() -> None:
-    said = failing(400, "response_format is not supported")
-    with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected, match="take response_format out of the"):
-        ask_model(server, discover(), extra={FORMAT: {"type": "json_object"}})
-    assert len(server.seen) == 1
 
 
 def refusing_pictures(refused: Behaviour, most: int, reply: dict) -> Reply:
@@ -385,13 +341,6 @@ def test_a_server_of_few_pictures_gets_contact_sheets_from_its_first_refusal_on(
         assert f"frame {number} at {number}.00 s" in server.seen[-1].text
     assert caplog.text.count(f"takes {most} pictures in a request") == 1
     assert server.problems == []
-
-
-def test_a_limit_that_the_role_names_needs_no_refusal() -> None:
-    with ChatServer(refusing_pictures(failing(400, "no"), 1, SCORES)) as server:
-        [exchange] = ask_model(server, score([frame(number) for number in range(1, 30)]), images=1)
-    assert len(server.seen) == 1
-    assert (exchange.usage.sheets, exchange.usage.left_out_frames) == (1, 13)
 
 
 @pytest.mark.parametrize(
@@ -426,13 +375,3 @@ def test_a_refusal_that_no_other_form_helps_is_an_error_at_once(refused: Behavio
     with ChatServer(lambda _: refused) as server, pytest.raises(kind, match=words):
         ask_model(server, Walk())
     assert len(server.seen) == 1
-
-
-def test_no_message_has_another_speaker_than_user_and_assistant() -> None:
-    """Chat templates of some models (Gemma) refuse a system message, and two of one speaker in a row."""
-    with ChatServer(in_turn("nonsense", QUERIES)) as server:
-        [bad] = ask_model(server, discover())
-        ask_model(
-            server, discover().__class__(**{**vars(discover()), "bad_reply": bad.raw, "complaint": "no", "attempt": 1})
-        )
-    assert [message["role"] for message in server.seen[1].body["messages"]] == ["user", "assistant", "user"]

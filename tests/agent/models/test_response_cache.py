@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from kinodex.agent.errors import CacheDamaged, ModelRejected, ModelUnreachable
+from kinodex.agent.errors import CacheDamaged, ModelRejected
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache, Role
 from kinodex.agent.protocol import Question, Reply, Turn
@@ -25,11 +25,8 @@ from kinodex.jobs.models import REPLY_SETTINGS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
 from tests.support.servers.wire import (
     ANSWER,
-    GO,
-    HOME,
     QUERIES,
     SCORES,
-    Walk,
     ask,
     decide,
     discover,
@@ -79,18 +76,6 @@ DESCRIBED: dict[str, Any] = {
 }
 """The parts of a request that are about its reply."""
 PRICE = {"input": 1.0, "output": 1.0}
-
-
-def test_the_second_time_costs_nothing_and_needs_no_server(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "replies.sqlite") as cache:
-        with ChatServer(lambda _: QUERIES, rejects=["json_schema", "temperature"]) as server:
-            [paid] = ask(server, discover(), cache=cache, price=PRICE)
-        [free] = ask(server, discover(), cache=cache, price=PRICE, attempts=1)
-    assert not paid.cached
-    assert paid.usage.cost > 0
-    assert free.cached
-    assert free.reply == paid.reply
-    assert free.usage == replace(paid.usage, cost=0.0)
 
 
 def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept(tmp_path: Path) -> None:
@@ -303,17 +288,6 @@ def test_whoever_goes_away_leaves_the_asking_to_the_next(tmp_path: Path) -> None
     assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
 
 
-def test_an_unreachable_server_leaves_nothing_behind(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c") as cache:
-        with ChatServer(lambda _: QUERIES) as server:
-            pass
-        with pytest.raises(ModelUnreachable):
-            ask(server, discover(), cache=cache, attempts=1)
-        with ChatServer(lambda _: QUERIES) as server:
-            [exchange] = ask(server, discover(), cache=cache)
-    assert not exchange.cached
-
-
 WRITER = """
 import sys
 from pathlib import Path
@@ -376,17 +350,3 @@ def test_damage_that_shows_later_is_said_too(tmp_path: Path) -> None:
     with ResponseCache(path) as cache, pytest.raises(CacheDamaged):
         for number in range(300):
             cache.get(f"key {number}")
-
-
-def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(CacheDamaged):
-        ResponseCache(tmp_path)
-
-
-def test_a_call_is_repeated_from_the_cache_whatever_the_server_learnt(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c") as cache:
-        with ChatServer(in_turn(calling(GO, GO), calling(GO))) as server:
-            bad, _ = ask(server, Walk(), replace(Walk(), attempt=1), cache=cache)
-        [again] = ask(server, replace(Walk(), attempt=1), cache=cache, attempts=1)
-    assert bad.invalid == "it holds 2 calls of tools; give one"
-    assert (again.cached, again.reply) == (True, HOME)

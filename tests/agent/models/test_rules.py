@@ -14,7 +14,6 @@ import pytest
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.limits import Budget
 from kinodex.agent.models import rules, rules_words
 from kinodex.agent.models.rules import (
     RuleBasedModel,
@@ -42,10 +41,8 @@ from kinodex.agent.models.rules_words import (
 )
 from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question, Segment
 from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Conclusion, Recall
-from kinodex.agent.requests.describe import DescribeSegment, Summarize
-from kinodex.agent.requests.tree import Decide
+from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.trace import Event, Exchanged
-from kinodex.agent.variants.baselines import UniformParameters
 from kinodex.agent.variants.longvideoagent_requests import ReadFrames
 from kinodex.agent.variants.vca import ChooseFrames
 from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
@@ -115,14 +112,6 @@ def test_search_finds_twelve_seconds_in_an_hour(environment, text, options, righ
     assert answer.ledger.input_tokens == answer.ledger.invalid_replies == 0
 
 
-def test_uniform_frames_miss_what_search_finds(environment):
-    right = [
-        answered(environment, text, options, "uniform", parameters=UniformParameters(30))[0].text == expected
-        for text, options, expected, _, _ in QUESTIONS
-    ]
-    assert sum(right) < len(right)
-
-
 def test_what_is_nowhere_is_not_made_up(environment):
     answer, _ = answered(environment, "What comes after the giant squid?", ("a boat", "a car"))
     assert (answer.status, answer.text, answer.evidence) == ("insufficient_evidence", None, ())
@@ -140,42 +129,12 @@ def test_open_questions_get_a_word_or_a_time(environment):
     assert 1246 <= float(when.text.removeprefix("purple rocket at ").removesuffix(" s")) <= 1256
 
 
-def test_only_frames_that_were_shown_count(environment):
-    answer, events = answered(
-        environment,
-        "What colour is the kite over the desert?",
-        ("blue", "red"),
-        "uniform",
-        parameters=UniformParameters(3),
-        budget=Budget(frames=3),
-    )
-    (exchanged,) = [event for event in events if isinstance(event, Exchanged)]
-    shown = {frame.time_s for frame in exchanged.request.frames}
-    assert {each.start_s for each in answer.evidence} <= shown
-
-
-def test_answers_do_not_depend_on_the_order_of_asking(environment):
-    text, options = QUESTIONS[0][:2]
-    assert answered(environment, text, options)[0].evidence == answered(environment, text, options)[0].evidence
-
-
-def test_search_takes_few_calls(environment):
-    answer, events = answered(environment, QUESTIONS[0][0], QUESTIONS[0][1])
-    assert answer.ledger.calls <= 4
-    assert any(isinstance(event.request, Decide) for event in events if isinstance(event, Exchanged))
-
-
 @pytest.mark.parametrize("agent", ["blind", "videoseek"])
 def test_agents_that_reason_in_words_are_refused(elsewhere, agent):
     events: list[Event] = []
     with pytest.raises(NeedsLanguage, match="needs a language model; give --model and --base-url"):
         asyncio.run(ask(KITE, elsewhere, RuleBasedModel(elsewhere), agent=agent, on_event=events.append))
     assert not any(isinstance(event, Exchanged) for event in events)
-
-
-def test_a_summary_is_refused(elsewhere):
-    with pytest.raises(NeedsLanguage, match="no language for Summarize"):
-        replied(elsewhere, Summarize(videos=elsewhere.videos, notes=notes("a kite")))
 
 
 def seeking(question, told, segments, most=5):
@@ -221,17 +180,6 @@ def test_a_follow_up_is_answered_from_notes_only_if_they_say_it_outright(elsewhe
         ("answer", "B", [3]),
         ("insufficient_evidence", None, []),
     ]
-
-
-def test_the_order_of_four_is_settled_once_all_were_seen(tmp_path):
-    shown = {20: ("orange kite desert", 5), 60: ("purple rocket", 5), 100: ("pink frog", 5), 140: ("grey snail", 5)}
-    environment = environment_of(make_library(tmp_path / "four", {"four": film(1, 200, shown)}))
-    question = Question("Which of these is seen first?", ("a pink frog", "a grey snail", "a purple rocket", "a kite"))
-    video_id = environment.videos[0].video_id
-    verdict = judge_frames(environment, question, environment.frames(video_id, list(shown)))
-    assert (verdict.choice, frames_settle(verdict)) == (3, True)
-    verdict = judge_frames(environment, question, environment.frames(video_id, [20, 60, 100]))
-    assert (verdict.choice, frames_settle(verdict)) == (3, False)
 
 
 @pytest.mark.parametrize(
@@ -432,10 +380,6 @@ def test_relevance_has_three_levels(elsewhere):
     assert [(each.cluster, each.relevance) for each in reply.clusters] == [(1, 3), (2, 2), (3, 1)]
 
 
-def test_words_in_one_and_in_many_are_the_same():
-    assert rules.relevances(Question("Is there a boat at sea?"), notes("two boats at sea")) == [3]
-
-
 SEEN = {10.0: "red cat", 17.0: "blue bus", 30.0: "green tent", 50.0: "yellow house", 90.0: "green tent"}
 
 
@@ -556,14 +500,6 @@ def test_the_option_that_stands_on_screen_is_the_answer_with_its_note_as_evidenc
     assert reply == {"action": "answer", "option": "B", "answer": "MAPLE", "evidence": (6,)}
 
 
-def test_an_open_question_is_answered_by_the_only_text() -> None:
-    question = Question("What does the sign say?")
-    reply = screen_reply(question, [SAID, WRITTEN_SIGN])
-    assert reply is not None
-    assert (reply["option"], reply["answer"], reply["evidence"]) == (None, "LIBRARY 40", (2,))
-    assert screen_reply(question, [WRITTEN_CARD, WRITTEN_SIGN]) is None
-
-
 @pytest.mark.parametrize(
     ("question", "notes"),
     [
@@ -626,12 +562,6 @@ def test_the_chapter_in_which_most_of_a_part_lies_counts(part, promising):
     assert (promise(QUESTION, CHAPTERS, part) > 0.2) is promising
 
 
-def test_chapters_that_speak_alike_promise_nothing():
-    same = tuple(Note(FILM, start_s, start_s + 100.0, "scene", "a blue hat") for start_s in (0.0, 100.0))
-    assert promise(QUESTION, same, Segment(1, FILM, 0.0, 100.0)) == 0.0
-    assert promise(QUESTION, (), Segment(1, FILM, 0.0, 100.0)) == 0.0
-
-
 CAPTIONS = (
     "C picks a plate from the sink",
     "C washes the plate with a sponge",
@@ -646,14 +576,6 @@ THEME = Question("What is C busy with?", ("C is painting a wall.", "C is washing
 
 def told(*texts: str, confidence: float | None = None) -> list[Note]:
     return [Note("v", float(at), at + 1.0, "caption", text, confidence) for at, text in enumerate(texts)]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("washing", "washes"), ("cleaned", "cleaning"), ("cutting", "cuts"), ("bake", "baking"), ("plates", "plate")],
-)
-def test_the_forms_of_a_word_are_one(one, other):
-    assert stems(one) == stems(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("glass", "glance"), ("bus", "bush"), ("is it", "the of")])
@@ -673,18 +595,6 @@ def test_the_choice_does_not_hang_on_the_order_of_notes_or_options():
         for options in itertools.permutations(THEME.options):
             verdict = rules.judge(Question(THEME.text, options), told(*order))
             assert verdict.choice == options.index("C is washing plates.")
-
-
-def test_words_that_few_notes_hold_weigh_more():
-    question = Question("Who plays?", ("a man with a violin", "a woman with a trumpet"))
-    verdict = rules.judge(question, told(*["the man waits"] * 8, "the violin starts"))
-    assert verdict.choice == 0
-    assert 9 in verdict.evidence
-
-
-def test_of_options_that_are_held_alike_the_first_is_taken():
-    verdict = rules.judge(Question("Which?", ("a phone", "a violin")), told("he holds a phone", "he holds a violin"))
-    assert (verdict.choice, verdict.lead, verdict.evidence) == (0, 0.0, (1,))
 
 
 def test_what_is_unsure_counts_less():
@@ -709,12 +619,6 @@ def test_in_the_sketch_world_it_goes_by_statements_alone():
     assert is_general(told(*CAPTIONS))
 
 
-def test_notes_are_relevant_by_how_much_of_the_question_they_hold():
-    levels = rules.relevances(THEME, told(*CAPTIONS, "the phone rings"))
-    assert levels[1] == 3
-    assert levels[-1] == 1
-
-
 @pytest.mark.parametrize(
     ("text", "option", "statement"),
     [
@@ -732,18 +636,6 @@ def test_notes_are_relevant_by_how_much_of_the_question_they_hold():
 )
 def test_options_become_statements(text, option, statement):
     assert cloze_statements(Question(text, (option, "something else"))).options[0] == statement
-
-
-def test_a_moment_is_told_from_what_is_asked():
-    asked = cloze_statements(Question("What appears right after the red kite over the desert?", ("a boat", "a car")))
-    assert (asked.order, asked.moment, asked.options) == ("after", "red kite over the desert", ("boat", "car"))
-    assert asked.queries == ("red kite over the desert",)
-
-
-def test_colours_and_numbers_stand_in_for_options():
-    assert "green kite" in cloze_statements(Question("What colour is the kite?")).options
-    assert "two boats at sea" in cloze_statements(Question("How many boats are at sea?")).options
-    assert cloze_statements(Question("What happens?")).options == ()
 
 
 TIMES_S = [3.0, 12.5]

@@ -58,8 +58,6 @@ from tests.support.libraries.agent_library import environment_of, film, make_lib
 from tests.support.libraries.undecoded_film import sketch_library
 
 KITE = Question("What colour is the kite in the desert?", ("red", "blue"))
-
-
 QUESTIONS = [
     ("What colour is the kite over the desert?", ("blue", "red", "green", "black"), "red", 1234, 1246),
     (
@@ -402,32 +400,14 @@ def written(start_s: float, end_s: float, text: str) -> Note:
 
 
 WHO = Question("Which of these is Lina?", ("the blue bus", "the red cat"))
-
-
 CUE = Question('What passes by right after somebody says "Nobody move"?', ("a red cat", "a blue bus"))
-
-
 BESIDE = Question("What stands beside the sign that says HOTEL 4?", ("a yellow house", "a green tent"))
-
-
 SIGN = Question("What does the sign beside the yellow house say?", ("HOTEL 4", "SCHOOL 7"))
-
-
 CARD = Question("Which word is on the title card right before the scene with the yellow house?", ("ECHO", "RIVER"))
-
-
 PURPOSE = Question("What is the blue bus for that the red cat is given, as is said then?", ("the trial", "the wedding"))
-
-
 NAME, OTHER = said(9.5, "They call me Lina."), said(30.0, "Next week Lina is off to the coast.")
-
-
 SIGNS = [written(25.0, 35.0, "HOTEL 4"), written(45.0, 60.0, "SCHOOL 7")]
-
-
 CARDS = [written(22.0, 25.0, "RIVER"), written(40.0, 43.0, "ECHO"), written(70.0, 73.0, "RIVER")]
-
-
 GIFTS = [said(9.0, "It is yours until the wedding."), said(29.0, "Take this, we need it for the trial.")]
 
 
@@ -483,14 +463,8 @@ def test_what_to_look_for_and_where() -> None:
 
 
 WRITTEN_CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
-
-
 WRITTEN_SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
-
-
 SAID = Note("v", 40.0, 43.0, "subtitle", "RIVER, I said")
-
-
 WORDS = ("RIVER", "MAPLE", "ECHO")
 
 
@@ -537,11 +511,7 @@ def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
 
 
 FILM, OTHER_FILM = "a" * 32, "b" * 32
-
-
 QUESTION = Question("Who gives the blue hat to the cat?", ("the dog", "the duck"))
-
-
 CHAPTERS = (
     Note(FILM, 0.0, 100.0, "chapter", "in the desert: the cat gets a blue hat"),
     Note(FILM, 100.0, 300.0, "chapter", "on the beach: the cat sleeps"),
@@ -569,8 +539,6 @@ CAPTIONS = (
     "C opens the tap",
     "C washes a spoon with the sponge",
 )
-
-
 THEME = Question("What is C busy with?", ("C is painting a wall.", "C is washing plates.", "C is opening doors."))
 
 

@@ -7,8 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from kinodex.agent.environment import frame_deviations, frames_of, line_deviations
-from kinodex.agent.matches import NO_MATCH, calibrate, deviation_of_chance, robust_deviations, word_deviations, words_of
+from kinodex.agent.environment import (
+    NO_MATCH,
+    calibrate,
+    deviation_of_chance,
+    frame_deviations,
+    frames_of,
+    line_deviations,
+    robust_deviations,
+    word_deviations,
+    words_of,
+)
 from kinodex.agent.protocol import Note
 from tests.sketch.simulated_world import SimulatedVideo
 from tests.support.scripts import SCRIPTS

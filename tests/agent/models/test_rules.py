@@ -12,27 +12,24 @@ import numpy as np
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.errors import NeedsLanguage
-from kinodex.agent.models import rules, rules_words
+from kinodex.agent.models import rules
 from kinodex.agent.models.rules import (
     RuleBasedModel,
-    describe,
-    find_moment,
-    frames_settle,
-    is_talk,
-    judge_frames,
-    promise,
-    read_screen,
-    screen_reply,
-)
-from kinodex.agent.models.rules_words import (
-    Floats,
     Sights,
     Verdict,
     cloze_statements,
+    describe,
+    find_moment,
+    frames_settle,
     is_general,
+    is_talk,
+    judge_frames,
+    promise,
     read_moment,
+    read_screen,
+    screen_reply,
     sights_of,
     stems,
     telling_lines,
@@ -624,12 +621,12 @@ def test_a_verdict_becomes_a_valid_reply(question: Question, verdict: Verdict, r
 
 
 def test_the_words_are_those_of_the_sketch_world():
-    assert rules_words.THINGS == world.THING_NAMES
-    assert rules_words.COLOURS == world.COLOUR_NAMES
-    assert tuple(world.WHERE.values()) == rules_words.PLACES
-    assert rules_words.TITLES == world.TITLE_WORDS
-    assert world.NUMBERS[1:] == rules_words.NUMBERS
-    assert (DAY[0], NIGHT[0]) == rules_words.HOURS
-    for colour, thing in product(rules_words.COLOURS, rules_words.THINGS):
-        assert rules_words.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
-        assert rules_words.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"
+    assert rules.THINGS == world.THING_NAMES
+    assert rules.COLOURS == world.COLOUR_NAMES
+    assert tuple(world.WHERE.values()) == rules.PLACES
+    assert rules.TITLES == world.TITLE_WORDS
+    assert world.NUMBERS[1:] == rules.NUMBERS
+    assert (DAY[0], NIGHT[0]) == rules.HOURS
+    for colour, thing in product(rules.COLOURS, rules.THINGS):
+        assert rules.counted(1, colour, thing) == world.with_article(f"{colour} {thing}")
+        assert rules.counted(3, colour, thing) == f"three {colour} {world.plural(thing)}"

@@ -395,17 +395,6 @@ def test_agents_that_plan_or_call_tools_read_the_list_first(library):
         assert "table of contents" not in "".join(map(render, usual.requests)), (agent, kind)
 
 
-def test_the_first_clusters_of_videotree_are_the_parts(library):
-    _, events, model = run_chapters(library, "scenes", agent="videotree", script=by_example)
-    broadened = [
-        event.arguments["frames"] for event in events if isinstance(event, Acted) and event.action == "broaden"
-    ]
-    assert broadened[0] == len(model.asked(JudgeRelevance)[0].notes) == 4
-    assert sum(broadened[:2]) > 4
-    _, events, model = run_chapters(library, "bare", agent="videotree", script=by_example)
-    assert len(model.asked(JudgeRelevance)[0].notes) == 8
-
-
 # The gate: a second look at the evidence alone, in every agent; what its doubt does, and what it costs.
 
 

@@ -153,18 +153,6 @@ def test_hidden_text_on_screen_is_hidden_everywhere(signposted):
         assert videos.search_words("harbour", 5) == []
 
 
-def test_scenes_and_chapters_are_read_by_time(signposted):
-    environment, ids = environment_of(signposted), [signposted.video(title).video_id for title in ("film", "other")]
-    assert [(row.level, row.start_s, row.title) for row in environment.scenes(ids[0])] == [
-        ("chapter", 0.0, "The harbour"),
-        ("scene", 0.0, "Scene of boats 0"),
-        ("scene", 15.0, "Scene of boats 1"),
-        ("chapter", 30.0, ""),
-        ("scene", 30.0, "Scene of boats 2"),
-    ]
-    assert environment.scenes(ids[1]) == []
-
-
 def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted):
     for subtitles, screen_text in [(False, True), (True, False)]:
         video_id = signposted.video("film").video_id
@@ -172,13 +160,6 @@ def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(sig
             signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text
         )
         assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id), (subtitles, screen_text)
-
-
-def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):
-    environment = environment_of(signposted)
-    best = environment.search(["quiet harbour"], signposted.video("film").video_id, 1, 4.0, anchors_from="words")[0]
-    assert (best.time_s, best.by_words) == (11.0, True)
-    assert best.similarity > 0
 
 
 def test_lines_have_the_cosines_of_the_librarys_sentence_model(tmp_path):

@@ -41,7 +41,6 @@ from kinodex.agent.prompts import (
     picture_tokens,
     render,
     reply_line,
-    seconds,
     segment_line,
     text_tokens,
     user_message,
@@ -211,25 +210,6 @@ def test_scoring_names_segments_their_times_and_the_frames_at_their_borders():
     assert "tell the segments apart" not in text
 
 
-def test_later_rounds_show_the_parents_score_and_the_best_of_the_others():
-    history = (
-        ScoredSegment(Segment(0, FILM.video_id, 0.0, 60.0), 80.0, "a kite"),
-        ScoredSegment(Segment(1, FILM.video_id, 60.0, 90.0), None),
-        ScoredSegment(Segment(2, FILM.video_id, 90.0, 95.0), 30.0, "a boat"),
-    )
-    text = render(scoring(history=history, parent=0))
-    assert "Segment 0 has been looked into (score 80: a kite)." in text
-    assert "- Segment 1: 60 s to 90 s, not rated\n" in text
-    assert "- Segment 2: 90 s to 95 s, score 30\n" in text
-
-
-def test_deciding_shows_fused_scores_and_not_what_is_used_up():
-    text = render(deciding())
-    assert "Segment 3: 1.5 s to 50 s, the beginning to frame 1, score 0.26: a kite at its end" in text
-    assert "Segment 4" not in text
-    assert '"explore" | "answer"' in text
-
-
 def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_varies():
     scored, decided = render(scoring()), render(deciding())
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(scored, decided, strict=False))
@@ -278,13 +258,6 @@ def test_small_pictures_are_small_for_servers_that_know_no_detail() -> None:
     assert [sent.width_px for sent in server.seen[0].frames] == [LOW_SIDE_PX, 512]
 
 
-def test_several_videos_are_told_apart():
-    text = render(deciding(videos=(FILM, OTHER)))
-    assert 'video abcdef012345 ("Film"), 1.5 s to 101.5 s' in text
-    assert "Segment 3 of video abcdef012345:" in text
-    assert "[frame 1 at 50.04 s of video abcdef012345]" in text
-
-
 def test_two_turns_of_one_speaker_are_one_message() -> None:
     turns = (Turn("user", "One."), Turn("user", "Two."), Turn("assistant", "Three."), Turn("user", "Four."))
     with ChatServer(lambda _: calling({"tool": "stop"})) as server:
@@ -310,11 +283,6 @@ NO_COPIES = {SummarizePart}
 SCORED = {"SegmentScores", "ScoresAndQueries"}
 """Replies whose reasons stand before each score, since the policy reads them too."""
 ACCEPTS = [accepts for name, accepts in ENGINES.items() if is_installed(name)]
-
-
-def test_every_engine_of_constrained_decoding_is_asked() -> None:
-    if lacking := [name for name in ENGINES if not is_installed(name)]:
-        pytest.skip(f"not installed: {lacking}")
 
 
 def objects(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -453,13 +421,6 @@ def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
     assert max(map(len, lines)) < REASON_CHARACTERS + 60
 
 
-def test_without_scores_the_latest_candidates_are_listed() -> None:
-    many = [scored(number, None, explanation="matches") for number in range(40)]
-    lines = candidate_lines(many, (), (LONG,), "none")
-    assert [line.partition(":")[0] for line in lines] == [f"Segment {number}" for number in range(40 - LISTED, 40)]
-    assert [line for line in lines if "matches" in line] == lines[-IN_FULL:]
-
-
 def test_what_was_never_rated_says_so_beside_the_score_of_its_matches() -> None:
     (line,) = candidate_lines([scored(1, 0.37, rated=False)], (), (LONG,), "fused")
     assert line == "Segment 1: 10 s to 20 s, score 0.37, not rated"
@@ -490,10 +451,6 @@ def test_a_long_reason_is_cut_and_not_left_out() -> None:
 def test_clock_times_are_those_of_a_player() -> None:
     for time_s, text in [(0, "0:00"), (59.9, "0:59"), (83, "1:23"), (3725.4, "1:02:05"), (-5, "-0:05")]:
         assert clock(time_s) == text, (time_s, text)
-
-
-def test_seconds_are_short() -> None:
-    assert [seconds(each) for each in (83.0, 83.04, 83.5)] == ["83 s", "83 s", "83.5 s"]
 
 
 def test_clock_time_stands_beside_seconds_from_a_minute_on() -> None:

@@ -20,7 +20,7 @@ from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.agent.session import UsableReplies
-from kinodex.agent.variants.videoagent2_requests import Assess, CreatePlan
+from kinodex.agent.variants.videoagent2_requests import CreatePlan
 from kinodex.agent.variants.videoseek_requests import Think
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -117,13 +117,6 @@ def test_no_two_attempts_at_a_step_are_the_same_request(environment):
     asked = [request for request in model.asked(Decide) if not request.must_answer]
     assert [request.attempt for request in asked] == [0, 1, 2, 3]
     assert len({request_key(request) for request in asked}) == 4
-
-
-def test_without_rewards_the_queries_alone_lead(environment):
-    answer, model = run(environment, but(ScoreSegments, {"Segment 777": {"score": 5}}), Budget(rounds=2))
-    assert (answer.status, answer.ledger.invalid_replies) == ("budget_exhausted", 4)
-    assert model.asked(ScoreSegments)[2].history[0].score is None
-    assert any((each.score or 0) > 0.5 for each in model.asked(Decide)[0].candidates)
 
 
 def test_nonsense_is_counted_and_never_replaced_by_a_guess(environment):
@@ -262,14 +255,6 @@ def test_rounds_count_by_the_replies_that_could_have_been_invalid() -> None:
     assert (replies.lost_rounds(6), replies.none_usable) == (0, False)
 
 
-def test_before_the_first_round_twenty_replies_are_enough(babbled: Environment) -> None:
-    answer, model = run_babble(babbled, "videoagent2", lambda request: BABBLE)
-    assert (answer.status, answer.senseless, answer.rounds) == ("invalid", True, 0)
-    assert answer.reason.startswith("no reply of scripted could be used of 20, the last because: ")
-    assert {type(each) for each in model.requests} == {DescribeSegment}
-    assert len(model.requests) == 20
-
-
 def test_a_model_that_never_makes_sense_ends_the_run(babbled: Environment) -> None:
     for agent, rounds in [
         ("videoseek", 4),
@@ -301,14 +286,3 @@ def test_what_was_seen_is_not_thrown_away(babbled: Environment) -> None:
     assert answer.reason == "no reply could be used in 3 rounds; this is the best answer so far"
     assert answer.evidence
     assert len(model.asked(CreatePlan)) == 6
-
-
-def test_one_usable_reply_in_three_rounds_is_enough_to_go_on(babbled: Environment) -> None:
-    def now_and_then(request: Any) -> Any:
-        if isinstance(request, Assess) and request.number == 3:
-            return {"confidence": 0}
-        return babbles(request)
-
-    answer, model = run_babble(babbled, "videoagent2", now_and_then)
-    assert (answer.status, answer.senseless, answer.reason) == ("invalid", False, "no valid answer in two attempts")
-    assert max(each.number for each in model.asked(Assess)) == 5

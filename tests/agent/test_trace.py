@@ -224,15 +224,6 @@ def forgetful(request):
     return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
 
 
-def test_what_was_seen_is_the_evidence_of_the_answer(environment, first):
-    path, answer = first
-    seen = read_prior_evidence(path, environment)
-    assert [(each.question, each.answer) for each in seen.earlier] == [(FIRST.text, answer.text)]
-    assert seen.frames
-    assert all(any(part.start_s <= frame.time_s < part.end_s for part in answer.evidence) for frame in seen.frames)
-    assert seen.notes == ()
-
-
 def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first, tmp_path):
     seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen)

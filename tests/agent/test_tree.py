@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from kinodex.agent.anchors import cover, new_queries, spread
 from kinodex.agent.ask import ask
@@ -32,7 +29,6 @@ from kinodex.agent.tree import (
 )
 from kinodex.agent.variants.eea import EEAParameters
 from kinodex.agent.variants.vca import VCAParameters
-from kinodex.cli.tree_view import TreeView
 from tests.support.libraries.agent_library import (
     ScriptedModel,
     environment_of,
@@ -191,18 +187,6 @@ def test_videos_are_ranked_by_their_best_anchors(library):
         assert list(similarities) == sorted(similarities, reverse=True), agent
 
 
-def test_the_ranking_and_rewards_without_fusion_are_shown(library):
-    _, events, _, _ = run(library, "vca")
-    out = Console(record=True, width=200, file=io.StringIO())
-    view = TreeView(out)
-    for event in events:
-        view(event)
-    lines = out.export_text().splitlines()
-    assert re.fullmatch(r"  0: (moment|all about it) 0:00.0 to 5:00.0  best anchor 0\.\d\d", lines[1])
-    assert any(line.strip().endswith("reward   50") for line in lines)
-    assert not any(word in line for line in lines for word in ("entropy", "fused", "(* anchors)"))
-
-
 def test_of_many_videos_the_best_are_searched(library):
     for agent, parameters in [("eea", EEAParameters(videos=2)), ("vca", VCAParameters(videos=2))]:
         _, events, model, titles = run(library, agent, parameters=parameters)
@@ -245,9 +229,12 @@ def best_possible(points: np.ndarray, available: np.ndarray, fixed: np.ndarray, 
     return min(largest_gap(points, np.asarray(sorted([*fixed, *choice]))) for choice in choices)
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_no_choice_covers_better(seed):
-    random = np.random.default_rng(seed)
+def test_no_choice_covers_better():
+    for seed in range(40):
+        check_cover(np.random.default_rng(seed))
+
+
+def check_cover(random):
     points = np.unique(random.integers(0, 60, size=random.integers(3, 14))).astype(float)
     fixed = np.sort(random.choice(points, size=random.integers(0, min(4, len(points))), replace=False))
     available = np.setdiff1d(points, fixed)
@@ -261,19 +248,7 @@ def test_no_choice_covers_better(seed):
     assert reached == pytest.approx(best_possible(points, available, fixed, count), abs=1e-9)
 
 
-def test_the_case_where_farthest_point_selection_is_not_optimal():
-    points = np.arange(0.0, 101.0)
-    chosen = cover(points, np.setdiff1d(points, [55.0]), np.asarray([55.0]), 2)
-    assert largest_gap(points, np.union1d(chosen, [55.0])) <= 19.0
-
-
 def test_fewer_stored_frames_than_wanted_are_all_taken():
     stored = np.asarray([3.0, 9.0])
     assert cover(stored, stored, stored[:0], 6).tolist() == [3.0, 9.0]
     assert spread(0.0, 10.0, stored, 6).tolist() == [3.0, 9.0]
-
-
-def test_spread_takes_equal_steps_and_no_frame_twice():
-    assert spread(0.0, 40.0, np.arange(0.0, 40.0), 3).tolist() == [10.0, 20.0, 30.0]
-    crowded = np.asarray([0.0, 1.0, 2.0, 39.0])
-    assert len(set(spread(0.0, 40.0, crowded, 3).tolist())) == 3

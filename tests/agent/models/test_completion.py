@@ -22,7 +22,6 @@ from kinodex.agent.models.endpoint import (
     MAX_TILES,
     STRIP_PX,
     count_pictures,
-    draw_sheet,
     fit_pictures,
 )
 from kinodex.agent.models.openai_model import (
@@ -88,11 +87,6 @@ def test_a_reply_in_the_place_of_the_thoughts_is_read() -> None:
                 place,
                 content,
             )
-
-
-def test_thoughts_without_a_reply_are_an_empty_one() -> None:
-    for thoughts in ["Hm, let me see.", '{"queries": ["a', None, 7, [{"text": "{}"}]]:
-        assert parse_completion(answered({"content": None, "reasoning_content": thoughts})).text == "", thoughts
 
 
 def test_tokens_below_none_are_none() -> None:
@@ -263,14 +257,6 @@ def test_the_text_says_which_tile_is_which_frame_and_the_tiles_are_in_that_order
     assert reds[:STRIP_PX, :320].max() > 200, "a label is drawn above the tile"
 
 
-def test_a_label_that_is_too_long_for_its_tile_does_not_run_into_the_next_one() -> None:
-    jpegs = [frame(number, size=(160, 90)).jpeg for number in range(2)]
-    long = "frame 12 at 3600.00 s (1:00:00) of video abcdef012345"
-    sheets = [Image.open(io.BytesIO(draw_sheet(jpegs, [label, "b"]))) for label in ("a", long)]
-    strips = [np.asarray(sheet.crop((sheet.width // 2 + 8, 0, sheet.width, STRIP_PX - 8)), float) for sheet in sheets]
-    assert np.abs(strips[0] - strips[1]).max() < 40  # the noise of JPEG
-
-
 # Long requests in short contexts: which quoted words are shortened, in which order, and what never changes.
 
 
@@ -392,14 +378,6 @@ def test_a_refusal_for_length_is_sent_again_with_shorter_words():
             names_it
         )  # learnt, and the same again
         assert server.problems == [], names_it
-
-
-def test_the_length_that_a_server_lists_is_kept_from_the_beginning():
-    with ChatServer(short_of_context(6_000, names_it=True)) as server:
-        server.model_facts = {"max_model_len": 6_000}
-        (exchange,) = sent_over(server, LONG)
-    assert exchange.reply is not None
-    assert len(server.seen) <= 2
 
 
 def test_what_cannot_be_shortened_is_refused_with_what_to_do():

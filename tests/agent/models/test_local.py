@@ -149,19 +149,6 @@ def test_it_stops_where_it_is_told_to(model, tokenizer):
     assert all(text.partition("</answer>")[2] == "" and text.count(END) == text.endswith(END) for text in said)
 
 
-def test_one_that_is_cancelled_leaves_the_others_their_turn(model, tokenizer):
-    async def two():
-        prompt = first_tokens(tokenizer, "what is it")
-        first = asyncio.create_task(model.generator.generate(prompt, 0.0))
-        second = asyncio.create_task(model.generator.generate(prompt, 0.0))
-        await asyncio.sleep(0)
-        first.cancel()
-        return await second, await asyncio.gather(first, return_exceptions=True)
-
-    said, (cancelled,) = asyncio.run(two())
-    assert said and isinstance(cancelled, asyncio.CancelledError)
-
-
 # Constrained decoding: a model with random weights, which knows nothing at all, gives replies that can be used.
 
 
@@ -203,12 +190,6 @@ def test_random_weights_give_valid_replies(exchanges: dict[str, list[Exchange[An
     for name in REQUESTS:
         assert {each.invalid for each in exchanges[name]} <= {None, NO_OPTION}, name
         assert len({each.raw for each in exchanges[name]}) > 1 or name == "last word", name
-
-
-def test_without_the_bound_they_give_none(letters: Path, bound_model: LocalModel) -> None:
-    free = load_local_model(str(letters), max_new_tokens=50)
-    assert asyncio.run(free.ask(REQUESTS["guess"])).reply is None
-    assert (free.name, bound_model.name) == (f"local:{letters}", f"constrained:{letters}")
 
 
 def test_texts_and_lists_get_a_limit_and_keep_their_own() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import AllRejected, ModelRejected
+from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache
@@ -163,21 +163,6 @@ def test_a_server_without_schemas_gets_the_joint_one_in_words() -> None:
     assert text.index("as {") < text.index("It must fit this JSON schema") < text.index("anyOf")
 
 
-def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
-    def plain(request: dict) -> str:
-        schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
-        named = {key for key in ("queries", "segments", "action") if f'\\"{key}\\":' in schema}
-        scores = "ScoresAndQueries" if "queries" in named else "SegmentScores"
-        kind = "Decision" if "action" in named else scores if "segments" in named else "Queries"
-        told = {**request, "response_format": {"json_schema": {"name": kind}}}
-        return f"Let me think.\n```json\n{json.dumps(finder(told))}\n```"
-
-    with ChatServer(plain, rejects=["json_schema", "json_object", "max_tokens", "temperature"]) as server:
-        answer, exchanged = run(server, environment, Budget(rounds=6))
-    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("answered", "red", 0)
-    assert answer.ledger.calls == len(exchanged) == len(server.seen) - 4
-
-
 def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Environment, tmp_path: Path) -> None:
     with ResponseCache(tmp_path / "replies.sqlite") as cache:
         with ChatServer(finder) as server:
@@ -270,19 +255,6 @@ def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
     assert caplog.text.count("takes no tools") == 1
 
 
-def test_the_json_ladder_goes_on_below_the_tools() -> None:
-    with ChatServer(lambda _: GO, rejects=["tools", "json_schema", "json_object"]) as server:
-        [exchange] = ask_model(server, Walk())
-    assert exchange.reply == HOME
-    assert [seen.body.get("response_format", {}).get("type") for seen in server.seen] == [
-        None,
-        "json_schema",
-        "json_object",
-        None,
-    ]
-    assert "JSON schema" in server.seen[-1].text
-
-
 def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
     with ChatServer(lambda _: calling(GO), rejects=["parallel_tool_calls"]) as server:
         first, second = ask_model(server, Walk(), Walk())
@@ -357,21 +329,4 @@ def test_a_model_that_does_not_see_is_an_error_at_once_with_what_to_do(refused: 
         ask_model(server, score())
     assert "'tester' at 127.0.0.1 takes no pictures" in one_line(caught)
     assert "a model with vision" in one_line(caught)
-    assert len(server.seen) == 1
-
-
-@pytest.mark.parametrize(
-    ("refused", "kind", "words"),
-    [
-        (failing(400, "maximum context length is 9 tokens (64 in the messages, 20 in the functions)"), ModelRejected,
-         "longer than 'tester'"),
-        (failing(500, "the request exceeds the available context size."), ModelRejected, "longer than 'tester'"),
-        (Behaviour(status=402, body={"detail": "Insufficient Balance"}), AllRejected, "add credit"),
-        (failing(429, "quota", code="insufficient_quota"), AllRejected, "add credit"),
-        (failing(400, "filtered", code="content_filter"), ModelRejected, "a filter at 127.0.0.1"),
-    ],
-)  # fmt: skip
-def test_a_refusal_that_no_other_form_helps_is_an_error_at_once(refused: Behaviour, kind: type, words: str) -> None:
-    with ChatServer(lambda _: refused) as server, pytest.raises(kind, match=words):
-        ask_model(server, Walk())
     assert len(server.seen) == 1

@@ -14,7 +14,7 @@ import pytest
 from kinodex.agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
 from kinodex.agent.models import provider_errors
 from kinodex.agent.models.roles import Role
-from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
@@ -66,12 +66,6 @@ def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
     assert len(server.seen) == 1
 
 
-def test_a_wrong_path_says_where_chat_completions_are_looked_for() -> None:
-    with ChatServer(lambda _: QUERIES) as server, pytest.raises(ModelRejected) as caught:
-        ask(server, discover(), base_url=server.base_url.removesuffix("/v1"))
-    assert "usually ends in /v1" in one_line(caught)
-
-
 def test_a_web_page_is_not_a_completion() -> None:
     page = Behaviour(raw=b"<html>\nWelcome</html>", headers={"Content-Type": "text/html"})
     with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as caught:
@@ -108,15 +102,6 @@ def test_each_error_of_the_official_client_is_one_of_ours(status: int, theirs: s
     assert type(caught.value.__cause__).__name__ == theirs
     assert type(caught.value) is ours
     assert f"({status}: no)" in one_line(caught)
-
-
-def test_a_client_that_waits_in_vain_or_is_cut_off_is_one_of_ours() -> None:
-    with ChatServer(lambda _: hanging(60)) as server, pytest.raises(ModelUnreachable) as late:
-        ask(server, discover(), attempts=1, timeout_s=0.2)
-    assert type(late.value.__cause__).__name__ == "APITimeoutError"
-    with pytest.raises(ModelUnreachable) as gone:
-        ask(server, discover(), attempts=1)
-    assert type(gone.value.__cause__).__name__ == "APIConnectionError"
 
 
 # Causes of refusals, read from bodies of real servers wherever in them the reason stands.

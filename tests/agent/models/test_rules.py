@@ -31,7 +31,6 @@ from kinodex.agent.models.rules import (
     read_screen,
     screen_reply,
     sights_of,
-    stems,
     telling_lines,
     to_reply,
     words_of,
@@ -41,7 +40,6 @@ from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Conclusion,
 from kinodex.agent.requests.describe import DescribeSegment
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.longvideoagent_requests import ReadFrames
-from kinodex.agent.variants.vca import ChooseFrames
 from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
 from kinodex.agent.variants.videoagent2_requests import CaptionFrames
 from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
@@ -112,12 +110,6 @@ def test_what_is_nowhere_is_not_made_up(environment):
     assert (answer.status, answer.text, answer.evidence) == ("insufficient_evidence", None, ())
 
 
-def test_order_of_appearance(environment):
-    options = ("a green frog", "a purple rocket")
-    assert answered(environment, "Which of these is seen first?", options)[0].text == "a purple rocket"
-    assert answered(environment, "Which of these is seen last?", options)[0].text == "a green frog"
-
-
 def test_open_questions_get_a_word_or_a_time(environment):
     assert answered(environment, "What colour is the kite over the desert?")[0].text == "red"
     when = answered(environment, "When is the purple rocket shown?")[0]
@@ -154,14 +146,6 @@ def test_what_comes_after_a_moment_is_looked_for_beside_it(elsewhere):
     found = replied(elsewhere, seeking(question, notes("a bus", "a red kite at sea"), parts))
     assert {each.description for each in before.frames} == {"red kite at sea"}
     assert [(each.segment, each.description) for each in found.frames] == [(2, "car"), (2, "hat")]
-
-
-def test_frames_are_chosen_where_least_was_seen(elsewhere):
-    (video,) = elsewhere.videos
-    choosing = ChooseFrames(question=KITE, videos=(video,), frames=(), seen=((video.video_id, 40.0),), count=1)
-    reply = replied(elsewhere, choosing)
-    choosing.check(reply)
-    assert (reply.action, reply.times_s) == ("look", [20.0])
 
 
 def test_a_follow_up_is_answered_from_notes_only_if_they_say_it_outright(elsewhere):
@@ -350,13 +334,6 @@ def test_notes_that_do_not_tell_are_no_answer(elsewhere, question, said):
     assert (reply.action, reply.option) == ("insufficient_evidence", None)
 
 
-def test_open_questions_are_answered_from_notes_with_a_word_or_a_time(elsewhere):
-    told = notes("a bus", "a blue kite in the desert")
-    colour = replied(elsewhere, AnswerNotes(question=Question("What colour is the kite?"), videos=(), notes=told))
-    when = replied(elsewhere, AnswerNotes(question=Question("When is the kite shown?"), videos=(), notes=told))
-    assert (colour.answer, when.answer) == ("blue", "kite at 10.0 s")
-
-
 def test_confidence_follows_what_the_notes_say_and_how_sure_they_are(elsewhere):
     levels = [
         replied(elsewhere, ReflectOnAnswer(question=KITE, videos=(), notes=told, answer="B. blue")).confidence
@@ -541,11 +518,6 @@ THEME = Question("What is C busy with?", ("C is painting a wall.", "C is washing
 
 def told(*texts: str, confidence: float | None = None) -> list[Note]:
     return [Note("v", float(at), at + 1.0, "caption", text, confidence) for at, text in enumerate(texts)]
-
-
-@pytest.mark.parametrize(("one", "other"), [("glass", "glance"), ("bus", "bush"), ("is it", "the of")])
-def test_other_words_stay_apart(one, other):
-    assert not stems(one) & stems(other)
 
 
 def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_hold_it():

@@ -16,7 +16,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
-from kinodex.agent.requests.answer import check_numbers, chosen_option, join_parts, missing_positions
+from kinodex.agent.requests.answer import chosen_option, join_parts, missing_positions
 from kinodex.agent.requests.tree import (
     Decide,
     Decision,
@@ -265,9 +265,8 @@ def test_what_a_reply_leaves_out_is_asked_for_alone_and_joined(
     assert second.attempt == 0 and second.complaint == ""
 
 
-@in_parts
-def test_what_is_there_is_used_if_the_rest_is_never_given(kind: type[Request[Any]], ask: Callable[..., Any]) -> None:
-    name, _ = LISTS[kind]
+def test_what_is_there_is_used_if_the_rest_is_never_given(ask: Callable[..., Any]) -> None:
+    kind, name = JudgeRelevance, "clusters"
     lazy = Sluggish(lambda request, reply: {**reply, name: reply[name][:1]})
     assert len(getattr(ask(lazy, of_full_size(kind)), name)) == 2, "one of each of two replies"
     assert len(lazy.requests) == 2
@@ -276,39 +275,10 @@ def test_what_is_there_is_used_if_the_rest_is_never_given(kind: type[Request[Any
     assert len(stubborn.requests) == 3, "a reply without any part is invalid, and asked for again"
 
 
-@in_parts
-def test_what_is_there_is_used_if_a_budget_does_not_allow_another_call(
-    kind: type[Request[Any]], ask: Callable[..., Any]
-) -> None:
-    model = Sluggish(keep(slice(0, 3)))
+def test_what_is_there_is_used_if_a_budget_does_not_allow_another_call(ask: Callable[..., Any]) -> None:
+    kind, model = ScoreSegments, Sluggish(keep(slice(0, 3)))
     reply = ask(model, of_full_size(kind), tokens=120)
     assert (len(model.requests), len(getattr(reply, LISTS[kind][0]))) == (1, 3)
-
-
-def scored_parts(*scores: float) -> list[float]:
-    request = of_full_size(ScoreSegments, len(scores))
-    segments = [{"segment": each.number, "score": score} for each, score in zip(request.segments, scores, strict=True)]
-    reply, invalid = parse_reply(json.dumps({"segments": segments}), request)
-    assert invalid is None and reply is not None
-    return [each.score for each in reply.segments]
-
-
-def test_scores_from_0_to_1_are_read_on_the_scale_that_was_asked_for() -> None:
-    assert scored_parts(0.85, 0.2, 0, 1) == [85, 20, 0, 100]
-    assert scored_parts(0.5) == [50]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "said"),
-    [
-        ([9], "there is no frame 9; the numbers are 1 to 4"),
-        ([1, 1], "a frame is there twice; give each once"),
-        ([], "no frame is there; give one for each of 1 to 4"),
-    ],
-)
-def test_parts_that_are_impossible_are_refused(numbers: list[int], said: str) -> None:
-    with pytest.raises(InvalidReply, match=said):
-        check_numbers("frame", numbers, [1, 2, 3, 4])
 
 
 def test_parts_keep_the_order_and_the_numbers_of_the_first_request() -> None:

@@ -161,15 +161,6 @@ def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library
     assert len(later.requests) == 16 - asked
 
 
-def test_single_frames_may_take_all_that_a_budget_allows(library):
-    session = session_of(library, Model(), Budget(frames=6))
-    video_id = session.environment.videos[0].video_id
-    notes = asyncio.run(caption_spans(session, video_id, [(float(n), n + 1.0) for n in range(9)]))
-    assert len(notes) == 6
-    assert session.account.frames_left == 0
-    assert asyncio.run(caption_spans(session, video_id, ())) == ()
-
-
 def test_what_came_before_a_model_broke_down_is_kept(library):
     def breaking(request):
         if request.segment.start_s == 40:

@@ -18,13 +18,11 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import uniform_frames, uniform_times
 from kinodex.agent.tools.detection import WHOLE, Box, Match, detect, match_label, track, zoom
-from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow
 from kinodex.jobs.open import detect_with, open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library
 from tests.support.libraries.random_library import detection
-from tests.support.libraries.text_library import text_video_id
 from tests.support.models import stage_models as stage_kit
 
 LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
@@ -125,13 +123,6 @@ def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(libr
     tracks = run(track(session, first.video_id, "kite", 50, 60, count=4))
     assert sum(len(each.sightings) for each in tracks) > len(tracks) >= 1
     assert session.account.ledger.frames == 2 + 4
-
-
-@pytest.mark.slow
-def test_a_detector_that_is_asked_in_words_looks_for_any_label(library, models):
-    session = session_of(library, detect_with(library, str(models.words), min_score=0.02, device="cpu"))
-    found = run(detect(session, frames(session, 3), "Two boats at night"))
-    assert {(each.label, each.source) for each in found} == {("two boats at night", "detector")}
 
 
 def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
@@ -296,11 +287,3 @@ def test_videos_get_their_share_of_the_frames_by_duration(tmp_path: Path) -> Non
     shown = uniform_frames(environment, times_s)
     assert [frame.time_s for frame in shown if frame.video_id == short] == [10.0, 20.0]
     assert len(shown) == 8
-
-
-def test_words_have_times_and_no_frames(words_library: Library) -> None:
-    environment = environment_of(words_library, "told", "film")
-    times_s = uniform_times(environment, 6)
-    assert len(times_s[text_video_id("told")]) == 3
-    shown = uniform_frames(environment, times_s)
-    assert {frame.video_id for frame in shown} == {words_library.video("film").video_id}

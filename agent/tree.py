@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.limits import Account
-from kinodex.agent.matches import Floats
 from kinodex.agent.protocol import EXACT_S, Note, ScoredSegment, Segment, ShownFrame
 from kinodex.agent.requests.tree import Decide, ScoreKind
 from kinodex.agent.session import Session

@@ -16,9 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom, Environment, line_deviations
+from kinodex.agent.environment import (
+    FLAT,
+    NO_MATCH,
+    SAME_DISTANCE_SHARE,
+    AnchorsFrom,
+    Environment,
+    Floats,
+    calibrate,
+    line_deviations,
+)
 from kinodex.agent.limits import Budget
-from kinodex.agent.matches import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
 from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
@@ -45,7 +53,7 @@ class Grounding:
     """The ranges of some videos in which something happens, the best first; none if it happens nowhere.
 
     `candidates` are the best ranges whether or not their evidence suffices; their scores are `evidence` on the scale
-    from 0 to 1 of `kinodex.agent.matches`. `evidence` is the greatest deviation found, in robust standard
+    from 0 to 1 of `kinodex.agent.environment`. `evidence` is the greatest deviation found, in robust standard
     deviations, and `least` what it takes to be there; of an agent both are None. `reason` says why it is nowhere; of an
     agent it has its words in any case.
     """

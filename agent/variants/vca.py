@@ -35,11 +35,9 @@ from pydantic import Field, model_validator
 
 from kinodex.agent.anchors import Times, cover, nearest, spread, start_multi_video
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom, Environment
+from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.matches import calibrate
-from kinodex.agent.models.rules import frames_settle, judge_frames, rule
-from kinodex.agent.models.rules_words import to_reply
+from kinodex.agent.models.rules import frames_settle, judge_frames, rule, to_reply
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,

@@ -39,8 +39,7 @@ from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.rules import find_moments, is_settled, judge, promise, rule
-from kinodex.agent.models.rules_words import cloze_statements
+from kinodex.agent.models.rules import cloze_statements, find_moments, is_settled, judge, promise, rule
 from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, WithChapters, chosen_option

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.matches import calibrate
+from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.prompts import clock
 from kinodex.index.errors import QueryError, TimeOutside
 from kinodex.index.library import Library, LibraryReader

@@ -18,7 +18,7 @@ import typer
 from pydantic import TypeAdapter
 
 from kinodex.agent.ask import ask
-from kinodex.agent.matches import SIMILARITY_MIDPOINT
+from kinodex.agent.environment import SIMILARITY_MIDPOINT
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEA, REWARD_TEMPERATURE, EEAParameters
 from kinodex.jobs.errors import UsageError

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.matches import NO_MATCH
+from kinodex.agent.environment import NO_MATCH, Environment
 from kinodex.jobs.ground import LEAST_OF_ALL, Usual, shown_times, smoothed, usual_cosines, video_evidence
 from kinodex.jobs.open import open_environment
 

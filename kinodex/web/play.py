@@ -328,8 +328,6 @@ def first_bytes(uri: str) -> bytes:
 
 
 # Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in
-
-
 # threads, so that a slow disk or server holds up nobody else.
 
 FILE_PIECE_BYTES = 1 << 18
@@ -417,14 +415,8 @@ def open_local(uri: str) -> IO[bytes]:
 
 
 # Child processes that open media files: what they find out, and the streams that they write.
-
-
 #
-
-
 # A file that crashes, hangs or fills a decoder ends its child and nothing else. A child lives as long as its client: it
-
-
 # is killed as soon as nobody wants its answer, and by the kernel if this process ends.
 
 MEMORY_BYTES = 1_500_000_000

@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from kinodex import answers
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS, ask, check_fit, variant_named
+from kinodex.agent.ask import VARIANTS, check_fit, variant_named
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
-from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
+from kinodex.agent.trace import Record
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
@@ -126,10 +127,9 @@ class QuestionFault(KinodexError):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A request that was checked: agent, parameters, videos and the trace that it follows."""
+    """A request that was checked: agent, videos and the trace that it follows."""
 
     variant: Variant
-    parameters: Any
     rows: tuple[VideoRow, ...]
     follows: Path | None
     whole: bool
@@ -238,8 +238,8 @@ class Questions:
         unpictured = [row.title for row in rows if not row.frames]
         check_fit(variant, has_language=settings.choice.has_language, unpictured=unpictured)
         longest_s = max(row.duration_s for row in rows)
-        parameters = with_settings(variant.parameters(longest_s), request.settings)
-        return _Plan(variant, parameters, tuple(rows), None if follows is None else follows.path, whole)
+        with_settings(variant.parameters(longest_s), request.settings)  # raises BadSettings
+        return _Plan(variant, tuple(rows), None if follows is None else follows.path, whole)
 
     def _followed(self, key: str, library: int) -> Kept:
         found = self.find(key)
@@ -307,30 +307,25 @@ class Questions:
         request, path = running.request, self.kept.path(running.request.library, running.key)
         video_ids = [] if plan.whole else [row.video_id for row in plan.rows]
         environment = await self._environments.of(request.library, video_ids)
-        seen = None if plan.follows is None else read_prior_evidence(plan.follows, environment)
 
         def keep(record: Record) -> None:
             running.add(record)
             self._count_money(record)
 
-        with trace_to(path, keep) as write, self.settings.watch(environment.source.uri) as watch:
-
-            def on_event(event: Event) -> None:
-                write(event)
-                watch(event)
-
-            return await ask(
-                request.question,
-                environment,
+        with self.settings.watch(environment.source.uri) as watch:
+            asked = answers.AskRequest(
                 self._thread.models(environment),
-                agent=plan.variant,
-                parameters=plan.parameters,
-                budget=budget,
-                rules=request.rules,
-                seen=seen,
-                on_event=on_event,
+                plan.variant,
+                request.settings,
+                budget,
+                request.rules,
+                trace=path,
+                follow_up=plan.follows,
+                on_event=watch,
+                on_record=keep,
                 stop=running.signal,
             )
+            return await answers.answer(environment, request.question, asked)
 
     def _count_money(self, record: Record) -> None:
         """Add the cost of a call to the day; at its limit all questions end with what they have."""
@@ -496,14 +491,8 @@ class Environments:
 
 
 # One thread with an event loop of its own, where all questions of a server are answered.
-
-
 #
-
-
 # Models belong to the loop that opened them, and a library's caches to one thread; both live here, so that an agent at
-
-
 # work holds up no page.
 
 PATIENCE_S = 5.0

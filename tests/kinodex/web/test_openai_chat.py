@@ -173,10 +173,10 @@ def sent(name: str) -> list[dict[str, Any]]:
     return [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": SAME}]
 
 
-SAME = "How many frames are there?"
+SAME, OTHER = "How many frames are there?", "How many films are there?"
 
 
-def test_clients_who_say_the_same_of_other_videos_are_kept_apart(library, tmp_path):
+def test_clients_who_say_the_same_of_other_videos_are_kept_apart_or_have_to_name_theirs(library, tmp_path):
     with (
         ChatServer(lambda body: '{"answer": "Many."}') as server,
         serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
@@ -197,30 +197,18 @@ def test_clients_who_say_the_same_of_other_videos_are_kept_apart(library, tmp_pa
             for name in films:
                 row = facts(served, turn(how, stream, name, follow)["key"])
                 assert (row["after"], row["videos"]) == (first[name]["key"], [name]), (how, stream)
-
-
-def test_a_conversation_that_could_be_anothers_is_not_guessed(library, tmp_path):
-    with (
-        ChatServer(lambda body: '{"answer": "Many."}') as server,
-        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
-        client_of(served) as chat,
-    ):
-        one, other = (ask(chat, SAME, kinodex={"videos": [name]}).kinodex["key"] for name in ("film-01", "film-02"))
-        turns = [
-            {"role": "user", "content": SAME},
-            {"role": "assistant", "content": "Many."},
-            {"role": "user", "content": "And now?"},
-        ]
+        again = [{"role": "user", "content": OTHER}, *follow]
+        one, other = (ask(chat, OTHER, kinodex={"videos": [name]}).kinodex["key"] for name in films[:2])
         with pytest.raises(openai.BadRequestError, match=f"kinodex.after={one} or {other}") as caught:
-            ask(chat, turns)
-        assert caught.value.code == "ambiguous_conversation"
-        second = ask(chat, turns, kinodex={"after": other}).kinodex["key"]
+            ask(chat, again)
+        assert caught.value.code == "ambiguous_conversation", "it is not guessed"
+        second = ask(chat, again, kinodex={"after": other}).kinodex["key"]
         assert facts(served, second)["videos"] == ["film-02"]
-        third = ask(chat, turns, kinodex={"videos": ["film-03"]}).kinodex["key"]
-        assert (facts(served, third)["after"], facts(served, third)["videos"]) == (None, ["film-03"])
-        again = ask(chat, SAME, kinodex={"videos": ["film-01"]}).kinodex["key"]
-        fourth = ask(chat, turns, kinodex={"videos": ["film-01"]}).kinodex["key"]
-        assert facts(served, fourth)["after"] == again, "of equal ones the latest"
+        third = facts(served, ask(chat, again, kinodex={"videos": ["film-03"]}).kinodex["key"])
+        assert (third["after"], third["videos"]) == (None, ["film-03"])
+        latest = ask(chat, OTHER, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        fourth = ask(chat, again, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        assert facts(served, fourth)["after"] == latest, "of equal ones the latest"
 
 
 def test_a_conversation_of_another_server_keeps_its_video(chat, client):
@@ -232,18 +220,9 @@ def test_a_conversation_of_another_server_keeps_its_video(chat, client):
         ]
         row = facts(client, ask(chat, turns).kinodex["key"])
         assert (row["after"], row["videos"]) == (None, ["film-02"])
-
-
-def test_turns_of_another_server_are_told(chat, client):
-    turns = [
-        {"role": "user", "content": "Where are the tents?"},
-        {"role": "assistant", "content": "In the forest."},
-        {"role": "user", "content": "What colour are the tents?"},
-    ]
     reply = ask(chat, turns, kinodex=IN_FILM["kinodex"])
     asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
-    assert asked["earlier"] == [{"question": "Where are the tents?", "answer": "In the forest."}]
-    assert facts(client, reply.kinodex["key"])["after"] is None
+    assert [each["answer"] for each in asked["earlier"]] == ["Nobody that I know."], "turns are told"
 
 
 def test_a_picture_becomes_a_search(chat, client, library):

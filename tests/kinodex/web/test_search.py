@@ -128,6 +128,8 @@ def test_a_text_is_embedded_once_and_a_picture_is_searched_by_the_other_tower(sh
     found = hits_of(search.search_picture(content, SearchRequest(most=5)))
     (best, *_) = Finder(shown.library).find(Query(picture=content, where="pictures", k=5))
     assert found[0]["similarity"] == pytest.approx(best.score, abs=1e-3) and "like the picture" in found[0]["why"]
+    (line,) = hits_of(search.search(SearchRequest("sea", "speech")))
+    assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
 def encoded(kind: str, **options: object) -> bytes:

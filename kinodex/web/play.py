@@ -303,11 +303,12 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
         SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
         PlaylistRefused: it shows what other files hold.
     """
-    from kinodex.pipeline.fetch import Source, is_remote, stamp
+    from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
     from kinodex.pipeline.playlists import kind_by_head, refusal
 
     now = stamp(Source(uri, title=""))
-    head = first_bytes(uri)
+    with open_source(uri) as file:
+        head = attempt(uri, lambda: file.read(HEAD_BYTES))
     if kind := kind_by_head(head):
         raise refusal(uri, kind, is_remote=is_remote(uri))
     if now is None:
@@ -317,14 +318,6 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     etag = f'"{hashlib.sha256(f"{now.size_bytes} {now.mark}".encode()).hexdigest()[:24]}"'
     mime = "video/mp4" if head[4:8] in MP4_BOXES else "video/webm" if head.startswith(EBML) else None
     return PlayFile(uri, now.size_bytes, etag, mime, is_changed)
-
-
-def first_bytes(uri: str) -> bytes:
-    """Read the first `HEAD_BYTES` of a source; raises as `find_file`."""
-    from kinodex.pipeline.fetch import attempt
-
-    with open_source(uri) as file:
-        return attempt(uri, lambda: file.read(HEAD_BYTES))
 
 
 # Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in

@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -72,15 +72,8 @@ class ServeSettings:
 
     def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
         """The server's budget, lowered to that of a request and to the money that is left."""
-        own = self.budget
-        return replace(
-            own,
-            rounds=_least(own.rounds, budget.rounds),
-            frames=_least(own.frames, budget.frames),
-            tokens=_least(own.tokens, budget.tokens),
-            seconds=_least(own.seconds, budget.seconds),
-            cost=_least(own.cost, budget.cost, cost),
-        )
+        limits = {name: _least(limit, getattr(budget, name)) for name, limit in asdict(self.budget).items()}
+        return Budget(**limits | {"cost": _least(limits["cost"], cost)})
 
 
 def _least(*limits: N | None) -> N | None:
@@ -627,36 +620,36 @@ def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry()
-    registry.register(_Families(tally, running, cost_today))
+    registry.register(_Collector(list(_families(tally, running, cost_today))))
     return generate_latest(registry).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Families:
-    tally: Tally
-    running: int
-    cost_today: float
+@dataclass(frozen=True, eq=False, slots=True)
+class _Collector:
+    families: list[Metric]
 
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    def collect(self) -> list[Metric]:
+        return self.families
 
-        tally = self.tally
-        requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
-        for (method, status), count in sorted(tally.requests.items()):
-            requests.add_metric([method, str(status)], count)
-        ended = CounterMetricFamily(
-            "kinodex_questions", "Questions that have ended, by the status of the answer.", labels=["status"]
-        )
-        for ending, count in sorted(tally.ended.items()):
-            ended.add_metric([ending], count)
-        yield from (requests, ended)
-        for name, text, value in (
-            ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
-            ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
-            ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
-            ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
-        ):
-            yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
-        yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=self.running)
-        cost = "Money of this day (UTC), at the prices of the models."
-        yield GaugeMetricFamily("kinodex_cost_today", cost, value=self.cost_today)
+
+def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
+    for (method, status), count in sorted(tally.requests.items()):
+        requests.add_metric([method, str(status)], count)
+    about = "Questions that have ended, by the status of the answer."
+    ended = CounterMetricFamily("kinodex_questions", about, labels=["status"])
+    for ending, count in sorted(tally.ended.items()):
+        ended.add_metric([ending], count)
+    yield from (requests, ended)
+    for name, text, value in (
+        ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
+        ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
+        ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
+        ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
+    ):
+        yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
+    yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running)
+    cost = "Money of this day (UTC), at the prices of the models."
+    yield GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today)

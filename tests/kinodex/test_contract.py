@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from mcp import Client
@@ -17,6 +21,8 @@ from kinodex.find import FOUND_IN, WHERE
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.servers.mcp_client import call, use_tools
+from tests.support.servers.serve_server import Client as Browser
+from tests.support.servers.serve_server import serving
 
 Found = list[tuple[str, float, str]]
 """Title, time in seconds and `found_in` of each hit."""
@@ -92,11 +98,54 @@ def by_mcp(asked: Asked, library: Path, _: Kinodex) -> Found | None:
     return found
 
 
+def by_http(asked: Asked, library: Path, _: Kinodex) -> Found | None:
+    """Words or a picture: HTTP joins no two."""
+    if asked.words and asked.picture is not None:
+        return None
+    video = None if asked.video is None else kinodex.open(library).video(asked.video).video_id
+    values = {"text": asked.words, "in": asked.where, "video": video, "from": asked.start_s, "to": asked.end_s}
+    query = urlencode({name: value for name, value in values.items() if value is not None} | {"most": asked.k})
+    place = "/data/libraries/0/search"
+    with served_here(library) as client:
+        if asked.picture is None:
+            reply = client.get(f"{place}?{query}")
+        else:
+            sent = {"content-type": "image/jpeg"}
+            reply = client.send("POST", f"{place}/picture?{query}", asked.picture.read_bytes(), sent)
+    assert reply.status == 200, reply.body
+    return [
+        (group["title"], round(hit["start_s"], 3), FOUND_IN[hit["source"]])
+        for group in reply.json["groups"]
+        for hit in group["hits"]
+    ]
+
+
+def by_chat(asked: Asked, library: Path, _: Kinodex) -> Found | None:
+    """A picture that comes with a question."""
+    if asked.picture is None or asked.words:
+        return None
+    url = f"data:image/jpeg;base64,{base64.b64encode(asked.picture.read_bytes()).decode()}"
+    content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {"model": "library", "messages": [{"role": "user", "content": content}], "kinodex": {"agent": "uniform"}}
+    with served_here(library) as client:
+        reply = client.post("/v1/chat/completions", body | {"model": client.get("/v1/models").json["data"][0]["id"]})
+    assert reply.status == 200, reply.body
+    best = reply.json["kinodex"]["pictures"][0]
+    return [(best["title"], round(best["time_s"], 3), "pictures")]
+
+
+@contextmanager
+def served_here(library: Path) -> Iterator[Browser]:
+    with tempfile.TemporaryDirectory() as traces, serving([library], Path(traces)) as client:
+        yield client
+
+
 FACES: dict[str, Face] = {
     "Python": by_python,
     "command line": by_command_line,
     "MCP": by_mcp,
-    # HTTP and chat: a function each, that gives the query of `Asked` in its own words
+    "HTTP": by_http,
+    "chat": by_chat,
 }
 
 BIRD = ("film-01", 14.0, "pictures")
@@ -147,4 +196,5 @@ def contract(photographs: dict[str, Path]) -> dict[str, tuple[Asked, Found]]:
 def test_every_face_finds_the_same(face: str, described: Path, photographs: dict[str, Path], kinodex: Kinodex) -> None:
     for name, (asked, expected) in contract(photographs).items():
         found = FACES[face](asked, described, kinodex)
-        assert found in (expected, None), f"{name}, by {face}"
+        # of chat the best moment alone: they are 10 s apart there
+        assert found in (expected[:1] if face == "chat" else expected, None), f"{name}, by {face}"

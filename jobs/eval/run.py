@@ -50,9 +50,8 @@ from kinodex.jobs.eval.folder import (
 from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
 from kinodex.jobs.eval.report import EvalReport, report_run
-from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.models import ModelChoice, run_now
 from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
-from kinodex.jobs.run_now import run_now
 
 MAX_FRAMES = 256
 CENT = 1e-9

@@ -27,6 +27,7 @@ from kinodex.jobs.ground import (
     ground,
     ground_with,
     grounding_of,
+    grounding_question,
     shown_times,
     smoothed,
     usual_cosines,
@@ -222,6 +223,7 @@ def test_only_cited_evidence_of_an_answer_is_a_range(opened: Library) -> None:
     video_id = opened.video("film-01").video_id
     evidence = tuple(Cited(video_id, start_s, start_s + 1) for start_s in (2.0, 5.0, 8.0))
     answer = Answer("answered", "at 2 s", None, evidence, 1, Ledger())
+    assert grounding_question(" the goal is scored. ").text == "When do we see the following: the goal is scored?"
     found = grounding_of(opened, "a boat", answer, "eea", 2)
     assert found.present
     assert [(each.start_s, each.end_s, each.score) for each in found.ranges] == [(2.0, 3.0, None), (5.0, 6.0, None)]

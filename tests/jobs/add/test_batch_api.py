@@ -268,3 +268,17 @@ def test_no_server_and_no_batch_api_are_said_in_a_line(kinodex: Kinodex, library
         assert ran.code == 3 and "has no Batch API" in ran.err and "leave out --batch-api" in ran.err
     ran = kinodex(*options(library, server))
     assert ran.code == 5 and "nobody answers at" in ran.err
+
+
+def test_refused_requests_leave_segments_without_caption(kinodex: Kinodex, library: Library) -> None:
+    refused: list[dict] = []
+
+    def refuse_one(body: dict) -> str | None:
+        refused.append(body)
+        return "this picture is not allowed" if body == refused[0] else None
+
+    with serving(BatchServer(boat, refuse=refuse_one)) as server:
+        server.gate.set()
+        ran = kinodex(*options(library, server))
+    assert "this picture is not allowed" in ran.out and server.online == 0
+    assert sum(len(library.captions(row.video_id)) for row in library.videos()) < segments_of(library)

@@ -306,3 +306,14 @@ def test_a_local_model_of_words(kinodex, library, tiny_model):
     made = json_of(kinodex, "add", "chapters", library.uri, *options)
     assert made["failed"] == 0 and made["rows"] > 4
     assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
+
+
+def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinodex, library):
+    with ChatServer(contents) as server:
+        json_of(kinodex, *command(library, server, "--video", "film aa"))
+        ran = kinodex(*command(library, server, "--frames-a-scene", 2))
+    assert ran.code == 2
+    assert "--frames-a-scene 2" in ran.error_line and "kinodex remove added" in ran.error_line
+    assert kinodex("remove", "added", library.uri, "summaries", "tester", "--yes").code == 0
+    assert library.scenes.rows("film aa") == []
+    assert library.tables.count("scenes") == 0

@@ -32,7 +32,8 @@ HOSTILE = "1 < 2 & 3 --> 4\n\n\n  <b>next</b> line\r\n00:00:01.000 --> 00:00:02.
 
 
 def test_webvtt_is_read_again_by_others() -> None:
-    text = vtt_text(moments((61.5, 63.25, HOSTILE), (3.0, 4.0, "first")))
+    broadcast = video(zero_s=1000.0, uri="/films/a.ts")  # times are those that a player shows
+    text = vtt_text(moments((61.5, 63.25, HOSTILE), (3.0, 4.0, "first"), (-10.0, -9.5, "before"), of=broadcast))
     first, second = webvtt.from_string(text).captions
     assert (first.start, first.end, first.text) == ("00:00:03.000", "00:00:04.000", "first")
     assert (second.start, second.end) == ("00:01:01.500", "00:01:03.250")

@@ -455,8 +455,8 @@ def forecast_summaries(library: Library, videos: Sequence[VideoRow], role: Role,
     counted_s = sum(row.duration_s for row in some)
     share = sum(row.duration_s for row in videos) / counted_s if counted_s else 1.0
     parts, frames = sum(film.parts for film in films), sum(len(each.frames) for each in requests)
-    costs = (share * each for each in (len(requests), frames, *_sizes(requests, role)))
-    return Forecast("summaries", round(share * parts), *costs, basis="library")
+    costs = [share * each for each in (len(requests), frames, *_sizes(requests, role))]
+    return Forecast("summaries", round(share * parts), **dict(zip(COSTS, costs, strict=True)), basis="library")
 
 
 # Forecast of the calls that training a LongVideoAgent master makes to the frozen models: they ground and look.

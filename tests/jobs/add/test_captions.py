@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from functools import partial
 
 import pytest
 
@@ -90,6 +91,10 @@ def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, u
         assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
 
 
+def answer(reply: dict | Behaviour, body: dict) -> dict | Behaviour:
+    return reply
+
+
 def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path):
     film = library.video("film-1")
     chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)
@@ -99,7 +104,7 @@ def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, librar
         before = library.captions(film.video_id)
         monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "another"))
         for reply, code, requests in ((BAD[1], 0, 2), (BAD[2], 3, 1)):
-            server.reply, sent = lambda _, reply=reply: reply, len(server.seen)
+            server.reply, sent = partial(answer, reply), len(server.seen)
             ran = kinodex(*arguments, "--retry-failed", "--json")
             usage = json.loads(ran.out)["usage"]
             assert (ran.code, len(server.seen) - sent) == (code, requests), "the others are not paid for again"

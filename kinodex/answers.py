@@ -16,8 +16,7 @@ from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
 from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models
-from kinodex.jobs.run_now import run_now
+from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,16 @@ from kinodex.jobs.eval.items import (
     select_items,
 )
 from kinodex.jobs.eval.report import EvalReport, report_run
-from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, describe_prices, local_contents
+from kinodex.jobs.models import (
+    ModelChoice,
+    check_known_world,
+    describe_models,
+    describe_prices,
+    local_contents,
+    run_now,
+)
 from kinodex.jobs.open import find_filled_space
 from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
-from kinodex.jobs.run_now import run_now
 
 # The plan: the items whose videos the library holds, the contenders, their models and limits.
 

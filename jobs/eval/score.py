@@ -43,8 +43,7 @@ from kinodex.jobs.eval.folder import (
     read_run,
 )
 from kinodex.jobs.eval.items import Item, Scoring, by_number
-from kinodex.jobs.models import ModelChoice, describe_models, role_models
-from kinodex.jobs.run_now import run_now
+from kinodex.jobs.models import ModelChoice, describe_models, role_models, run_now
 
 CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0

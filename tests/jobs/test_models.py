@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kinodex.jobs.run_now import run_now
+from kinodex.jobs.models import run_now
 
 
 def test_an_interrupt_where_a_loop_runs_already_cancels_the_call_and_waits_for_its_end() -> None:

@@ -1,4 +1,4 @@
-"""`kinodex export hf`: `datasets` opens the folder and finds pictures, vectors and times as the library has them."""
+"""A library as a dataset for Hugging Face, and the folder that an interrupted export fills later."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import yaml
 from PIL import Image
 
 from kinodex.index.errors import DamagedRows, LibraryError
@@ -21,9 +24,19 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import remove_videos
 from kinodex.index.store.schema import equal
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.datasets import HfSettings, export_hf, plan_files
+from kinodex.jobs.export.datasets import (
+    PRECISIONS,
+    CardFacts,
+    HfSettings,
+    card_text,
+    checked_precision,
+    export_hf,
+    parquet_schema,
+    plan_files,
+    to_parquet_rows,
+    yaml_features,
+)
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
-from tests.support.servers.s3_server import environment, s3_server, send
 
 datasets = pytest.importorskip("datasets")
 FILES = 3
@@ -70,6 +83,9 @@ def test_a_dataset_has_every_frame_with_picture_vector_and_time(
             with Image.open(io.BytesIO(frame.jpeg)) as picture:
                 assert np.array_equal(np.asarray(row["image"]), np.asarray(picture))
             assert np.array_equal(np.asarray(row["vector"], np.float16), vector)
+    (file, *_) = sorted((tmp_path / "films" / "data").iterdir())
+    alone = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
+    assert isinstance(alone[0]["image"], Image.Image), "a file alone is read as pictures by its schema"
 
 
 def test_streaming_and_other_vectors(films_library: Library, tmp_path: Path, load: Any) -> None:
@@ -79,13 +95,6 @@ def test_streaming_and_other_vectors(films_library: Library, tmp_path: Path, loa
     assert load(tmp_path / "wide")["test"].features["vector"].feature.dtype == "float32"
     export_hf(films_library, tmp_path / "plain", HfSettings(vectors="none"))
     assert "vector" not in load(tmp_path / "plain")["train"].column_names
-
-
-def test_files_alone_are_read_as_pictures_by_their_schema(films_library: Library, tmp_path: Path, load: Any) -> None:
-    export_hf(films_library, tmp_path / "films", SMALL)
-    (file, *_) = sorted((tmp_path / "films" / "data").iterdir())
-    rows = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
-    assert isinstance(rows[0]["image"], Image.Image)
 
 
 def test_an_export_that_was_cut_off_goes_on_and_shows_nothing_before_its_end(
@@ -147,19 +156,6 @@ def test_a_video_that_is_removed_meanwhile_ends_the_export(tmp_path: Path) -> No
         )
 
 
-@pytest.mark.slow
-def test_a_library_in_a_store_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
-    with s3_server() as address:
-        for name, value in environment(address).items():
-            monkeypatch.setenv(name, value)
-        send(f"{address}/films", "PUT")
-        library = Library.create("s3://films/library", SETTINGS, fingerprint())
-        write(library, made("aaaa", 20, 1))
-        export_hf(library, tmp_path / "out", HfSettings())
-    rows = load(tmp_path / "out", split="train").select_columns(["frame_no"])
-    assert [row["frame_no"] for row in rows] == list(range(20))
-
-
 def test_files_hold_whole_videos() -> None:
     videos = [("a", 4), ("b", 5), ("c", 50), ("d", 1), ("e", 9)]
     assert plan_files(videos, 10) == [["a", "b"], ["c"], ["d", "e"]]
@@ -176,3 +172,33 @@ def test_a_video_with_altered_values_is_not_exported(tmp_path: Path) -> None:
         with pytest.raises(DamagedRows, match=f"a value in {table} of video {video} in"):
             export_hf(library, tmp_path / video, SMALL, [video])
         assert not (tmp_path / video).exists()
+
+
+FACTS = CardFacts("my: films", "train", "float16", "ViT-B-16/webli", 768, 0.5, 12, 34_567, 1000, 2000)
+
+
+def test_schema_and_card_say_the_same() -> None:
+    for precision in PRECISIONS:
+        schema = parquet_schema(precision, 8)
+        features = datasets.Features.from_arrow_schema(schema)
+        assert features == datasets.Features._from_yaml_list(yaml_features(precision, 8)), precision
+        assert features.arrow_schema.remove_metadata() == schema.remove_metadata(), precision
+    with pytest.raises(UsageError, match="got vectors 'int8'; give float16, float32, none"):
+        checked_precision("int8")
+    row = {"video_id": "ab", "title": "t", "frame_no": 3, "time_s": 1.5, "width_px": 2, "height_px": 2, "jpeg": b"x"}
+    table = to_parquet_rows(pa.Table.from_pylist([row]), parquet_schema("none", 8))
+    assert table.to_pylist()[0]["image"] == {"bytes": b"x", "path": "ab-3.jpg"}
+
+
+def test_the_card_has_splits_features_sizes_and_what_the_columns_are() -> None:
+    text = card_text(FACTS)
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["pretty_name"] == "my: films"
+    assert head["configs"][0]["data_files"] == [{"split": "train", "path": "data/train-*"}]
+    assert head["dataset_info"]["splits"] == [{"name": "train", "num_bytes": 2000, "num_examples": 34_567}]
+    assert {"name": "vector", "sequence": "float16", "length": 768} in head["dataset_info"]["features"]
+    for frames, size in ((999, "n<1K"), (1000, "1K<n<10K"), (2 * 10**9, "1B<n<10B")):
+        assert f"size_categories:\n- {size}\n" in card_text(replace(FACTS, frames=frames))
+    assert "34,567 frames of 12 videos, 0.5 a second;" in text
+    assert "| `vector` | 768 numbers, float16 | of unit length, in the space `ViT-B-16/webli` |" in text
+    assert "vector" not in card_text(replace(FACTS, vectors="none"))

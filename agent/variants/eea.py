@@ -76,6 +76,7 @@ from kinodex.agent.trace import CandidateScore, Expanded, QueriesAdded, Scored
 from kinodex.agent.tree import (
     Candidate,
     Pictures,
+    TreeSearch,
     affordable,
     border_rewards,
     first_level_s,
@@ -86,7 +87,6 @@ from kinodex.agent.tree import (
     unseen_times,
 )
 from kinodex.agent.variants.base import Variant, check_at_least
-from kinodex.agent.variants.vca import TreeSearch
 
 QUERY_TEMPERATURE = 0.1
 REWARD_TEMPERATURE = 10.0

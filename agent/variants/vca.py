@@ -24,7 +24,6 @@ What the paper leaves open, and what was decided (`agent.tree` and `agent.anchor
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -42,11 +41,9 @@ from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
     Declining,
-    Note,
     Question,
     Reasoned,
     Request,
-    ScoredSegment,
     ShownFrame,
     Video,
     allowed_actions,
@@ -54,7 +51,6 @@ from kinodex.agent.protocol import (
 )
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
 from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
-from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import NO_DECISION, Session
 from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
 from kinodex.agent.tree import (
@@ -62,18 +58,15 @@ from kinodex.agent.tree import (
     Memory,
     Pictures,
     Tree,
+    TreeSearch,
     affordable,
     border_rewards,
     final_request,
     first_level_s,
-    live_history,
     remember,
     show_chapters,
-    shown_candidates,
-    shown_frames,
     start_memory,
     unseen_times,
-    whole_video,
 )
 from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
@@ -120,71 +113,6 @@ async def vca(session: Session, parameters: VCAParameters) -> Answer:
     if not parameters.tree_search:
         return await without_tree(session, parameters)
     return await _Search(session, parameters, "none" if parameters.reward == "none" else "reward").run()
-
-
-class TreeSearch:
-    """The state of Algorithm 1, of EEA's too: candidates S (the tree), memory M and reward history H_r."""
-
-    def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
-        self.session, self.parameters, self.scores = session, parameters, scores
-        self.question, self.account = session.question, session.account
-        self.tree = Tree()
-        self.memory = start_memory(session, parameters.memory, parameters.slack)
-        self.history: list[ScoredSegment] = []
-        session.last_resort = lambda: self.last_word() if self.memory.frames else None
-
-    @property
-    def environment(self) -> Environment:
-        return self.session.environment
-
-    async def answer_from_whole(self) -> Answer | None:
-        """Answer in one call about a video of no more frames than the memory holds; None for a longer one."""
-        whole = whole_video(self.session, self.parameters.memory)
-        if not whole:
-            return None
-        self.account.begin_round()
-        remember(self.session, self.memory, whole, [None] * len(whole))
-        return await self.session.conclude(self.last_word())
-
-    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments:
-        """The request for the rewards of new segments, in view of the history and of the frames in the memory."""
-        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
-        return ScoreSegments(
-            question=self.question,
-            videos=self.environment.videos,
-            segments=tuple(part.segment for part in parts),
-            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
-            history=live_history(self.history, self.tree, parent),
-            chapters=self.session.chapters,
-            parent=parent if self.history else None,
-            scores=self.scores,
-        )
-
-    def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None) -> None:
-        """Note the rewards of a reply, in the segments and in the history."""
-        by_number = {score.segment: score for score in reply.segments} if reply else {}
-        for part in parts:
-            if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.reasoning
-        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
-
-    def candidates(self) -> tuple[ScoredSegment, ...]:
-        """The segments with the score that is shown; without rewards none has one."""
-        kind = operator.attrgetter("fused" if self.scores == "fused" else "reward")
-        return shown_candidates(self.tree, self.environment, self.account, kind)
-
-    def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Lines that the policy reads beside these frames: none."""
-        return ()
-
-    async def decide(self, new: int) -> Answer | int:
-        """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
-        shown = shown_frames(self.memory, new, self.parameters.pictures)
-        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown))
-
-    def last_word(self) -> Decide:
-        notes = self.quotes(self.memory.frames)
-        return final_request(self.session, self.memory, self.candidates(), self.scores, self.parameters.pictures, notes)
 
 
 class _Search(TreeSearch):

@@ -130,7 +130,7 @@ def assert_joined_spans_are_the_whole(path: Path, fps: float, span_s: float) -> 
 @needs_ffmpeg
 @pytest.mark.parametrize("kind", [*MADE, "ten_bits.mkv"])
 def test_neither_a_plan_nor_a_span_changes_a_bit(made: Callable[[str], Path], kind: str) -> None:
-    """What is not shown is skipped; spans are read one by one."""
+    """Frames that are not shown are skipped; spans are read one by one."""
     path = made(kind)
     with open_video(path) as video:
         every = {time_s: print_ for _, time_s, print_ in fingerprints(video, 1000)}

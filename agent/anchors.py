@@ -5,7 +5,7 @@ of each cluster is an anchor. Left open by the paper and decided here: clip leng
 clips of one query keep a gap, so that one long shot does not take all the places; a similarity is calibrated to 0..1
 against the distribution of that query over that video (`Environment.search`); a frame that matches no better than the
 median is no match. What is said, written or captioned at a frame's time counts beside its picture, on the same scale
-(`agent.matches`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
+(`agent.environment`): the paper searches pictures alone (`anchors_from`). A query keeps the scale that it was asked on,
 which is that of the question's own queries and it: with a scale for each batch, or each query, a weak match of one
 would beat a strong match of another.
 

@@ -6,18 +6,19 @@ A segment is divided at the frames that were seen in it. The memory holds a few 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.answer import Answer
+from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.limits import Account
-from kinodex.agent.matches import Floats
 from kinodex.agent.protocol import EXACT_S, Note, ScoredSegment, Segment, ShownFrame
-from kinodex.agent.requests.tree import Decide, ScoreKind
+from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Remembered
 
@@ -318,3 +319,71 @@ def _problem(without: Sequence[str]) -> str:
         return ""
     more = f" and of {len(without) - 1} more" if len(without) > 1 else ""
     return f"there are no scenes or chapters to read of {without[0]!r}{more}; {ADVICE}"
+
+
+# A search over the tree, in the hands of an agent.
+
+
+class TreeSearch:
+    """The state of Algorithm 1, of EEA's too: candidates S (the tree), memory M and reward history H_r."""
+
+    def __init__(self, session: Session, parameters: Any, scores: ScoreKind) -> None:
+        self.session, self.parameters, self.scores = session, parameters, scores
+        self.question, self.account = session.question, session.account
+        self.tree = Tree()
+        self.memory = start_memory(session, parameters.memory, parameters.slack)
+        self.history: list[ScoredSegment] = []
+        session.last_resort = lambda: self.last_word() if self.memory.frames else None
+
+    @property
+    def environment(self) -> Environment:
+        return self.session.environment
+
+    async def answer_from_whole(self) -> Answer | None:
+        """Answer in one call about a video of no more frames than the memory holds; None for a longer one."""
+        whole = whole_video(self.session, self.parameters.memory)
+        if not whole:
+            return None
+        self.account.begin_round()
+        remember(self.session, self.memory, whole, [None] * len(whole))
+        return await self.session.conclude(self.last_word())
+
+    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments:
+        """The request for the rewards of new segments, in view of the history and of the frames in the memory."""
+        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+        return ScoreSegments(
+            question=self.question,
+            videos=self.environment.videos,
+            segments=tuple(part.segment for part in parts),
+            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
+            history=live_history(self.history, self.tree, parent),
+            chapters=self.session.chapters,
+            parent=parent if self.history else None,
+            scores=self.scores,
+        )
+
+    def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None) -> None:
+        """Note the rewards of a reply, in the segments and in the history."""
+        by_number = {score.segment: score for score in reply.segments} if reply else {}
+        for part in parts:
+            if score := by_number.get(part.segment.number):
+                part.reward, part.explanation = score.score, score.reasoning
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+
+    def candidates(self) -> tuple[ScoredSegment, ...]:
+        """The segments with the score that is shown; without rewards none has one."""
+        kind = operator.attrgetter("fused" if self.scores == "fused" else "reward")
+        return shown_candidates(self.tree, self.environment, self.account, kind)
+
+    def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+        """Lines that the policy reads beside these frames: none."""
+        return ()
+
+    async def decide(self, new: int) -> Answer | int:
+        """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
+        shown = shown_frames(self.memory, new, self.parameters.pictures)
+        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown))
+
+    def last_word(self) -> Decide:
+        notes = self.quotes(self.memory.frames)
+        return final_request(self.session, self.memory, self.candidates(), self.scores, self.parameters.pictures, notes)

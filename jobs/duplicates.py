@@ -1,7 +1,4 @@
-"""Near-duplicates: videos that show the same, whole or in part, found by their frame vectors along time.
-
-May import `index` and `jobs.errors`; numpy alone does the comparing.
-"""
+"""Near-duplicates: videos that show the same, whole or in part, found by their frame vectors along time."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ from kinodex.jobs.errors import UsageError
 #
 # A Hough transform: each frame votes, with the frames of the other video that it resembles most, for the offset between
 # their times, once for each speed. Only what differs from the other video's mean counts, so that a fixed camera's
-# picture
-# votes by what moves in it.
+# picture votes by what moves in it.
 
 SPEEDS = (1.0, 25 / 24, 24 / 25)
 """Films are played at 25 instead of 24 frames a second by European television."""
@@ -103,8 +99,7 @@ def _towards(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 #
 # Frames that are alike prove nothing: two recordings of one fixed camera are. So the vectors' changes about their mean
 # over the shared part are correlated (normalised cross-correlation, a sum over all numbers of the vectors). Where
-# nothing
-# changes, as in a still, a black picture or a title card, there is nothing to correlate, and no alignment.
+# nothing changes, as in a still, a black picture or a title card, there is nothing to correlate, and no alignment.
 
 ALIKE = 0.55
 """Least cosine of frames that may show the same; of all thresholds here: measured, docs/measured.md."""
@@ -354,8 +349,7 @@ def _range(a: Timeline, b: Timeline, speed: float, offset_s: float, first: int, 
 # Pairs of videos that may share a part: those of which a few frames, spread over one, are near to frames of the other.
 #
 # Never all pairs are compared. A library of up to `IN_MEMORY_FRAMES` frames is searched in memory, exactly; a larger
-# one
-# through its vector index, frame by frame: the cost grows with the number of these frames, not with its square.
+# one through its vector index, frame by frame: the cost grows with the number of these frames, not with its square.
 
 IN_MEMORY_FRAMES = 100_000
 """As float32 of 768 numbers these take 300 MB; beyond, searches through the index cost less (docs/measured.md)."""
@@ -406,11 +400,7 @@ def pairs_in_memory(
 
 
 def pairs_by_index(
-    library: LibraryReader,
-    chosen: Sequence[str],
-    every_s: float,
-    space: str | None,
-    done: Done,
+    library: LibraryReader, chosen: Sequence[str], every_s: float, space: str | None, done: Done
 ) -> list[Pair]:
     """Find candidate pairs of the chosen videos by searches of the whole library, each for the nearest videos."""
     votes: Counter[Pair] = Counter()

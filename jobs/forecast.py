@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,7 +22,7 @@ from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import wire_messages
 from kinodex.agent.models.roles import DEFAULT_ROLE, Role
 from kinodex.agent.prompts import PictureRule, estimate_tokens, text_tokens
-from kinodex.agent.protocol import INSUFFICIENT, AnswerRules, Exchange, Question, R, Request, Segment, ShownFrame, Usage
+from kinodex.agent.protocol import INSUFFICIENT, AnswerRules, Exchange, Question, R, Request, Usage
 from kinodex.agent.requests.answer import Recall
 from kinodex.agent.requests.describe import DescribeSegment, Summarize, SummarizePart
 from kinodex.agent.trace import PriorEvidence
@@ -30,12 +30,11 @@ from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow, VideoRow
+from kinodex.jobs.add.captions import description_request
 from kinodex.jobs.add.summaries import Written, read_film, write_contents
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, RunContext
-from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
-from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
-from kinodex.jobs.eval.run import MAX_FRAMES, is_asked_again
+from kinodex.jobs.eval.folder import PLAN, Contender, RunContext, RunPlan, comparable, read_plan, read_results
+from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_again, make_plan
 from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between
@@ -412,11 +411,9 @@ def forecast_captions(
     ]
     segments = sum(row.segments for row in videos)
     share = segments / max(1, len(requests))
-    sizes = [estimate_tokens(wire_messages(each, role.image_side_px, role.reasoning, role.detail)) for each in requests]
-    replies = [text_tokens(json.dumps(each.example())) for each in requests]
-    cost = price_share * share * sum(role.price.usage(*each, 0).cost for each in zip(sizes, replies, strict=True))
+    sent, replies, cost = (share * each for each in _sizes(requests, role))
     frames = share * sum(len(each.frames) for each in requests)
-    return Forecast("captions", segments, segments, frames, share * sum(sizes), share * sum(replies), cost, "segments")
+    return Forecast("captions", segments, segments, frames, sent, replies, price_share * cost, "segments")
 
 
 def _requests(library: Library, video: VideoRow, frames_a_segment: int) -> list[DescribeSegment]:
@@ -424,13 +421,15 @@ def _requests(library: Library, video: VideoRow, frames_a_segment: int) -> list[
     segments = library.segments(video.video_id)
     some = segments[:: max(1, len(segments) // SEGMENTS_A_VIDEO)]
     shown = frames_between(library, video, [(each.start_s, each.end_s) for each in some], frames_a_segment)
-    return [
-        DescribeSegment(
-            segment=Segment(each.segment_no, each.video_id, each.start_s, each.end_s),
-            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
-        )
-        for each, frames in zip(some, shown, strict=True)
-    ]
+    return [description_request(*each) for each in zip(some, shown, strict=True)]
+
+
+def _sizes(requests: Sequence[Request[Any]], role: Role) -> tuple[int, int, float]:
+    """Tokens that requests to a role send and their example replies bring, and what both cost."""
+    sent = [estimate_tokens(wire_messages(each, role.image_side_px, role.reasoning, role.detail)) for each in requests]
+    replies = [text_tokens(json.dumps(each.example())) for each in requests]
+    costs = (role.price.usage(*each, 0).cost for each in zip(sent, replies, strict=True))
+    return sum(sent), sum(replies), sum(costs)
 
 
 # Forecast of `kinodex add chapters` at an endpoint: some videos are gone through, with made-up replies.
@@ -453,19 +452,9 @@ def forecast_summaries(library: Library, videos: Sequence[VideoRow], role: Role,
         write_contents(library, film, write, frames_a_scene, role.at_once)
     counted_s = sum(row.duration_s for row in some)
     share = sum(row.duration_s for row in videos) / counted_s if counted_s else 1.0
-    sizes = [estimate_tokens(wire_messages(each, role.image_side_px, role.reasoning, role.detail)) for each in requests]
-    replies = [text_tokens(json.dumps(each.example())) for each in requests]
-    cost = share * sum(role.price.usage(*each, 0).cost for each in zip(sizes, replies, strict=True))
-    return Forecast(
-        "summaries",
-        round(share * sum(film.parts for film in films)),
-        share * len(requests),
-        share * sum(len(each.frames) for each in requests),
-        share * sum(sizes),
-        share * sum(replies),
-        cost,
-        "library",
-    )
+    parts, frames = sum(film.parts for film in films), sum(len(each.frames) for each in requests)
+    costs = [share * each for each in (len(requests), frames, *_sizes(requests, role))]
+    return Forecast("summaries", round(share * parts), **dict(zip(COSTS, costs, strict=True)), basis="library")
 
 
 # Forecast of the calls that training a LongVideoAgent master makes to the frozen models: they ground and look.

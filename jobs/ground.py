@@ -1,7 +1,6 @@
 """Grounding: ranges of time in which something happens, with scores, or that it happens nowhere. `kinodex ground`.
 
-By search alone, or with an agent, whose evidence the ranges then are. May import `agent`, `index` and
-`jobs.export.moments`.
+By search alone, or with an agent, whose evidence the ranges then are.
 """
 
 from __future__ import annotations
@@ -16,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom, Environment, line_deviations
+from kinodex.agent.environment import (
+    FLAT,
+    NO_MATCH,
+    SAME_DISTANCE_SHARE,
+    AnchorsFrom,
+    Environment,
+    Floats,
+    calibrate,
+    line_deviations,
+)
 from kinodex.agent.limits import Budget
-from kinodex.agent.matches import FLAT, NO_MATCH, SAME_DISTANCE_SHARE, Floats, calibrate
 from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
@@ -45,7 +52,7 @@ class Grounding:
     """The ranges of some videos in which something happens, the best first; none if it happens nowhere.
 
     `candidates` are the best ranges whether or not their evidence suffices; their scores are `evidence` on the scale
-    from 0 to 1 of `kinodex.agent.matches`. `evidence` is the greatest deviation found, in robust standard
+    from 0 to 1 of `kinodex.agent.environment`. `evidence` is the greatest deviation found, in robust standard
     deviations, and `least` what it takes to be there; of an agent both are None. `reason` says why it is nowhere; of an
     agent it has its words in any case.
     """
@@ -91,7 +98,10 @@ def ground(
         raise UsageError(f"got most={most}; ask for at least 1 range")
     if least is not None and not 0 <= least < math.inf:
         raise UsageError(f"got least={least:g}; give the evidence that it takes, 0 or more, in deviations")
-    named = [row.video_id for row in videos] or _nearest(environment, text, evidence_from)
+    named = [row.video_id for row in videos]
+    if not named:
+        nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=evidence_from)
+        named = [video.video_id for video in nearest.videos]
     searched = [each for each in named if _holds_anything(environment, each)]
     if not searched:
         return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least, NOTHING_HELD)
@@ -135,11 +145,6 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
         "ranges": shown[:count],
         "weaker": shown[count:],
     }
-
-
-def _nearest(environment: Environment, text: str, evidence_from: AnchorsFrom) -> list[str]:
-    nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=evidence_from)
-    return [video.video_id for video in nearest.videos]
 
 
 def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str]:
@@ -223,20 +228,15 @@ async def ground_with(
 # Evidence for a text along a video: how far each stored frame, by its picture or the words at its time, stands out.
 #
 # A picture's evidence is its cosine with the text less the text's median over many videos, so that an event which
-# fills a
-# whole video stands out too, in robust standard deviations. These are not the text's own, as in the agents' searches,
-# but
-# the mean of `EVERYDAY` texts: a text that resembles much has a wide distribution of its own and is not told by it from
-# one that is found nowhere (docs/measured.md). Words have the scale of `agent.retrieval`, and count for the whole
-# time of
-# their line.
+# fills a whole video stands out too, in robust standard deviations. These are not the text's own, as in the agents'
+# searches, but the mean of `EVERYDAY` texts: a text that resembles much has a wide distribution of its own and is not
+# told by it from one that is found nowhere (docs/measured.md). Words have the scale of the agents' searches, and count
+# for the whole time of their line.
 
 PLACES = 4
 """A line counts if chance would find fewer lines that match as well."""
 WINDOW_S = 2.0
 """Length of the window over which the evidence of pictures is averaged: a single odd frame is no event."""
-
-
 LEAST_OF_ALL = 2.0
 """Less evidence is none, whatever the everyday texts have."""
 EVERYDAY = (

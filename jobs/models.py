@@ -1,15 +1,21 @@
-"""The choice of models: the built-in one, a recorded trace, endpoints, or a language model in this process."""
+"""The choice of models: the built-in one, a recorded trace, endpoints, or a language model in this process.
+
+`run_now` runs what asks them in a plain function, whether or not an event loop runs already, as it does in a notebook.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
+import threading
 import tomllib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.protocol import Model, Models
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from kinodex.agent.models.roles import Role
     from kinodex.index.spaces.towers import Fingerprint
 
+A = TypeVar("A")
 BUILTIN = "builtin"
 REPLAY = "replay:"
 LOCAL = ("local:", "constrained:")
@@ -130,6 +137,37 @@ async def chosen_models(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
     else:
         async with role_models(choice) as models:
             yield lambda environment: models
+
+
+def run_now(call: Coroutine[Any, Any, A]) -> A:
+    """Run a coroutine to its end; where an event loop runs already (in a notebook, say) on a thread of its own.
+
+    An interrupt of the caller cancels it there too, and waits for its end: no further call of a model begins.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call)
+    calls = list[tuple[asyncio.AbstractEventLoop, asyncio.Task[A]]]()
+    interrupted = threading.Event()
+
+    async def run() -> A:
+        task = asyncio.ensure_future(call)
+        calls.append((asyncio.get_running_loop(), task))
+        if interrupted.is_set():
+            task.cancel()
+        return await task
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # a thread whose start is interrupted is one that nobody waits for
+        try:
+            return pool.submit(asyncio.run, run()).result()
+        except BaseException:
+            interrupted.set()
+            for loop, task in calls:
+                if not task.done():  # the caller was interrupted, the call was not
+                    loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """Runs of agents as spans of OpenTelemetry, for the collector that `--otlp` names.
 
-May import agent, index and jobs.errors. `opentelemetry` is imported here alone (extra `otel`).
+`opentelemetry` is imported here alone (extra `otel`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 #
 # Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md and gen-ai-agent-spans.md
 # (status: development, 2026). Names that begin with "kinodex." are ours. No prompt and no picture goes along: frames
-# are
-# named by library, video and number.
+# are named by library, video and number.
 
 Value = str | int | float | bool | list[str]
 Attributes = dict[str, Value]

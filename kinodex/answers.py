@@ -13,11 +13,10 @@ from kinodex.agent.ask import UNLIMITED, Task, ask, ask_many, find_variant
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
-from kinodex.agent.trace import Event, read_prior_evidence, trace_to
+from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
 from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models
-from kinodex.jobs.run_now import run_now
+from kinodex.jobs.models import ModelChoice, check_known_world, chosen_models, run_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,8 @@ class AskRequest:
     """All of a question beside its words and its videos.
 
     `models` are opened objects, or a choice to open. `settings` change the agent's parameters, from text or values.
-    `follow_up` is the trace of an earlier question; `otlp` a collector that gets the run as spans.
+    `follow_up` is the trace of an earlier question; `otlp` a collector that gets the run as spans. `on_record` gets
+    each record once it is written to the trace.
     """
 
     models: Models | ModelChoice
@@ -37,6 +37,7 @@ class AskRequest:
     follow_up: Path | None = None
     otlp: str | None = None
     on_event: Callable[[Event], None] | None = None
+    on_record: Callable[[Record], None] = lambda record: None
     stop: StopSignal | None = None
 
 
@@ -55,7 +56,7 @@ async def answer(environment: Environment, question: Question, request: AskReque
         watchers = [] if request.on_event is None else [request.on_event]
         if trace is not None:
             try:
-                watchers.append(opened.enter_context(trace_to(trace)))
+                watchers.append(opened.enter_context(trace_to(trace, request.on_record)))
             except OSError as error:
                 raise unwritable(trace, error.strerror) from error
         if request.otlp is not None:

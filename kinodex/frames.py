@@ -45,9 +45,9 @@ def question_of(question: str | Question, options: Sequence[str]) -> Question:
     if isinstance(question, str):
         return Question(question, tuple(options))
     if not isinstance(question, Question):
-        raise usage_error(f"got {question!r:.60} for a question; give a text or a Question")
+        raise UsageError(f"got {question!r:.60} for a question; give a text or a Question")
     if options:
-        raise usage_error("got options beside a Question, which has its own; give one of them")
+        raise UsageError("got options beside a Question, which has its own; give one of them")
     return question
 
 
@@ -60,14 +60,14 @@ def names_of(videos: VideoName | Sequence[VideoName]) -> Sequence[str]:
 def name_of(video: VideoName) -> str:
     """The name of a video, or the id of its row."""
     if not isinstance(video, str | VideoRow):
-        raise usage_error(f"got {video!r:.60} for a video; give its id, title, file name or row")
+        raise UsageError(f"got {video!r:.60} for a video; give its id, title, file name or row")
     return video if isinstance(video, str) else video.video_id
 
 
 def library_place(uri: str | Path) -> str:
     """The place of a library, with the home folder of `~` as a shell writes it."""
     if not isinstance(uri, str | os.PathLike) or not str(uri):
-        raise usage_error(f"got {uri!r:.60} for a library; give its folder or URI")
+        raise UsageError(f"got {uri!r:.60} for a library; give its folder or URI")
     return str(Path(uri).expanduser()) if str(uri).startswith("~") else str(uri)
 
 
@@ -75,7 +75,7 @@ def trace_path(path: str | Path | None) -> Path | None:
     """The path of a trace to write, `~` as a shell writes it; raises UsageError where no file can be."""
     given = None if path is None else _path(path, "trace")
     if given is not None and (given.is_dir() or not given.parent.is_dir()):
-        raise usage_error(f"got trace={str(path)!r}, which is a folder or lies in none; give a file in one that exists")
+        raise UsageError(f"got trace={str(path)!r}, which is a folder or lies in none; give a file in one that exists")
     return given
 
 
@@ -83,13 +83,13 @@ def earlier_path(path: str | Path | None) -> Path | None:
     """The path of an earlier trace; raises UsageError where there is no file."""
     given = None if path is None else _path(path, "follow_up")
     if given is not None and not given.is_file():
-        raise usage_error(f"got follow_up={str(path)!r}, which is no file; give the trace of an earlier question")
+        raise UsageError(f"got follow_up={str(path)!r}, which is no file; give the trace of an earlier question")
     return given
 
 
 def _path(path: str | Path, name: str) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise usage_error(f"got {name}={path!r:.60}; give a path")
+        raise UsageError(f"got {name}={path!r:.60}; give a path")
     return Path(library_place(path))
 
 
@@ -107,7 +107,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name in names:
             fits, allowed = CHECKS[name]
             if name in given and given[name] is not asked.parameters[name].default and not fits(given[name]):
-                raise usage_error(f"got {name}={given[name]!r:.60}; give {allowed}")
+                raise UsageError(f"got {name}={given[name]!r:.60}; give {allowed}")
         return function(*args, **kwargs)
 
     return call
@@ -180,13 +180,6 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """For each plain argument of the front door a test that it passes, and what is allowed in words."""
 
 
-def usage_error(message: str) -> Exception:
-    """The error for arguments that make no sense."""
-    from kinodex.jobs.errors import UsageError
-
-    return UsageError(message)
-
-
 # Stored frames for users of the front door: by time, of a hit, or all; their pictures as PIL and numpy have them.
 
 FRAMES_A_READ = 64
@@ -221,8 +214,6 @@ def frame_of(row: StoredFrame) -> Frame:
 
 def frames_at(reader: LibraryReader, video: VideoRow, times_s: Sequence[float]) -> list[Frame]:
     """Read the frames on screen at these times, in this order; raises `TimeOutside`."""
-    if isinstance(times_s, int | float):
-        raise usage_error(f"got {times_s} for times_s; give a list of times, such as [{times_s}]")
     return [frame_of(row) for row in reader.frames_at(video.video_id, list(times_s), mode="shown")]
 
 
@@ -402,7 +393,6 @@ def ingest(
 
     Raises `UsageError` for settings, `SourceError` for sources and `LibraryError` for a library that cannot be had.
     """
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.ingest.config import held_settings, resolve
     from kinodex.jobs.ingest.run import run_ingest
     from kinodex.pipeline.sources import SourceList, list_sources

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from kinodex.frames import (
     Frame,
+    TorchOptions,
     VideoName,
+    arrow_reader,
     checked,
     earlier_path,
     frame_of_hit,
@@ -20,11 +22,14 @@ from kinodex.frames import (
     name_of,
     names_of,
     question_of,
+    ray_dataset,
     renamed,
+    torch_batches,
     trace_path,
-    usage_error,
+    vectors_table,
 )
 from kinodex.index.rows import VideoRow
+from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +46,6 @@ if TYPE_CHECKING:
     from kinodex.agent.variants.base import Variant
     from kinodex.answers import AskRequest
     from kinodex.find import Finder, Picture, Where
-    from kinodex.frames import TorchOptions
     from kinodex.index.library import LibraryReader
     from kinodex.index.rows import (
         CaptionRow,
@@ -172,7 +176,7 @@ class Library:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
             return grounding_of(self._reader, text, answer, str(agent), k)
         if asking:
-            raise usage_error(f"got {', '.join(asking)} without an agent; name the agent that asks")
+            raise UsageError(f"got {', '.join(asking)} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
 
         embed = self._reader.load_space(self.space, "text").embed_text
@@ -215,8 +219,6 @@ class Library:
 
     def vectors_table(self, *videos: VideoName) -> pa.Table:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
-        from kinodex.frames import vectors_table
-
         rows = self._reader.videos_named(names_of(videos)) if videos else self.videos()
         return vectors_table(self._reader, rows, self.space)
 
@@ -235,8 +237,6 @@ class Library:
         `columns` are some of video_id, title, frame_no, time_s, width_px, height_px, jpeg and vector. Only complete
         videos are read, each frame once, in the state of the library at this moment. Vectors are float16, or `float32`.
         """
-        from kinodex.frames import arrow_reader
-
         return arrow_reader(self._reader, columns, names_of(videos), self.space, float32)
 
     @checked
@@ -253,8 +253,6 @@ class Library:
         `kinodex.frames.TorchOptions`: `batch_size`, `shuffle`, `seed`, `drop_last`, `transform`, `rank` and others.
         Every frame of the complete videos comes once an epoch, over all workers and ranks; see `set_epoch`.
         """
-        from kinodex.frames import torch_batches
-
         return torch_batches(self._reader, columns, names_of(videos), self.space, options)
 
     @checked
@@ -269,8 +267,6 @@ class Library:
 
         `options` are those of `ray.data.read_datasource`. Its workers need kinodex, and the library at the same place.
         """
-        from kinodex.frames import ray_dataset
-
         return ray_dataset(self._reader, columns, names_of(videos), self.space, options)
 
     def segments(self, video: VideoName) -> list[SegmentRow]:
@@ -374,7 +370,7 @@ class Library:
         from kinodex.answers import answer_many
 
         if isinstance(questions, str):
-            raise usage_error("got one text for questions; give a list of them, or use `ask`")
+            raise UsageError("got one text for questions; give a list of them, or use `ask`")
         asked = [question_of(question, ()) for question in questions]
         request = _ask_request(model, base_url, agent, settings, budget, rules, anyway=anyway, cache=cache)
         return answer_many(self.environment(*names_of(videos)), asked, request, at_once)
@@ -399,5 +395,5 @@ def _ask_request(
     if isinstance(model, str):
         model = ModelChoice(model, base_url, cache=cache, anyway=anyway)
     elif base_url is not None:
-        raise usage_error("got base_url beside a model object, which knows its own; give the model's name instead")
+        raise UsageError("got base_url beside a model object, which knows its own; give the model's name instead")
     return AskRequest(model, agent, settings, budget or Budget(), rules or AnswerRules())

@@ -398,14 +398,7 @@ def _is_temporary(error: BaseException) -> bool:
     """Check that a retry may help: after network and server trouble, not after a lasting failure."""
     if _is_timeout(error):
         return True
-    lasting = (
-        FileNotFoundError,
-        PermissionError,
-        IsADirectoryError,
-        NotADirectoryError,
-        ImportError,
-        ValueError,
-    )
+    lasting = FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError
     status = getattr(error, "status", None)
     return not isinstance(error, lasting) and (status is None or status >= 500 or status == 429)
 
@@ -419,8 +412,7 @@ BLOCKS_KEPT = 32
 def open_parts(uri: str) -> Iterator[IO[bytes]]:
     """Open a file elsewhere so that any part of it can be read; little of it is kept in memory.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or its server sends whole files only.
+    Raises SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or its server sends whole files only.
     """
     filesystem, path = attempt(uri, lambda: filesystem_of(uri))
     cache = {"cache_type": "blockcache", "cache_options": {"maxblocks": BLOCKS_KEPT}}

@@ -1,7 +1,7 @@
 """Decode and scale frames on a GPU: model inputs stay there, small images for JPEGs come to the host.
 
 torchcodec decodes (NVDEC on "cuda"), the frames are scaled by antialiased bicubic interpolation, the same kernel
-as PIL's, straight from their stored size. Samples, numbers and times are those of `pipeline.decoding.frame_index`.
+as PIL's, straight from their stored size. Samples, numbers and times are those of `FrameIndex`.
 Where torchcodec cannot read a video, PyAV and PIL read it on the host; `fell_back` gives the reason.
 """
 
@@ -68,8 +68,7 @@ class GpuReader:
     ) -> Generator[GpuBatch, None, None]:
         """Yield the samples of a video, or of a span of it, each once, in order.
 
-        Raises:
-            SpanDamaged: a span cannot be read by itself; read the whole video.
+        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
         """
         last_number, self.fell_back = -1, None
         try:
@@ -141,7 +140,7 @@ def fit_to_input(frames: torch.Tensor, working_px: tuple[int, int], model_input:
 
 # Sample chunks on the GPU that embeds them, in this process: frames are decoded, scaled and cropped there.
 #
-# Stands where `pipeline.sampling.sandbox.SandboxSampler` stands. A decoder that crashes takes this process down; on Ray
+# Stands where `SandboxSampler` stands. A decoder that crashes takes this process down; on Ray
 # that is one worker, whose task is repeated, and the video fails when that has happened often enough.
 
 

@@ -1,6 +1,9 @@
 """Images: a decoded frame to RGB, RGB to JPEG and to a model's input, and RGB frames to a video.
 
-May import `pipeline.errors` only.
+One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to RGB at the working
+size, with the sample aspect ratio folded in. A model's input is made without open_clip, by its preprocessing settings
+and PIL, so that a process that only decodes need not load torch. Pixels stay whole bytes: `Space.embed` scales them to
+0..1 and normalises them, on its own device.
 """
 
 from __future__ import annotations
@@ -21,15 +24,6 @@ from PIL import Image
 
 if TYPE_CHECKING:
     from av import VideoFrame
-
-# Convert a decoded frame to an upright RGB image with square pixels, and that to JPEG and to a model's input.
-#
-# One scaling does everything: straight from the decoder's pixel format (any subsampling, any depth) to
-# RGB at the working size, with the sample aspect ratio folded in.
-#
-# A model's input is made without open_clip, by its preprocessing settings and PIL, so that a process that only decodes
-# need not load torch. Pixels stay whole bytes: `Space.embed` scales them to 0..1 and normalises them, on its own
-# device.
 
 Orientation = tuple[bool, bool, bool]
 """Steps that set a frame upright: transpose, then mirror left-right, then mirror top-bottom."""
@@ -115,11 +109,6 @@ def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
     """Compute width and height in px of the frame as a player shows it: square pixels, upright."""
     size = max(1, round(frame.width * aspect)), frame.height
     return size[::-1] if _orientation(frame)[0] else size
-
-
-def rotation_deg(frame: VideoFrame) -> int:
-    """Return the counterclockwise rotation in the display matrix, in degrees."""
-    return frame.rotation
 
 
 def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:

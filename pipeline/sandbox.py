@@ -220,15 +220,9 @@ class _Child:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STUCK_S, 0))
         self._output: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed in _release)
         with theirs:
+            command = [sys.executable, "-P", "-m", "kinodex.pipeline.sandbox_child"]
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "kinodex.pipeline.sandbox_child",
-                    str(theirs.fileno()),
-                    str(memory_bytes),
-                ],
+                [*command, str(theirs.fileno()), str(memory_bytes)],
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,

@@ -1,7 +1,4 @@
-"""The parts of a film above its shots: segments joined into scenes, and scenes into chapters.
-
-All but `writer`, which loads a local language model, are pure functions. May import `pipeline` alone.
-"""
+"""The parts of a film above its shots: segments joined into scenes, scenes into chapters, and titles of them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,12 +16,10 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.captioner import greedy_settings
-from kinodex.pipeline.models.hub import Kind, Loaded, inference, load_model, quiet, reads_pictures
+from kinodex.pipeline.models.captioner import greedy_settings, load_chat_model, prompt_of
+from kinodex.pipeline.models.hub import Loaded, inference, quiet, reads_pictures
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from PIL.Image import Image
 
 # Divide a sequence into groups of neighbours, each as alike within as can be.
@@ -345,9 +339,8 @@ def _merged(lines_s: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 #
 # Words are weighed by how few parts hold them (tf-idf; Salton and Buckley 1988), which leaves the small words of any
 # language without weight and without a list of them, and hashed into a fixed number of dimensions with signs
-# (Weinberger
-# et al. 2009, "Feature hashing for large scale multitask learning"). Parts that share words have a change of topic
-# between them where they stop sharing, as in TextTiling (Hearst 1997).
+# (Weinberger et al. 2009, "Feature hashing for large scale multitask learning"). Parts that share words have a change
+# of topic between them where they stop sharing, as in TextTiling (Hearst 1997).
 
 DIMENSIONS = 256
 WORD = regex.compile(r"\w+")
@@ -465,7 +458,7 @@ class Writer:
         """The prompt with as many lines as fit, half as many each time; the last one left stays."""
         lines = part.lines
         while True:
-            words = _prompt().render(lines=lines, images=len(part.images), duration_s=part.duration_s).strip()
+            words = prompt_of(PROMPT).render(lines=lines, images=len(part.images), duration_s=part.duration_s).strip()
             if len(lines) <= 1 or len(self._tokenizer(words)["input_ids"]) <= longest:
                 return words
             lines = lines[::2]
@@ -474,23 +467,5 @@ class Writer:
 def load_writer(name: str, device: str = "auto", max_new_tokens: int = MAX_NEW_TOKENS) -> Writer:
     """Load the model `name`, a hub id or a folder; raises ModelMissing, WrongModel or NoSuchDevice."""
     sees = reads_pictures(name)
-    kind: Kind = "ImageTextToText" if sees else "CausalLM"
-    loaded = load_model(kind, name, device)
-    if not getattr(loaded.processor, "chat_template", None):
-        raise WrongModel(
-            f"{name} has no chat template, so its prompt format is unknown; give an instruction-tuned model"
-        )
-    tokenizer = loaded.processor.tokenizer if sees else loaded.processor
-    tokenizer.padding_side = "left"  # the reply must follow the prompt directly, in every row of a batch
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    loaded = load_chat_model("ImageTextToText" if sees else "CausalLM", name, device)
     return Writer(loaded, sees, max_new_tokens)
-
-
-@cache
-def _prompt() -> Template:
-    from jinja2 import StrictUndefined, Template
-
-    text = PROMPT.read_text(encoding="utf-8")
-    prompt: Template = Template(text, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return prompt

@@ -91,8 +91,7 @@ def subtitle_lines(data: bytes, uri: str, video: str = "") -> list[Line]:
 def embedded_lines(path: Path, name: str) -> list[Line]:
     """Read the lines of every text track; tracks of images (DVD, Blu-ray) are left out.
 
-    Raises:
-        SubtitleError: a track is damaged, so that some of its packets cannot be read; or they hold too much text.
+    Raises SubtitleError: a track is damaged, so that some of its packets cannot be read; or they hold too much text.
     """
     import av
     from av.stream import Discard
@@ -205,8 +204,7 @@ class Cue(NamedTuple):
 def parse_cues(text: str) -> Iterator[Cue]:
     """Yield the cues of a file in its order; the text itself tells which format it is.
 
-    Raises:
-        ValueError: it is in none of these formats, or an event of ASS cannot be read.
+    Raises ValueError: it is in none of these formats, or an event of ASS cannot be read.
     """
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if text.lstrip("\ufeff \r\n").startswith("WEBVTT"):

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
+from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.errors import InvalidReply, OutOfBudget
-from kinodex.agent.matches import calibrate
 from kinodex.agent.protocol import ShownFrame, Video
 from kinodex.agent.session import Session
 

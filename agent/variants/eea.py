@@ -61,13 +61,11 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import gather_pair
 from kinodex.agent.models.rules import new_statements, rule, score
-from kinodex.agent.protocol import Anchor, Note, ScoredSegment, Segment, ShownFrame
+from kinodex.agent.protocol import Anchor, Note, Segment, ShownFrame
 from kinodex.agent.replies import Bounds
 from kinodex.agent.requests.tree import (
     MAX_QUERIES,
-    Decide,
     ProposeQueries,
-    ScoreKind,
     ScoresAndQueries,
     ScoreSegments,
     SegmentScores,
@@ -78,21 +76,15 @@ from kinodex.agent.trace import CandidateScore, Expanded, QueriesAdded, Scored
 from kinodex.agent.tree import (
     Candidate,
     Pictures,
-    Tree,
+    TreeSearch,
     affordable,
     border_rewards,
-    final_request,
     first_level_s,
-    live_history,
     quoted_beside,
     remember,
     seen_frames,
     show_chapters,
-    shown_candidates,
-    shown_frames,
-    start_memory,
     unseen_times,
-    whole_video,
 )
 from kinodex.agent.variants.base import Variant, check_at_least
 
@@ -180,50 +172,39 @@ async def eea(session: Session, parameters: EEAParameters) -> Answer:
     return await _Search(session, parameters).run()
 
 
-class _Search:
-    """The state of Algorithm 1: candidates S, memory M, history H_r, queries C and anchors A."""
+class _Search(TreeSearch):
+    """Beside what VCA keeps: queries C and anchors A."""
+
+    parameters: EEAParameters
 
     def __init__(self, session: Session, parameters: EEAParameters) -> None:
-        self.session, self.parameters = session, parameters
-        self.question, self.account = session.question, session.account
-        self.tree = Tree()
-        self.memory = start_memory(session, parameters.memory, parameters.slack)
-        self.history: list[ScoredSegment] = []
+        super().__init__(session, parameters, "fused" if parameters.uncertainty_aware_fusion else "reward")
         self.queries: list[str] = []
         self.matches: list[Anchor] = []
         self.clusters: list[Cluster] = []
         self.worthless: set[tuple[str, int]] = set()
-        self.scores: ScoreKind = "fused" if parameters.uncertainty_aware_fusion else "reward"
-        session.last_resort = lambda: self._last_word() if self.memory.frames else None
 
     async def run(self) -> Answer:
-        if whole := whole_video(self.session, self.parameters.memory):
-            return await self._answer_from(whole)
+        if whole := await self.answer_from_whole():
+            return whole
         selected = await self._begin()  # lines 1 to 6
         while True:
             self.account.begin_round()
             evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
             frames, parts = self._expand(selected)  # lines 9 and 10
-            await self._evaluate(selected, frames, parts)  # line 12, with 22 and 23
+            scores = await self._scores_and_queries(self.scoring(selected, frames, parts), frames)  # line 12, with 22
+            self.keep_rewards(parts, scores)
             rewards = border_rewards(frames, parts)
             self._judge(frames, rewards)
             self._fuse()  # lines 13 to 17
             remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
-            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
-            notes = self._quotes(shown)
-            decision = await self.session.decide(self._candidates(), shown, self.scores, notes)  # line 25
+            decision = await self.decide(len(frames))  # line 25
             if isinstance(decision, Answer):
                 return decision
             selected = decision
 
-    @property
-    def environment(self) -> Environment:
-        return self.session.environment
-
-    async def _answer_from(self, frames: tuple[ShownFrame, ...]) -> Answer:
-        self.account.begin_round()
-        remember(self.session, self.memory, frames, [None] * len(frames))
-        return await self.session.conclude(self._last_word())
+    def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
+        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
 
     async def _begin(self) -> int:
         """Discover queries, find their anchors, and choose the video to begin with."""
@@ -264,28 +245,6 @@ class _Search:
         inside = [each for each in drawing if each.video_id == video_id and each.time_s in unseen_s]
         most = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
         return np.asarray(sorted(each.time_s for each in inside[:most]), dtype=np.float64)
-
-    async def _evaluate(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
-        """Ask for the children's intrinsic rewards and, from the same frames, for new queries."""
-        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
-        shown = (*together, *shown_frames(frames, len(frames), self.parameters.pictures))
-        history = live_history(self.history, self.tree, parent)
-        scoring = ScoreSegments(
-            question=self.question,
-            videos=self.environment.videos,
-            segments=tuple(part.segment for part in parts),
-            frames=shown,
-            history=history,
-            chapters=self.session.chapters,
-            parent=parent if self.history else None,
-            scores=self.scores,
-        )
-        scores = await self._scores_and_queries(scoring, frames)
-        by_number = {score.segment: score for score in scores.segments} if scores else {}
-        for part in parts:
-            if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.reasoning
-        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
 
     async def _scores_and_queries(self, scoring: ScoreSegments, new: tuple[ShownFrame, ...]) -> SegmentScores | None:
         """Ask for scores, and for new queries if another round can follow; search for those."""
@@ -358,28 +317,11 @@ class _Search:
         for each, reward in zip(candidates, rewards, strict=True):
             each.query_score = self._query_score(each.segment, found)
             each.fused = fuse(reward, each.query_score, entropy)
-        self.session.emit(
-            Scored(
-                self.account.rounds,
-                entropy,
-                tuple(
-                    CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
-                    for each in candidates
-                ),
-            )
+        scores = tuple(
+            CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
+            for each in candidates
         )
-
-    def _candidates(self) -> tuple[ScoredSegment, ...]:
-        if self.scores == "fused":
-            return shown_candidates(self.tree, self.environment, self.account, lambda each: each.fused)
-        return shown_candidates(self.tree, self.environment, self.account, lambda each: each.reward)
-
-    def _last_word(self) -> Decide:
-        candidates, notes = self._candidates(), self._quotes(self.memory.frames)
-        return final_request(self.session, self.memory, candidates, self.scores, self.parameters.pictures, notes)
-
-    def _quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
+        self.session.emit(Scored(self.account.rounds, entropy, scores))
 
 
 EEA = Variant(

@@ -50,17 +50,7 @@ from kinodex.agent.requests.answer import example_answer
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import show_chapters
-from kinodex.agent.variants.base import (
-    QUOTED,
-    THOUGHT,
-    Step,
-    Variant,
-    check_at_least,
-    for_query,
-    joined,
-    no_step,
-    span,
-)
+from kinodex.agent.variants.base import QUOTED, THOUGHT, Step, Variant, check_at_least, for_query, joined, no_step, span
 from kinodex.agent.variants.longvideoagent_requests import (
     Action,
     AnswerNow,
@@ -116,11 +106,9 @@ def _spans(environment: Environment, video: Video, clip_s: float) -> list[tuple[
     rows: Sequence[SegmentRow | Note] = environment.segments(video.video_id)
     if not rows and not video.has_pictures:
         rows = environment.words(video.video_id)
-    if rows and not clip_s and video.has_pictures:
-        return [(row.start_s, row.end_s) for row in rows]
-    borders_s = [row.start_s for row in rows if video.start_s < row.start_s < video.end_s]
     if not clip_s and video.has_pictures:
-        return [(video.start_s, video.end_s)]
+        return [(row.start_s, row.end_s) for row in rows] or [(video.start_s, video.end_s)]
+    borders_s = [row.start_s for row in rows if video.start_s < row.start_s < video.end_s]
     cuts_s = [video.start_s, *_cuts(video, borders_s, max(clip_s, SHORTEST_CLIP_S)), video.end_s]
     return list(pairwise(cuts_s))
 
@@ -377,16 +365,7 @@ def begin_episode(session: Session, parameters: LongVideoAgentParameters) -> Epi
 
 def next_action(episode: Episode) -> ChooseAction:
     """The request for the master's next turn."""
-    return ChooseAction(
-        question=episode.question,
-        videos=episode.videos,
-        clips=tuple(clip for clip in episode.clips if clip.has_words),
-        steps=episode.steps,
-        vision=episode.vision,
-        turns=episode.turns,
-        declining=episode.declining,
-        chapters=episode.chapters,
-    )
+    return ChooseAction(**_known(episode), turns=episode.turns, declining=episode.declining)
 
 
 def answer_now(episode: Episode) -> AnswerNow:
@@ -394,16 +373,19 @@ def answer_now(episode: Episode) -> AnswerNow:
     turns = episode.turns
     if turns:
         turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
-    return AnswerNow(
-        question=episode.question,
-        videos=episode.videos,
-        notes=episode.notes,
-        clips=tuple(clip for clip in episode.clips if clip.has_words),
-        steps=episode.steps,
-        vision=episode.vision,
-        turns=turns,
-        chapters=episode.chapters,
-    )
+    return AnswerNow(**_known(episode), notes=episode.notes, turns=turns)
+
+
+def _known(episode: Episode) -> dict[str, Any]:
+    """The inputs of all requests to the master."""
+    return {
+        "question": episode.question,
+        "videos": episode.videos,
+        "clips": tuple(clip for clip in episode.clips if clip.has_words),
+        "steps": episode.steps,
+        "vision": episode.vision,
+        "chapters": episode.chapters,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +402,9 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     """Carry out the master's action, and reply to it (Algorithm 1, lines 12 to 19, 24 to 26)."""
     action = exchange.reply
     if action is None:
-        turn, outcome = exchange.raw.strip() or "(nothing)", _malformed(exchange.invalid or "")
+        turn, invalid = exchange.raw.strip() or "(nothing)", exchange.invalid or ""
+        said = f"That was not a correct action: {invalid}. Think again, and take one action."  # line 25
+        outcome = _Outcome(said, problem=invalid)
     else:
         do = _look if action.action == "visual_query" else _ground
         turn, outcome = until_action(exchange.raw), await do(session, episode, action.query)
@@ -479,11 +463,6 @@ async def _ground(session: Session, episode: Episode, wish: str) -> _Outcome:
     notes = tuple(Note(clip.video_id, clip.start_s, clip.end_s, "grounding", clip.words) for clip in located)
     text = "\n".join(f"{_tags(episode, [clip])}: {clip.words}" for clip in located)
     return _Outcome(f"Located:\n{text}", notes, tuple(located))
-
-
-def _malformed(invalid: str) -> _Outcome:
-    """The reply to a malformed action, with its fault (line 25)."""
-    return _Outcome(f"That was not a correct action: {invalid}. Think again, and take one action.", problem=invalid)
 
 
 def _failed(problem: str) -> _Outcome:

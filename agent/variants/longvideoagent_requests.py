@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.rules import MIN_BEARING, describe, rule, word_share
-from kinodex.agent.models.rules_words import cloze_statements
+from kinodex.agent.models.rules import MIN_BEARING, cloze_statements, describe, rule, word_share
 from kinodex.agent.protocol import (
     LATER,
     Declining,

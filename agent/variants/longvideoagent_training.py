@@ -140,10 +140,8 @@ def rollout(
 
 def read_question(records: Sequence[Record]) -> tuple[Question, tuple[str, ...]]:
     """The question of a run, and the titles of the videos that it is about."""
-    question = records[0]["question"]
-    return Question(question["text"], tuple(question["options"])), tuple(
-        video["title"] for video in records[0]["videos"]
-    )
+    question, videos = records[0]["question"], records[0]["videos"]
+    return Question(question["text"], tuple(question["options"])), tuple(video["title"] for video in videos)
 
 
 def as_line(row: Rollout) -> str:

@@ -34,11 +34,9 @@ from pydantic import Field, model_validator
 
 from kinodex.agent.anchors import Times, cover, nearest, spread, start_multi_video
 from kinodex.agent.answer import Answer
-from kinodex.agent.environment import AnchorsFrom, Environment
+from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.matches import calibrate
-from kinodex.agent.models.rules import frames_settle, judge_frames, rule
-from kinodex.agent.models.rules_words import to_reply
+from kinodex.agent.models.rules import frames_settle, judge_frames, rule, to_reply
 from kinodex.agent.protocol import (
     LATER,
     VIDEO_ID_LENGTH,
@@ -46,7 +44,6 @@ from kinodex.agent.protocol import (
     Question,
     Reasoned,
     Request,
-    ScoredSegment,
     ShownFrame,
     Video,
     allowed_actions,
@@ -54,7 +51,6 @@ from kinodex.agent.protocol import (
 )
 from kinodex.agent.replies import NULL, Bounds, Seconds, one_of
 from kinodex.agent.requests.answer import Answered, WithChapters, check_answer, cited_frames, letters, says_answer
-from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments
 from kinodex.agent.session import NO_DECISION, Session
 from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
 from kinodex.agent.tree import (
@@ -62,18 +58,15 @@ from kinodex.agent.tree import (
     Memory,
     Pictures,
     Tree,
+    TreeSearch,
     affordable,
     border_rewards,
     final_request,
     first_level_s,
-    live_history,
     remember,
     show_chapters,
-    shown_candidates,
-    shown_frames,
     start_memory,
     unseen_times,
-    whole_video,
 )
 from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
@@ -119,26 +112,15 @@ async def vca(session: Session, parameters: VCAParameters) -> Answer:
     """Answer by Algorithm 1. Raises `OutOfBudget` when a budget ends the search in the middle of a round."""
     if not parameters.tree_search:
         return await without_tree(session, parameters)
-    return await _Search(session, parameters).run()
+    return await _Search(session, parameters, "none" if parameters.reward == "none" else "reward").run()
 
 
-class _Search:
-    """The state of Algorithm 1: candidates S (the tree), memory M and reward history H_r."""
-
-    def __init__(self, session: Session, parameters: VCAParameters) -> None:
-        self.session, self.parameters = session, parameters
-        self.question, self.account = session.question, session.account
-        self.tree = Tree()
-        self.memory = start_memory(session, parameters.memory, parameters.slack)
-        self.history: list[ScoredSegment] = []
-        self.scores: ScoreKind = "none" if parameters.reward == "none" else "reward"
-        session.last_resort = lambda: self._last_word() if self.memory.frames else None
+class _Search(TreeSearch):
+    parameters: VCAParameters
 
     async def run(self) -> Answer:
-        if whole := whole_video(self.session, self.parameters.memory):
-            self.account.begin_round()
-            remember(self.session, self.memory, whole, [None] * len(whole))
-            return await self.session.conclude(self._last_word())
+        if whole := await self.answer_from_whole():
+            return whole
         selected = await self._begin()  # lines 1 to 4
         while True:
             self.account.begin_round()
@@ -146,8 +128,7 @@ class _Search:
             frames, parts = self._uniform_sample(selected)  # lines 8 and 12
             await self._evaluate(selected, frames, parts)  # lines 10 and 14
             remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # line 16
-            shown = shown_frames(self.memory, len(frames), self.parameters.pictures)
-            decision = await self.session.decide(self._candidates(), shown, self.scores)  # line 18
+            decision = await self.decide(len(frames))  # line 18
             if isinstance(decision, Answer):
                 return decision
             selected = decision
@@ -163,7 +144,7 @@ class _Search:
 
     def _uniform_sample(self, number: int) -> tuple[tuple[ShownFrame, ...], list[Candidate]]:
         """Divide a segment at N equally spaced frames; it stays a candidate itself."""
-        environment = self.session.environment
+        environment = self.environment
         selected = self.tree.candidates[number]
         segment = selected.segment
         unseen_s = unseen_times(self.tree, environment, self.account, segment)
@@ -188,37 +169,20 @@ class _Search:
         """Reward the new segments, with an explanation before each score, in view of the history (section 3.1)."""
         if self.parameters.reward == "none":
             return
+        reply = None
         if self.parameters.reward == "image":
             self._compare_borders(parts)
         else:
-            await self._ask_for_rewards(parent, frames, parts)
-        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+            reply = await self.session.ask(self.scoring(parent, frames, parts))
+        self.keep_rewards(parts, reply)
         scores = tuple(
             CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
             for each in self.tree.candidates.values()
         )
         self.session.emit(Scored(self.account.rounds, None, scores))
 
-    async def _ask_for_rewards(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> None:
-        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
-        request = ScoreSegments(
-            question=self.question,
-            videos=self.session.environment.videos,
-            segments=tuple(part.segment for part in parts),
-            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
-            history=live_history(self.history, self.tree, parent),
-            chapters=self.session.chapters,
-            parent=parent if self.history else None,
-            scores=self.scores,
-        )
-        reply = await self.session.ask(request)
-        by_number = {score.segment: score for score in reply.segments} if reply else {}
-        for part in parts:
-            if score := by_number.get(part.segment.number):
-                part.reward, part.explanation = score.score, score.reasoning
-
     def _compare_borders(self, parts: list[Candidate]) -> None:
-        environment = self.session.environment
+        environment = self.environment
         among = [video.video_id for video in environment.videos]
         for part in parts:
             segment = part.segment
@@ -226,14 +190,6 @@ class _Search:
             times_s = environment.times(segment.video_id)
             borders = [np.argmin(np.abs(times_s - border_s)) for border_s in (segment.start_s, segment.end_s)]
             part.reward = 100 * float(similar[borders].mean())
-
-    def _candidates(self) -> tuple[ScoredSegment, ...]:
-        hidden = self.scores == "none"
-        environment = self.session.environment
-        return shown_candidates(self.tree, environment, self.account, lambda each: None if hidden else each.reward)
-
-    def _last_word(self) -> Decide:
-        return final_request(self.session, self.memory, self._candidates(), self.scores, self.parameters.pictures)
 
 
 def _chose_frames(step: Step) -> str:
@@ -286,13 +242,7 @@ class FrameChoice(Answered, _Look):
         found = {key: each for key, each in value.items() if each is not None}
         if "action" not in found and not (found.get("times_s") and says_answer(found)):  # it may be either
             found["action"] = "look" if found.get("times_s") else "answer"
-        return {
-            "video": None,
-            "times_s": [],
-            "option": None,
-            "answer": None,
-            "evidence": [],
-        } | found
+        return {"video": None, "times_s": [], "option": None, "answer": None, "evidence": []} | found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,12 +39,11 @@ from kinodex.agent.anchors import choose_videos
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import InvalidReply
-from kinodex.agent.models.rules import find_moments, is_settled, judge, promise, rule
-from kinodex.agent.models.rules_words import cloze_statements
+from kinodex.agent.models.rules import cloze_statements, find_moments, is_settled, judge, promise, rule
 from kinodex.agent.protocol import LATER, Note, Question, Reasoned, Reply, Request, Segment, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, Conclusion, WithChapters, chosen_option
-from kinodex.agent.session import ATTEMPTS, LastWord, Session
+from kinodex.agent.session import ATTEMPTS, Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order, uniform_times
 from kinodex.agent.trace import Acted, Assessed
 from kinodex.agent.tree import show_chapters
@@ -98,7 +97,7 @@ class _Rounds:
         self.session, self.parameters = session, parameters
         self.seen: set[FrameTime] = set()
         self.notes = in_order(session.prior_notes)
-        session.last_resort = self._last_resort
+        session.last_resort = lambda: self._answering() if self.notes else None
 
     async def run(self) -> Answer:
         frames = await self._first_frames()
@@ -148,12 +147,14 @@ class _Rounds:
         """Rate the confidence (SelfReflect), 1 to 3; the lowest without an answer or a valid reflection."""
         if predicted.action != "answer":
             return 1
+        question = self.session.question
+        option = chosen_option(question, predicted)
         reflection = await self.session.ask(
             ReflectOnAnswer(
-                question=self.session.question,
+                question=question,
                 videos=self.session.environment.videos,
                 notes=self.notes,
-                answer=self._words(predicted),
+                answer=predicted.answer or "" if option is None else ". ".join(question.lettered[option]),
                 chapters=self.session.chapters,
             )
         )
@@ -185,10 +186,11 @@ class _Rounds:
         if missing is None:
             return None
         found: list[FrameTime] = []
-        missing_frames = missing.frames[: self.parameters.retrieved]
-        for each in missing_frames:
+        wanted = missing.frames[: self.parameters.retrieved]
+        for each in wanted:
             found += self._best(segments[each.segment], each.description, found)
-        self.session.emit(Acted(self.session.account.rounds, "retrieve", _arguments(missing_frames)))
+        looked_for = [f"segment {each.segment}: {each.description}" for each in wanted]
+        self.session.emit(Acted(self.session.account.rounds, "retrieve", {"frames": looked_for}))
         return found
 
     def _best(self, segment: Segment, description: str, found: list[FrameTime]) -> list[FrameTime]:
@@ -226,21 +228,9 @@ class _Rounds:
         videos, chapters = session.environment.videos, session.chapters
         return AnswerNotes(question=session.question, videos=videos, notes=self.notes, chapters=chapters)
 
-    def _words(self, predicted: Conclusion) -> str:
-        question = self.session.question
-        option = chosen_option(question, predicted)
-        return predicted.answer or "" if option is None else ". ".join(question.lettered[option])
-
     def _answer(self, predicted: Conclusion) -> Answer:
         """The answer that a round predicted already."""
         return self.session.accept(predicted, self.notes, sufficient=predicted.action == "answer")
-
-    def _last_resort(self) -> LastWord | None:
-        return self._answering() if self.notes else None
-
-
-def _arguments(frames: Iterable[Wanted]) -> dict[str, list[str]]:
-    return {"frames": [f"segment {each.segment}: {each.description}" for each in frames]}
 
 
 def _looked_for(step: Step) -> str:

@@ -56,7 +56,6 @@ from kinodex.agent.variants.videoagent2_requests import (
     CallTool,
     CaptionFrames,
     CreatePlan,
-    FrameCaption,
     Plan,
     Toolbox,
     ToolCall,
@@ -162,10 +161,8 @@ class _Search:
 
     async def _assess(self, number: int) -> Assessment | None:
         """The answer A_t and its confidence cf_t (section 3.2); None if the model gave no valid one."""
-        request = Assess(
-            **self._bank(), number=number, most=self.rounds, reasoning=self.parameters.plan, doubt=self.doubt
-        )
-        reply = await self.session.ask(request)
+        settings: dict[str, Any] = {"most": self.rounds, "reasoning": self.parameters.plan, "doubt": self.doubt}
+        reply = await self.session.ask(Assess(**self._bank(), number=number, **settings))
         if reply is not None:
             if reply.confidence and (self.best is None or reply.confidence >= self.best.confidence):
                 self.best, self.session.tentative = reply, (reply, self.notes)
@@ -224,8 +221,7 @@ class _Search:
 
     def _toolbox(self, number: int) -> Toolbox:
         limits = self.parameters
-        calls = self.rounds - number
-        return Toolbox(calls, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
+        return Toolbox(self.rounds - number, limits.frames, limits.track_frames, limits.tool_confidence, self.labels)
 
     def _plan_is_carried_out(self) -> bool:
         return not self.parameters.adjust_plan and 0 < len(self.plan) <= self.step
@@ -312,8 +308,10 @@ async def run_tool(session: Session, call: ToolCall, toolbox: Toolbox) -> tuple[
     end_s = min(call.start_s if call.end_s is None or call.tool.startswith("zoom") else call.end_s, video.end_s)
     until_s = end_s if end_s > call.start_s else environment.shown_until(video.video_id, call.start_s)
     try:
-        if call.tool == "track":
-            found = await _track(session, video, (call.start_s, until_s), call, toolbox)
+        if call.tool == "track":  # appendix A.3
+            span_s = call.start_s, until_s
+            things = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
+            found: Look = _track_notes(things, call, toolbox) or _nothing(call, things)
         else:
             left = session.account.frames_left
             most = toolbox.frames if left is None else min(toolbox.frames, left)
@@ -338,10 +336,9 @@ async def _read(session: Session, video: Video, call: ToolCall, toolbox: Toolbox
     times_s = environment.times_between(video.video_id, call.start_s, end_s, count)
     spans_s = [(time_s, environment.shown_until(video.video_id, time_s)) for time_s in times_s]
     notes = await caption_spans(session, video.video_id, spans_s)
-    texts = [note.text + _sure(note.confidence, toolbox) for note in notes]
-    source = _source(call)
     return tuple(
-        replace(note, source=source, text=text, confidence=None) for note, text in zip(notes, texts, strict=True)
+        replace(each, source=_source(call), text=each.text + _sure(each.confidence, toolbox), confidence=None)
+        for each in notes
     )
 
 
@@ -357,10 +354,11 @@ async def _caption(session: Session, frames: tuple[ShownFrame, ...], call: ToolC
     reply = await session.ask(request)
     if reply is None:
         raise InvalidReply("the model that looks gave no reply that could be read")
-    captions = sorted(reply.captions, key=lambda each: each.frame)
-    return tuple(
-        _note(session.environment, frames[each.frame - 1], call, _clauses(each, toolbox), box) for each in captions
-    )
+    notes = []
+    for each in sorted(reply.captions, key=lambda each: each.frame):
+        text = "; ".join(clause.text.strip() + _sure(clause.confidence, toolbox) for clause in each.clauses)
+        notes.append(_note(session.environment, frames[each.frame - 1], call, text, box))
+    return tuple(notes)
 
 
 async def _detect(session: Session, frames: tuple[ShownFrame, ...], call: ToolCall, toolbox: Toolbox) -> Look:
@@ -380,12 +378,6 @@ async def _detect(session: Session, frames: tuple[ShownFrame, ...], call: ToolCa
             text = _in_place(call, found) + "; ".join(_thing(each, toolbox) for each in things)
             notes.append(_note(environment, frame, call, text, box))
     return tuple(notes) or _nothing(call, found)
-
-
-async def _track(session: Session, video: Video, span_s: tuple[float, float], call: ToolCall, toolbox: Toolbox) -> Look:
-    """Follow a thing through a range (appendix A.3)."""
-    found = await track(session, video.video_id, call.label or "", *span_s, toolbox.track_frames)
-    return _track_notes(found, call, toolbox) or _nothing(call, found)
 
 
 def _nothing(call: ToolCall, found: Found[Detected] | Found[Track]) -> str:
@@ -467,10 +459,6 @@ def _note(environment: Environment, frame: ShownFrame, call: ToolCall, text: str
 def _source(call: ToolCall) -> str:
     """The source of a note: not "caption" alone, as of the captions of consecutive parts."""
     return f"{call.tool} tool"
-
-
-def _clauses(caption: FrameCaption, toolbox: Toolbox) -> str:
-    return "; ".join(each.text.strip() + _sure(each.confidence, toolbox) for each in caption.clauses)
 
 
 def _thing(each: Detected, toolbox: Toolbox) -> str:

@@ -118,7 +118,7 @@ class _Step(Reasoned):
     @model_validator(mode="before")
     @classmethod
     def _accept(cls, value: object) -> object:
-        return _lower(value) if isinstance(value, Mapping) else value
+        return _given(value) if isinstance(value, Mapping) else value
 
 
 class Plan(_Step):
@@ -161,12 +161,8 @@ class FrameCaptions(Reply):
         return {"captions": value} if isinstance(value, list) else value
 
 
-def _lower(value: Mapping[str, object]) -> dict[str, object]:
-    return {str(key).casefold(): each for key, each in value.items()}
-
-
 def _given(value: Mapping[str, object]) -> dict[str, object]:
-    return {key: each for key, each in _lower(value).items() if each is not None}
+    return {str(key).casefold(): each for key, each in value.items() if each is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +275,10 @@ class PlanRequest(BankRequest[Plan]):
         return {"reasoning": why, "steps": ["caption the seconds after the kick"], "action": example_call(self.videos)}
 
     def check(self, reply: Plan) -> None:
-        check_plan(reply.steps)
+        if not reply.steps or not all(step.strip() for step in reply.steps):
+            raise InvalidReply(
+                "the plan has no step, or an empty one; say in a few words what each step is to find out"
+            )
         check_call(reply.action, self.videos)
 
 
@@ -399,12 +398,6 @@ def example_call(videos: Sequence[Video]) -> Mapping[str, Any]:
     return {"tool": "caption", "video": named, "start_s": start_s, "end_s": end_s, "box": None, "label": None}
 
 
-def check_plan(steps: Sequence[str]) -> None:
-    """Raise `InvalidReply` for a plan without a step."""
-    if not steps or not all(step.strip() for step in steps):
-        raise InvalidReply("the plan has no step, or an empty one; say in a few words what each step is to find out")
-
-
 def check_call(call: ToolCall, videos: Sequence[Video]) -> None:
     """Raise `InvalidReply` for a call that cannot be done: of no video, outside of it, without its box or label."""
     video = named_video(videos, call.video)
@@ -415,11 +408,8 @@ def check_call(call: ToolCall, videos: Sequence[Video]) -> None:
         raise InvalidReply(f"start_s {call.start_s:g} is outside the video, which goes {inside}")
     if call.end_s is not None and call.end_s < call.start_s:
         raise InvalidReply(f"end_s {call.end_s:g} is before start_s {call.start_s:g}")
-    if call.tool.startswith("zoom") and not _is_box(call.box):
+    x0, y0, x1, y1 = call.box if call.box and len(call.box) == 4 else (0, 0, 0, 0)
+    if call.tool.startswith("zoom") and not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
         raise InvalidReply(f"{call.tool} needs a box [x0, y0, x1, y1] with 0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1")
     if call.tool == "track" and not (call.label or "").strip():
         raise InvalidReply("track needs a label, the thing to follow")
-
-
-def _is_box(box: Sequence[float] | None) -> bool:
-    return box is not None and len(box) == 4 and 0 <= box[0] < box[2] <= 1 and 0 <= box[1] < box[3] <= 1

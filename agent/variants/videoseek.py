@@ -127,7 +127,8 @@ class _Seeker:
             thought = await self._think(step)
             action = await self._act()
             doubt = ""
-            if action is not None and action.tool == "answer" and not self._gives_up_early(action):
+            gives_up_early = action is not None and action.declines and self.task["declining"] != "allowed"
+            if action is not None and action.tool == "answer" and not gives_up_early:
                 doubt = "" if action.declines else await self.session.doubt(action, self.notes)
                 if not doubt:
                     return self._answer(action, thought)
@@ -140,9 +141,6 @@ class _Seeker:
             return ""
         self._say("assistant", reply.text)
         return reply.text
-
-    def _gives_up_early(self, action: Action) -> bool:
-        return action.declines and self.task["declining"] != "allowed"
 
     async def _act(self) -> Action | None:
         self._say("user", ACT)
@@ -282,11 +280,11 @@ class Tools:
     async def _skim(self, part: Segment, query: str) -> tuple[Note, ...]:
         request = SkimRange(**self._inputs(part, self.limits.skim_frames), query=query)
         reply = _valid(await self.session.ask(request))
-        described = sorted(reply.frames, key=lambda each: each.frame)
-        return tuple(
-            self._note("skim", request.frames, [each.frame], f"{each.description} {_relevance(each.relevant)}")
-            for each in described
-        )
+        notes = []
+        for each in sorted(reply.frames, key=lambda each: each.frame):
+            why = f"Relevant: {each.relevant}" if each.relevant and each.relevant.strip() else ""
+            notes.append(self._note("skim", request.frames, [each.frame], f"{each.description} {why}"))
+        return tuple(notes)
 
     async def _focus(self, part: Segment, query: str) -> tuple[Note, ...]:
         a_second = math.ceil(round(part.end_s - part.start_s, 3))
@@ -328,7 +326,3 @@ def _valid(reply: R | None) -> R:
     if reply is None:
         raise InvalidReply("the tool gave nothing that could be read")
     return reply
-
-
-def _relevance(why: str | None) -> str:
-    return f"Relevant: {why}" if why and why.strip() else ""

@@ -126,14 +126,22 @@ class LookRequest(Request[S]):
         return {"frames": exactly(len(self.frames))}
 
     def check(self, reply: S) -> None:
-        _check_described(self.frames, reply.frames)
+        """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
+        check_numbers("frame", [each.frame for each in reply.frames], citation_numbers(self.frames)[0])
+        if self.frames and not any(each.description.strip() for each in reply.frames):
+            raise InvalidReply("no frame is described; give one description for each")
+        for each in reply.frames:
+            check_not_refused(each.description)
 
     def missing(self, reply: S) -> Self | None:
-        rest = missing_frames(self.frames, _numbers(reply.frames))
+        rest = missing_frames(self.frames, [each.frame for each in reply.frames])
         return replace(self, frames=rest) if rest else None
 
     def join(self, reply: S, rest: S) -> S:
-        return reply.model_copy(update=_join(self.frames, reply.frames, rest.frames))
+        first: Sequence[DescribedFrame] = reply.frames
+        left = citation_numbers(missing_frames(self.frames, [each.frame for each in first]))[0]
+        frames = join_parts("frame", first, rest.frames, citation_numbers(self.frames)[0], left)
+        return reply.model_copy(update={"frames": frames})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,13 +185,8 @@ class FocusClip(Request[Finding]):
     frames: tuple[ShownFrame, ...]
 
     def example(self) -> Mapping[str, Any]:
-        why = "The ball is on the grass behind the net in the last frame."
-        return {
-            "reasoning": why,
-            "found": True,
-            "answer": "behind the goal",
-            "frames": citation_numbers(self.frames)[0][-1:],
-        }
+        why, last = "The ball is on the grass behind the net in the last frame.", citation_numbers(self.frames)[0][-1:]
+        return {"reasoning": why, "found": True, "answer": "behind the goal", "frames": last}
 
     def check(self, reply: Finding) -> None:
         if reply.found and is_blank(reply.answer):
@@ -199,42 +202,18 @@ def _example_frames(frames: Sequence[ShownFrame]) -> list[dict[str, object]]:
     return [{"frame": number, "description": said[at % len(said)]} for at, number in numbers]
 
 
-def _check_described(shown: Sequence[ShownFrame], described: Sequence[DescribedFrame]) -> None:
-    """A reply may leave frames out, but not describe unknown ones, one twice, or none."""
-    check_numbers("frame", _numbers(described), citation_numbers(shown)[0])
-    if shown and not any(each.description.strip() for each in described):
-        raise InvalidReply("no frame is described; give one description for each")
-    for each in described:
-        check_not_refused(each.description)
-
-
-def _numbers(described: Sequence[DescribedFrame]) -> list[int]:
-    return [each.frame for each in described]
-
-
-D = TypeVar("D", bound=DescribedFrame)
-
-
-def _join(frames: Sequence[ShownFrame], first: Sequence[D], rest: Sequence[D]) -> dict[str, list[D]]:
-    left = citation_numbers(missing_frames(frames, _numbers(first)))[0]
-    return {"frames": join_parts("frame", first, rest, citation_numbers(frames)[0], left)}
-
-
 @rule.register(OverviewVideo)
-def _overview_by_rule(request: OverviewVideo, environment: Environment) -> dict[str, Any]:
+def _overview_by_rule(request: OverviewVideo | SkimRange, environment: Environment) -> dict[str, Any]:
     texts = describe_each(environment, request.frames)
     return {"frames": [{"frame": at, "description": text} for at, text in enumerate(texts, 1)]}
 
 
 @rule.register(SkimRange)
 def _skim_by_rule(request: SkimRange, environment: Environment) -> dict[str, Any]:
-    texts = describe_each(environment, request.frames)
-    return {
-        "frames": [
-            {"frame": at, "description": text, "relevant": text if is_relevant(request.query, text) else None}
-            for at, text in enumerate(texts, 1)
-        ]
-    }
+    described = _overview_by_rule(request, environment)["frames"]
+    texts = [each["description"] for each in described]
+    relevant = [text if is_relevant(request.query, text) else None for text in texts]
+    return {"frames": [{**each, "relevant": why} for each, why in zip(described, relevant, strict=True)]}
 
 
 @rule.register(FocusClip)
@@ -278,13 +257,8 @@ class Limits:
     def skim_frames(self) -> int:
         return 4 * self.alpha
 
-    @property
-    def skim_least_s(self) -> int:
-        return 4 * self.alpha
-
-    @property
-    def focus_most_s(self) -> int:
-        return 4 * self.alpha
+    skim_least_s = focus_most_s = skim_frames
+    """One frame a second: as many seconds as frames."""
 
 
 class Overview(BaseModel):
@@ -457,8 +431,7 @@ class Act(SeekRequest[Action]):
         return letters(self.question)
 
     def example(self) -> Mapping[str, Any]:
-        blank = dict.fromkeys(("video", "start_s", "end_s", "query", "option", "answer"))
-        return {"tool": "overview", **blank, "sufficient": True, "evidence": []}
+        return {"tool": "overview", **BLANK}
 
     def check(self, reply: Action) -> None:
         if reply.tool == "answer" and reply.sufficient:
@@ -478,9 +451,9 @@ def arguments(action: Action) -> dict[str, object]:
 
 def numbered(notes: Sequence[Note], first: int, videos: Sequence[Video]) -> str:
     """Notes as the prompts show them, one a line, with their numbers from `first`."""
-    return "\n".join(_line(number, note, videos) for number, note in enumerate(notes, start=first))
 
+    def line(number: int, note: Note) -> str:
+        where = f" of video {note.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
+        return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.source}): {note.text}"
 
-def _line(number: int, note: Note, videos: Sequence[Video]) -> str:
-    where = f" of video {note.video_id[:VIDEO_ID_LENGTH]}" if len(videos) > 1 else ""
-    return f"{number}. {note.start_s:.1f} s to {note.end_s:.1f} s{where} ({note.source}): {note.text}"
+    return "\n".join(line(number, note) for number, note in enumerate(notes, start=first))

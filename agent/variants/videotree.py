@@ -41,7 +41,7 @@ from kinodex.agent.models.rules import relevances, rule
 from kinodex.agent.protocol import EXACT_S, REASONING_NAMES, Note, Question, Reasoned, Reply, Request, Video, described
 from kinodex.agent.replies import Bounds, WholeNumber, exactly, whole_number
 from kinodex.agent.requests.answer import AnswerNotes, WithChapters, check_numbers, join_parts, missing_positions
-from kinodex.agent.session import LastWord, Session
+from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import FrameTime, caption_frames, in_order
 from kinodex.agent.trace import Acted
 from kinodex.agent.tree import first_level_cuts_s, show_chapters
@@ -93,7 +93,7 @@ class _Tree:
         self.units = np.empty((0, 0), np.float32)
         self.captions: dict[FrameTime, Note] = {}
         self.by_chapters = False
-        session.last_resort = self._last_resort
+        session.last_resort = lambda: self._answering(self.captions.values()) if self.captions else None
 
     async def run(self) -> Answer:
         await self._begin()
@@ -189,9 +189,8 @@ class _Tree:
         new = {self.frames[at] for at in middles} - self.captions.keys()
         captions = await caption_frames(self.session, new)
         self.captions |= captions
-        self.session.emit(
-            Acted(self.session.account.rounds, action, {"frames": len(new)}, notes=in_order(captions.values()))
-        )
+        rounds, notes = self.session.account.rounds, in_order(captions.values())
+        self.session.emit(Acted(rounds, action, {"frames": len(new)}, notes=notes))
 
     def _cut(self, nodes: Iterable[int]) -> str | None:
         """The budget that left some of these frames without a caption, if one did."""
@@ -202,13 +201,9 @@ class _Tree:
 
     def _answering(self, captions: Iterable[Note]) -> AnswerNotes:
         """Make the request for the answer from the captions in the order of time, each once (section 3.3)."""
-        notes = in_order([*captions, *self.session.prior_notes])
-        session = self.session
+        session, notes = self.session, in_order([*captions, *self.session.prior_notes])
         videos, chapters = session.environment.videos, session.chapters
         return AnswerNotes(question=session.question, videos=videos, notes=notes, chapters=chapters)
-
-    def _last_resort(self) -> LastWord | None:
-        return self._answering(self.captions.values()) if self.captions else None
 
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | None:
@@ -259,7 +254,8 @@ def chapter_clusters(environment: Environment, units: Units, most: int, breadth:
         cuts_s = first_level_cuts_s(environment, video.video_id, share)
         inner = np.searchsorted(times_s, np.array(cuts_s[1:-1]) - EXACT_S)
         members = [np.arange(first + low, first + high) for low, high in pairwise([0, *inner, len(times_s)])]
-        clusters += [_cluster(units, each, seed) for each in members if cuts_s and len(each)]
+        parts = [each for each in members if cuts_s and len(each)]
+        clusters += [Cluster(each, _parts(units, each, 1, seed)[0].middle) for each in parts]
         without += [] if cuts_s else members
         first += len(times_s)
     if clusters and without:
@@ -270,10 +266,6 @@ def chapter_clusters(environment: Environment, units: Units, most: int, breadth:
 def halve(clusters: Sequence[Cluster], units: Units, seed: int) -> list[Cluster]:
     """Divide each cluster in two by its frames' likeness; one whose frames are all alike stays."""
     return [half for cluster in clusters for half in _parts(units, cluster.members, 2, seed)]
-
-
-def _cluster(units: Units, members: NDArray[np.intp], seed: int) -> Cluster:
-    return Cluster(members, _parts(units, members, 1, seed)[0].middle)
 
 
 def _parts(units: Units, members: NDArray[np.intp], count: int, seed: int) -> list[Cluster]:

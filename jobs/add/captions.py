@@ -206,11 +206,13 @@ async def describe_all(
     """Ask for a description of each segment, all at once."""
     from kinodex.agent.limits import gather_all
 
-    requests = [
-        DescribeSegment(
-            segment=Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s),
-            frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
-        )
-        for segment, frames in zip(segments, shown, strict=True)
-    ]
+    requests = [description_request(*each) for each in zip(segments, shown, strict=True)]
     return await gather_all([ask_again(model, request) for request in requests])
+
+
+def description_request(segment: SegmentRow, frames: Sequence[StoredFrame]) -> DescribeSegment:
+    """Make the request for a description of a segment by some of its frames."""
+    return DescribeSegment(
+        segment=Segment(segment.segment_no, segment.video_id, segment.start_s, segment.end_s),
+        frames=tuple(ShownFrame(**asdict(frame)) for frame in frames),
+    )

@@ -1,4 +1,4 @@
-"""The folder of a run: its plan, its items, their results, and the judgements of a judge model.
+"""The folder of a run: its plan, contenders and items, their results, and the judgements of a judge model.
 
 A result is one JSON line, appended whole by the one process that holds the folder. So a run that is killed loses the
 items in progress and nothing else: a torn last line is not read, and the next run cuts it off.
@@ -7,9 +7,8 @@ items in progress and nothing else: a torn last line is not read, and the next r
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,28 +17,171 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.answer import Status
+from kinodex.agent.answer import Evidence, Status
+from kinodex.agent.ask import VARIANTS, find_variant, is_plugin, plugin_source
 from kinodex.agent.limits import Budget, Ledger
-from kinodex.agent.protocol import AnswerRules
-from kinodex.agent.requests.answer import named_option
+from kinodex.agent.protocol import USUAL, AnswerRules, Question
+from kinodex.agent.variants.base import Variant
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import (
     WHOLE,
-    BadRow,
     Item,
     MissingVideo,
     Problem,
-    Raw,
     Scoring,
-    composed,
-    csv_rows,
-    json_file,
-    json_lines,
-    parquet_rows,
-    some,
-    tsv_rows,
 )
+from kinodex.jobs.models import ModelChoice
+
+CONTROLS = ("uniform", "blind", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """An agent with some of its parameters set, under the name of its row.
+
+    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it starts only
+    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
+    solve items run this text, and the plan of the run keeps it.
+    """
+
+    name: str
+    agent: str
+    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    frames_of: str | None = None
+    source: str | None = None
+
+    def find_variant(self) -> Variant:
+        """Look the agent up; raise as `kinodex.agent.ask.find_variant` does."""
+        return find_variant(self.agent, self.source)
+
+    @property
+    def code(self) -> str | None:
+        """Short hash of the agent's own file, which tells its versions apart."""
+        return None if self.source is None else hashlib.sha256(self.source.encode()).hexdigest()[:8]
+
+    @property
+    def is_control(self) -> bool:
+        """True for uniform, blind and random."""
+        return self.agent in CONTROLS
+
+
+# Types of a run that cross between processes: items without their targets, the run's context, and results.
+
+
+@dataclass(frozen=True, slots=True)
+class ItemInput:
+    """An item without its target: the question as an agent gets it, and the library's videos that it is about."""
+
+    item_id: str
+    question: Question
+    video_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Settings that all items of a run share; a worker needs no more than this, on whatever machine.
+
+    `space` is one of the library's, by name or digest; None is its own. `otlp` is the collector that gets every run as
+    spans.
+    """
+
+    library: str
+    choice: ModelChoice
+    budget: Budget
+    detector: str | None = None
+    subtitles: bool = True
+    keep_captions: bool = True
+    traces: bool = False
+    space: str | None = None
+    rules: AnswerRules = USUAL
+    otlp: str | None = None
+    screen_text: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a tree search, for the figures of EEA and VCA.
+
+    `intrinsic` and `fused` are the normalised entropies, 0 to 1, of the softmax over the candidates' rewards and over
+    their fused scores, both on a scale of 0 to 100; None where the agent has none. `chosen` is the segment that was
+    explored next, `best` the one with the highest score; None where the round ended the search.
+    """
+
+    intrinsic: float | None
+    fused: float | None
+    chosen: Evidence | None
+    best: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """One item solved by one contender. `error` is one line where no answer came at all; that counts as wrong.
+
+    Of an `unreachable` one the endpoint gave no reply in the end: the next run asks it again, after all others.
+    `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
+    answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
+    Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
+    and what it saw is not known. `supported` says if a second look at the evidence alone came to the answer; None
+    without the gate (`--verify`).
+    """
+
+    contender: str
+    item_id: str
+    status: Status | None
+    option: int | None
+    text: str | None
+    reason: str
+    rounds: int
+    ledger: Ledger
+    evidence: tuple[Evidence, ...]
+    visited: tuple[Evidence, ...] = ()
+    search: tuple[Round, ...] = ()
+    error: str = ""
+    evidence_cited: bool = True
+    imported: bool = False
+    senseless: bool = False
+    supported: bool | None = None
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one.
+
+    `asked` is the digest of what was judged, `prompt` that of the judge's instructions; "" in older runs.
+    """
+
+    contender: str
+    item_id: str
+    judge: str
+    score: int | None
+    reason: str = ""
+    asked: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedItem:
+    """The result of an item, and its trace as compressed JSON lines if traces are on, else None."""
+
+    result: ItemResult
+    trace: bytes | None = None
+
+
+Solve = Callable[[Contender, ItemInput], Awaitable[SolvedItem]]
+
+
+def failed_result(
+    contender: Contender, item: ItemInput, error: str, spent: Ledger | None = None, *, unreachable: bool = False
+) -> ItemResult:
+    """Make the result of an item that got no answer at all, though its calls until then were paid."""
+    line, ledger = " ".join(error.split()), spent or Ledger()
+    return ItemResult(
+        contender.name, item.item_id, None, None, None, "", 0, ledger, (), error=line, unreachable=unreachable
+    )
+
+
+# The folder: a plan, items, and lines of results.
 
 PLAN, ITEMS, ANSWERS, JUDGED, TRACES = "run.json", "items.jsonl", "answers.jsonl", "judged.jsonl", "traces"
 IMPORTED = "imported"
@@ -305,286 +447,62 @@ def _unreadable(path: Path, error: ValidationError) -> UsageError:
     )
 
 
-# Predictions made elsewhere become a contender of a run: read as agents' answers are, and scored beside them.
-#
-# What they cost and what they saw is not known, and every table and plot says that they were imported.
-
-AGENT = "imported"
-"""The agent of an imported contender, which no run can start."""
-MOST_NAMED = 5
-NONE = ("-1", "-1.0", "nan", "None")
-"""Words for "no option" in submission files, and in tables that were written by pandas."""
+# Contenders from their specs: agents with some parameters set, ablations, and controls.
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """A file of predictions, and how to read it; `name` is that of the contender, None for the file's own.
+def parse_contenders(
+    specs: Sequence[str], *, ablations: bool = False, controls: bool = True, has_language: bool = True
+) -> tuple[Contender, ...]:
+    """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
 
-    `first` is the number of the first option, 0 or 1; None if the user does not say that numbers count the options.
-    Questions without a prediction count as wrong, as benchmarks' servers count them, or with `partial` not at all.
+    AGENT is a name or what `kinodex.agent.ask` takes; such an agent goes by the name that its file gives it.
+
+    `controls` adds those of `CONTROLS` that are not named: uniform gets as many frames as the first agent needed, and
+    blind is left out if no model `has_language`. Raises `UsageError` for a malformed or repeated spec and
+    `UnknownAgent` for an unknown agent.
     """
-
-    file: Path
-    name: str | None = None
-    id_field: str | None = None
-    prediction_field: str | None = None
-    first: int | None = None
-    partial: bool = False
-    replaces: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """A row of a file: its place, the ids that its question may go by, the likeliest first, and its prediction."""
-
-    where: str
-    ids: tuple[str, ...]
-    value: Any
+    contenders: list[Contender] = []
+    for spec in specs:
+        contender = _parse_spec(spec)
+        contenders.append(contender)
+        if ablations:
+            off = contender.find_variant().ablations.items()
+            contenders += [
+                replace(contender, name=f"{contender.name}, {part}", settings={**contender.settings, **settings})
+                for part, settings in off
+            ]
+    names = [each.name for each in contenders]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"got the agent {repeated!r} twice; give each once, or with other settings")
+    return tuple(contenders + (_missing_controls(contenders, has_language) if controls else []))
 
 
-def import_predictions(folder: Path, request: ImportRequest) -> ImportedContender:
-    """Read predictions, match them to a run's questions, and keep them in the run's folder.
-
-    Raises:
-        UsageError: the file cannot be read, none of its questions is in the run, one is predicted twice and unlike,
-            options are counted from another number, or the name is taken.
-    """
-    run = read_run(folder)
-    name = f"{request.name or request.file.stem} (imported)"
-    imported = {each.system.name for each in run.imported}
-    if name in {each.name for each in run.plan.contenders} and not (name in imported and request.replaces):
-        raise UsageError(f"{run.folder} has a contender {name!r}; give another --name, or --replace for this one")
-    predictions = read_predictions(request.file, request.id_field, request.prediction_field)
-    matched, notes = _matched(run.items, predictions, request.file)
-    matched = _counted(run.items, matched, request)
-    results = [_result(name, item, matched.get(item.item_id), request.first or 0) for item in run.items]
-    if missing := len(results) - len(matched):
-        counted = "left out" if request.partial else "counted as unanswered"
-        notes.append(f"{missing:,} of {len(results):,} questions have no prediction and are {counted}")
-    if unread := sum(each.status == "invalid" for each in results):
-        notes.append(f"predictions that name no option, counted as invalid: {unread:,}")
-    kept = tuple(each for each in results if not request.partial or each.item_id in matched)
-    digest = hashlib.sha256(request.file.read_bytes()).hexdigest()
-    found = ImportedContender(Contender(name, AGENT), str(request.file), digest, tuple(notes), kept)
-    write_imported(folder, found)
-    _forget_judgements(run, found)
-    return found
+def _parse_spec(spec: str) -> Contender:
+    agent, rest = _split(spec)
+    settings = {}
+    for each in rest.split(",") if rest else []:
+        name, separator, value = each.partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"got --agent {spec}; write it as AGENT or AGENT:NAME=VALUE,NAME=VALUE")
+        settings[name.strip().replace("-", "_")] = value.strip()
+    source = plugin_source(agent) if is_plugin(agent) else None
+    name = find_variant(agent, source).name
+    return Contender(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
 
 
-def read_option(value: Any, options: Sequence[str], first: int = 0) -> int | None:
-    """Index of the option that a prediction names, None if it names none for certain.
-
-    Text is read as a model's answer is. A number is an option's own words if it came as text and one of the options
-    reads so; else it counts the options from `first`. TVQA's "a3" counts from 0.
-    """
-    if isinstance(value, str) and (found := named_option(value, options)) is not None:
-        return found
-    number, tvqa = _number(value), re.fullmatch(r"a(\d)", str(value).strip())
-    index = int(tvqa[1]) if tvqa else -1 if number is None else number - first
-    return index if 0 <= index < len(options) else None
+def _split(spec: str) -> tuple[str, str]:
+    """Split a spec into agent and settings; FILE.py:NAME and package.module:NAME have a colon of their own."""
+    agent, _, rest = spec.partition(":")
+    if any(each.name == agent for each in VARIANTS):
+        return agent, rest
+    agent, _, rest = spec.rpartition(":")
+    return (agent, rest) if "=" in rest and agent else (spec, "")
 
 
-def is_empty(value: Any, options: Sequence[str]) -> bool:
-    """True for a prediction that says that there is none: nothing, or the -1 of submission files.
-
-    What an option says in these words is that option, and what an answer without options says is an answer.
-    """
-    if isinstance(value, str) and (not options or value.strip().casefold() in map(str.casefold, options)):
-        return not value.strip()
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return missing or bool(options and str(value).strip() in ("", *NONE))
-
-
-def _number(value: Any) -> int | None:
-    """Read a whole number, which CSV and parquet may write as text or as 3.0; None for anything else."""
-    text = "" if isinstance(value, bool) else str(value).strip()
-    return int(float(text)) if re.fullmatch(r"\d{1,3}(\.0)?", text) else None
-
-
-def _matched(
-    items: Sequence[Item], predictions: Sequence[Prediction], file: Path
-) -> tuple[dict[str, Prediction], list[str]]:
-    """Match predictions to questions by id; say which are of no question, and which stand there twice."""
-    known = {composed(item.item_id): item.item_id for item in items}
-    found: dict[str, Prediction] = {}
-    unknown, repeated = [], []
-    for each in predictions:
-        item_id = next((known[name] for name in map(composed, each.ids) if name in known), None)
-        if item_id is None:
-            unknown.append(each.ids[0])
-        elif item_id not in found:
-            found[item_id] = each
-        elif found[item_id].value == each.value:
-            repeated.append(item_id)
-        else:
-            raise UsageError(
-                f"{file} predicts {item_id} twice: {str(found[item_id].value)[:60]!r} ({found[item_id].where}) and "
-                f"{str(each.value)[:60]!r} ({each.where}); leave one of them"
-            )
-    if not found:
-        raise UsageError(
-            f"{file} predicts none of the run's {len(known):,} questions: it has {some(unknown, MOST_NAMED)}, and the "
-            f"run {some(list(known.values()), MOST_NAMED)}; name the field of the id by --id-field"
-        )
-    notes = []
-    if unknown:
-        notes.append(f"predictions of no question of this run: {len(unknown):,}, {some(unknown, MOST_NAMED)}")
-    if repeated:
-        notes.append(f"{len(repeated):,} stand there twice alike: {some(repeated, MOST_NAMED)}")
-    return found, notes
-
-
-def _counted(items: Sequence[Item], matched: dict[str, Prediction], request: ImportRequest) -> dict[str, Prediction]:
-    """Turn a file's texts, if all are whole numbers, into numbers that count the options, as JSON would have them.
-
-    CSV has no numbers: where an option itself reads so, `--first` says that they count; without it, it is refused, and
-    so are numbers that fit the options only if they are counted from another first one.
-    """
-    asked = {item.item_id: item.question.options for item in items if item.question.options}
-    texts = {
-        item_id: each.value
-        for item_id, each in matched.items()
-        if item_id in asked and isinstance(each.value, str) and not is_empty(each.value, asked[item_id])
-    }
-    numbers = {item_id: number for item_id, text in texts.items() if (number := _number(text)) is not None}
-    if len(numbers) == len(texts) and request.first is not None:
-        matched = {name: replace(each, value=numbers.get(name, each.value)) for name, each in matched.items()}
-    elif len(numbers) == len(texts):
-        for name, number in numbers.items():
-            words = named_option(texts[name], asked[name])
-            if words is not None and words != number:
-                raise UsageError(
-                    f"{request.file} predicts {number} for {name}, whose option {words} (from 0) has these words; if "
-                    "the numbers count the options, say so by --first 0 or --first 1, else give the options' letters"
-                )
-    counts = {name: number for name, each in matched.items() if (number := _number(each.value)) is not None}
-    too_high = any(number >= len(asked.get(name, ())) for name, number in counts.items())
-    if too_high and not request.first and min(counts.values()) >= 1:
-        raise UsageError(
-            f"{request.file} counts options from 1 on, as it seems: no prediction is 0, and one is beyond the last "
-            "option; say so by --first 1"
-        )
-    return matched
-
-
-def _result(name: str, item: Item, prediction: Prediction | None, first: int) -> ItemResult:
-    value = None if prediction is None else prediction.value
-    options = item.question.options
-    empty = is_empty(value, options)
-    option = None if empty or not options else read_option(value, options, first)
-    status: Status = "answered" if option is not None or not options else "invalid"
-    text = None if empty else str(value) if option is None else options[option]
-    reason = "" if prediction is not None else "no prediction"
-    status = "insufficient_evidence" if empty else status
-    return ItemResult(name, item.item_id, status, option, text, reason, 0, Ledger(), (), imported=True)
-
-
-def _forget_judgements(run: Run, found: ImportedContender) -> None:
-    """Withdraw the scores of replaced answers that older versions kept without what was judged."""
-    texts = {each.item_id: each.text for each in run.records if each.contender == found.system.name}
-    same = {each.item_id for each in found.results if texts.get(each.item_id) == each.text}
-    of_it = [each for each in run.judgements if each.contender == found.system.name]
-    if stale := [each for each in of_it if not each.asked and each.item_id not in same]:
-        with open_for_append(run.folder / JUDGED) as append:
-            for each in stale:
-                append(replace(each, score=None, asked="replaced"))
-
-
-# Files of predictions, in the forms in which they are handed out: a question's id and what was predicted.
-#
-# - JSON: an object of predictions by id (EgoSchema's submissions), a list of objects, or an object that holds such a
-#   list under a name such as "predictions";
-# - JSON lines, such as the items that lmms-eval logs (`doc`, `filtered_resps`; its `target` is the truth);
-# - CSV, TSV and parquet, such as VLMEvalKit's results (`index`, `prediction`; its `answer` is the truth).
-
-ID_FIELDS = ("question_id", "item_id", "q_uid", "uid", "qid", "id", "index")
-"""Names of a question's id. NExT-QA's questions are numbered by video: their ids are joined of `video` and `qid`."""
-PREDICTION_FIELDS = ("prediction", "pred", "pred_answer", "response", "filtered_resps", "resps", "option", "answer")
-"""Names of a prediction, the surest first: an `answer` beside one of the others is the truth."""
-LIST_FIELDS = ("predictions", "results", "samples", "logs", "answers")
-"""Names under which an object holds the list of its predictions."""
-SAMPLE_FIELD = "doc"
-"""The name under which lmms-eval logs the benchmark's own row."""
-FORMS = "JSON of predictions by id or of a list, JSON lines, CSV, TSV or parquet"
-
-
-def read_predictions(
-    path: Path, id_field: str | None = None, prediction_field: str | None = None
-) -> tuple[Prediction, ...]:
-    """Read the predictions of a file; fields named by the user take the place of the usual names.
-
-    Raises:
-        UsageError: the file is in none of the forms, or a row has no id or no prediction.
-    """
-    ids = ID_FIELDS if id_field is None else (id_field,)
-    fields = PREDICTION_FIELDS if prediction_field is None else (prediction_field,)
-    found = tuple(_prediction(path, where, raw, ids, fields) for where, raw in _rows(path))
-    if not found:
-        raise UsageError(f"{path} holds no prediction; give {FORMS}")
-    return found
-
-
-def _rows(path: Path) -> Iterable[Raw]:
-    suffix = path.suffix.lower()
-    readers: Mapping[str, Callable[[Path], Iterable[Raw]]] = {
-        ".json": _json_rows,
-        ".jsonl": json_lines,
-        ".ndjson": json_lines,
-        ".csv": csv_rows,
-        ".tsv": tsv_rows,
-        ".parquet": parquet_rows,
-    }
-    if suffix not in readers:
-        hint = "; save the sheet as CSV" if suffix in (".xlsx", ".xls") else ""
-        raise UsageError(f"got {path}, which is no file of predictions{hint}; give {FORMS}")
-    return readers[suffix](path)
-
-
-def _json_rows(path: Path) -> Iterator[Raw]:
-    content = json_file(path)
-    if isinstance(content, Mapping):
-        content = next(
-            (content[name] for name in LIST_FIELDS if isinstance(content.get(name), list | Mapping)), content
-        )
-    if isinstance(content, Mapping):
-        for key, value in content.items():
-            fields = value if isinstance(value, Mapping) else {PREDICTION_FIELDS[0]: value}
-            yield f"id {key}", {ID_FIELDS[0]: key, **fields}
-    elif isinstance(content, list):
-        for number, row in enumerate(content, start=1):
-            yield f"row {number}", row
-    else:
-        raise UsageError(f"{path} is no object or list; give {FORMS}")
-
-
-def _prediction(path: Path, where: str, raw: Any, ids: tuple[str, ...], fields: tuple[str, ...]) -> Prediction:
-    if isinstance(raw, BadRow) or not isinstance(raw, Mapping):
-        problem = str(raw) if isinstance(raw, BadRow) else f"got {str(raw)[:60]!r}, which is no object"
-        raise UsageError(f"{path}, {where}: {problem}; correct it, or give {FORMS}")
-    there, inner = ", ".join(map(str, raw)) or "an empty row", raw.get(SAMPLE_FIELD)
-    places = [inner, raw] if isinstance(inner, Mapping) else [raw]
-    found = [_video_and_number(each) for each in places] + [each.get(name) for each in places for name in ids]
-    known = tuple(dict.fromkeys(str(each) for each in found if each not in (None, "")))
-    if not known:
-        raise UsageError(f"{path}, {where}: got no id of a question in {there}; name its field by --id-field")
-    field = next((name for name in fields if name in raw), None)
-    if field is None:
-        raise UsageError(f"{path}, {where}: got no prediction in {there}; name its field by --prediction-field")
-    if field == PREDICTION_FIELDS[-1] and fields is PREDICTION_FIELDS and "question" in raw:
-        raise UsageError(
-            f"{path}, {where}: got a question with its {field!r}, as annotation files have the truth; if that is what "
-            f"was predicted, say so by --prediction-field {field}"
-        )
-    value = raw[field]
-    while isinstance(value, list | tuple):  # lmms-eval logs the responses to a question in lists
-        if (different := len(set(map(str, value)))) > 1:
-            raise UsageError(
-                f"{path}, {where}: got {different} different responses as {field}; leave the one that counts"
-            )
-        value = value[0] if value else None
-    return Prediction(where, known, value)
-
-
-def _video_and_number(row: Mapping[str, Any]) -> str | None:
-    video = row.get("video_id") if row.get("video") is None else row["video"]
-    return None if video is None or row.get("qid") is None else f"{video}_{row['qid']}"
+def _missing_controls(contenders: Sequence[Contender], has_language: bool) -> list[Contender]:
+    named = {each.agent for each in contenders} | (set() if has_language else {"blind"})
+    controls = {name: Contender(name, name) for name in CONTROLS}
+    if first := next((each for each in contenders if not each.is_control), None):
+        controls["uniform"] = Contender(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
+    return [each for name, each in controls.items() if name not in named]

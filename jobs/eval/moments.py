@@ -31,10 +31,9 @@ from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, 
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import Grounding, ground, ground_with
-from kinodex.jobs.models import ModelChoice, check_known_world, describe_models
+from kinodex.jobs.models import ModelChoice, check_known_world, describe_models, run_now
 from kinodex.jobs.open import load_image_tower, open_environment
 from kinodex.jobs.pictures import read_picture
-from kinodex.jobs.run_now import run_now
 
 ENDS_OF_SEARCHES = tuple(set(ENDS_A_RUN) - {UsageError})
 """What every other search would meet too; an unreadable picture, a `UsageError`, is one search's."""

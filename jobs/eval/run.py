@@ -1,4 +1,4 @@
-"""A run of an evaluation: its items solved by its contenders, every result written as soon as it is there.
+"""A run of an evaluation: its plan, and its items solved by its contenders, every result written at once.
 
 Whatever ends a run, the same command continues it: an item that has a result is not solved again. A contender that gets
 as many frames as another one needed starts when that one is done with all items. An item that the endpoint cannot
@@ -9,12 +9,14 @@ item begins, and those in progress are awaited and kept: they are paid for.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
@@ -23,36 +25,235 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from kinodex.agent.ask import check_fit
 from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import USUAL, AnswerRules
-from kinodex.jobs.errors import CostReached
-from kinodex.jobs.eval.contenders import (
+from kinodex.agent.variants.base import with_settings
+from kinodex.index.library import Library
+from kinodex.index.rows import VideoRow
+from kinodex.index.spaces.towers import Fingerprint
+from kinodex.jobs.errors import CostReached, UsageError
+from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
+from kinodex.jobs.eval.folder import (
+    ANSWERS,
     Contender,
+    IndexCost,
     ItemInput,
     ItemResult,
     RunContext,
+    RunPlan,
     Solve,
     SolvedItem,
-    parse_contenders,
-)
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    RunPlan,
     begin_run,
+    comparable,
     open_for_append,
+    parse_contenders,
     plan_or_none,
     read_results,
     slug,
     trace_file,
     write_whole,
 )
-from kinodex.jobs.eval.items import Item
-from kinodex.jobs.eval.plan import RunRequest, check_same, make_plan
+from kinodex.jobs.eval.items import (
+    Benchmark,
+    Item,
+    Subset,
+    VideoMatches,
+    complete_items,
+    draw_items,
+    match_videos,
+    read_id_map,
+    select_items,
+)
 from kinodex.jobs.eval.report import EvalReport, report_run
-from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.models import (
+    ModelChoice,
+    check_known_world,
+    describe_models,
+    describe_prices,
+    local_contents,
+    run_now,
+)
+from kinodex.jobs.open import find_filled_space
 from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
-from kinodex.jobs.run_now import run_now
+
+# The plan: the items whose videos the library holds, the contenders, their models and limits.
+
+MAY_DIFFER = {"title", "annotations", "questions", "missing", "problems", "index_cost"}
+"""Fields of a plan in which two equal runs may differ: where files are, and what else the library holds."""
+FIELD_LABELS = {
+    "annotations_sha256": "hash of the annotations",
+    "contenders": "list of agents",
+    "keep_captions": "keeping captions",
+    "models": "list of models",
+    "items": "set of questions",
+    "rules": "rules of answers",
+    "at_once": "number of requests at once",
+    "prices": "list of prices",
+    "contents": "content of the files that answer",
+    "subtitles": "use of subtitles",
+    "screen_text": "use of text on screen",
+}
+"""Names of a plan's fields in messages, where a field's own name is no plain word."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The items of a benchmark that a run asks, and its contenders. `id_map` is a file with the library's names."""
+
+    benchmark: str
+    annotations: Path
+    contenders: tuple[Contender, ...]
+    id_map: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+    subset: Subset = field(default_factory=Subset)
+
+
+def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[Item, ...]]:
+    """Make the plan of a run, and select its items, in the benchmark's order.
+
+    Items are completed as `complete_items` does. Raises `UsageError` if no item is left or the library lacks the
+    space, `SpaceMismatch` if a video has no vectors in it, and the error of an agent that cannot run like this.
+    """
+    benchmark = read_benchmark(request.benchmark, request.annotations)
+    library = Library.open(context.library)
+    rows = {row.video_id: row for row in library.videos()}
+    id_map = None if request.id_map is None else read_id_map(request.id_map)
+    candidates = select_items(benchmark.items, request.subset)
+    matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
+    found = [each for each in candidates if each.video in matches.videos]
+    items = draw_items(found, request.limit, request.seed)
+    if not items:
+        raise UsageError(
+            f"{context.library} holds none of the {len(matches.missing)} videos that {request.annotations} asks about; "
+            f"`kinodex eval check {request.benchmark} {request.annotations} {context.library}` gives the reasons, and "
+            "--map FILE can name the videos"
+        )
+    video_ids = {each.item_id: matches.videos[each.video] for each in items}
+    videos = [rows[each] for each in dict.fromkeys(each for ids in video_ids.values() for each in ids)]
+    completed, problems = complete_items(items, video_ids, rows, id_map)
+    benchmark = replace(benchmark, problems=(*benchmark.problems, *problems))
+    return _plan(request, context, library, benchmark, matches, video_ids, videos), completed
+
+
+def _plan(
+    request: RunRequest,
+    context: RunContext,
+    library: Library,
+    benchmark: Benchmark[Item],
+    matches: VideoMatches,
+    video_ids: Mapping[str, tuple[str, ...]],
+    videos: Sequence[VideoRow],
+) -> RunPlan:
+    space = library.space() if context.space is None else find_filled_space(library, context.space, videos)
+    captions = library.additions.counts("captions")
+    for contender in request.contenders:
+        _check_system(contender, context.choice, space, videos)
+    if not context.subtitles:
+        _check_has_more_than_speech(captions, videos)
+    models = describe_models(context.choice)
+    files = annotation_files(request.benchmark, request.annotations)
+    captioned = sum(captions.get(row.video_id, 0) for row in videos)
+    hours, frames = sum(row.duration_s for row in videos) / 3600, sum(row.frames for row in videos)
+    return RunPlan(
+        benchmark=benchmark.name,
+        title=benchmark.title,
+        annotations=str(request.annotations),
+        annotations_sha256=hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest(),
+        scoring=benchmark.scoring,
+        library=library.uri,
+        space=str(space),
+        contenders=request.contenders,
+        models=models if context.detector is None else {**models, "detector": context.detector},
+        budget=context.budget,
+        subtitles=context.subtitles,
+        keep_captions=context.keep_captions,
+        limit=request.limit,
+        seed=request.seed,
+        questions=len(benchmark.items),
+        items=video_ids,
+        missing=matches.missing,
+        problems=benchmark.problems,
+        index_cost=IndexCost(len(videos), hours, frames, captioned),
+        version=version("kinodex"),
+        part=str(request.subset),
+        rules=context.rules,
+        at_once=context.choice.at_once if context.choice.may_use_endpoints else None,
+        prices=describe_prices(context.choice),
+        screen_text=context.screen_text,
+        states=library.additions.states([row.video_id for row in videos], space.digest),
+        contents=local_contents(context.choice, context.detector),
+    )
+
+
+def check_same(begun: RunPlan, now: RunPlan, run: Path) -> None:
+    """Raise `UsageError` unless the run that a folder holds asks the same as the plan of now."""
+    unknown = {"at_once", "prices"} if begun.at_once is None else set()  # plans of older runs do not say
+    unknown |= set() if begun.states else {"states", "contents"}
+    names = [each.name for each in fields(RunPlan) if each.name not in MAY_DIFFER | unknown]
+    different = [name for name in names if comparable(begun, name) != comparable(now, name)]
+    if different:
+        changes = "; ".join(_change(begun, now, name) for name in different)
+        raise UsageError(
+            f"{run} holds another run: {changes}; give the same options to continue it, or another --out for a new run"
+        )
+
+
+def _check_system(contender: Contender, choice: ModelChoice, space: Fingerprint, videos: Sequence[VideoRow]) -> None:
+    """Refuse at once what would end the run in the middle of it, or make its answers nonsense."""
+    agent = contender.find_variant()
+    if agent.roles:
+        check_known_world(choice, space, has_pictures=any(row.frames for row in videos))
+    with_settings(agent.parameters(max(row.duration_s for row in videos)), contender.settings)
+    check_fit(agent, has_language=choice.has_language, unpictured=[row.title for row in videos if row.frames == 0])
+
+
+def _check_has_more_than_speech(captions: Mapping[str, int], videos: Sequence[VideoRow]) -> None:
+    """Refuse to hide the transcript of videos of which the library holds nothing else."""
+    silent = [row for row in videos if row.frames == 0 and not captions.get(row.video_id)]
+    if silent:
+        raise UsageError(
+            f"got --no-subtitles, but of {len(silent)} of the {len(videos)} videos, such as {silent[0].title}, the "
+            "library holds a transcript alone; leave the option out, or import captions"
+        )
+
+
+def _change(begun: RunPlan, now: RunPlan, name: str) -> str:
+    if name == "states":
+        changed = sorted(id_ for id_, state in begun.states.items() if now.states.get(id_) != state)
+        return f"{len(changed)} of the videos changed in the library since, such as {changed[0]}"
+    label = FIELD_LABELS.get(name, name)
+    was, is_now = _in_words(begun, name), _in_words(now, name)
+    return f"{label} was {was} and is now {is_now}" if was != is_now else f"{label} is not the same ({was})"
+
+
+def _in_words(plan: RunPlan, name: str) -> str:
+    value = getattr(plan, name)
+    if name == "contenders":
+        return ", ".join(each.name + (f" (code {each.code})" if each.code else "") for each in plan.contenders)
+    if name == "models":
+        return ", ".join(f"{role}: {model}" for role, model in plan.models.items())
+    if name == "budget":
+        limits = [(limit.name, getattr(plan.budget, limit.name)) for limit in fields(plan.budget)]
+        units = {"cost": "in cost"}
+        return ", ".join(f"{value} {units.get(name, name)}" for name, value in limits if value is not None) or "none"
+    if name == "rules":
+        rules = comparable(plan, name)
+        ending = "early" if rules.early_insufficient else "usual"
+        ending = "an answer has to be chosen" if rules.force_choice else ending
+        return f"{ending}, verified" if rules.verify else ending
+    if name == "prices":
+        return "; ".join(f"{role}: {price}" for role, price in plan.prices.items()) or "none"
+    if name == "items":
+        return f"{len(plan.items)} questions"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)
+
+
+# The run of a plan.
 
 MAX_FRAMES = 256
 CENT = 1e-9

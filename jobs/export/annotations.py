@@ -1,16 +1,13 @@
-"""Moments, captions and detections as annotations for the programs where people look at and correct them.
-
-May import index, jobs.export.media, jobs.export.moments, jobs.export.texts and jobs.export.target_folder.
-"""
+"""Moments, captions and detections as annotations for the programs where people look at and correct them."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import quoteattr
 
@@ -19,15 +16,15 @@ from kinodex.index.rows import DetectionRow, ScreenTextRow, StoredFrame, VideoRo
 from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, moment_facts, target_folder
-from kinodex.jobs.export.texts import distinct, file_stem, time_stem
+from kinodex.jobs.export.texts import time_stem, video_stems
 
 # `kinodex export coco`: detections, or text on screen, as a COCO data set: their stored frames, and one JSON file.
 #
 # The format is that of COCO's object detection (Lin et al. 2014, cocodataset.org/#format-data): boxes are x, y, width
-# and
-# height in pixels of the stored frame. Score, track, model and, of text, what it says are added to each annotation;
-# readers leave them out. A line of text has one box, that of its best reading, in all frames that show it.
+# and height in pixels of the stored frame. Score, track, model and, of text, what it says are added; readers leave them
+# out. A line of text has one box, that of its best reading, in all frames that show it.
 
+T = TypeVar("T")
 FILE, IMAGES = "annotations.json", "images"
 FRAMES_A_READ = 64
 
@@ -63,7 +60,7 @@ def export_coco(
     Raises UsageError where there are none, and as `target_folder` does.
     """
     videos = {each.video.video_id: each.video for each in moments}
-    stems = dict(zip(videos, distinct(file_stem(video.title) for video in videos.values()), strict=True))
+    stems = video_stems(moments)
     settings = {"label": label, "min_score": min_score, "text": text, **moment_facts(moments)}
     groups = by_video(moments).items()
     if text:
@@ -117,12 +114,7 @@ class _Content:
     categories: dict[str, int] = field(default_factory=dict)
 
     def add_frames(
-        self,
-        library: LibraryReader,
-        target: Target,
-        video: VideoRow,
-        stem: str,
-        rows: dict[int, list[Found]],
+        self, library: LibraryReader, target: Target, video: VideoRow, stem: str, rows: dict[int, list[Found]]
     ) -> None:
         """Add the frames of a video and what was detected in them."""
         for frame in _coco_frames(library, video, list(rows)):
@@ -242,9 +234,8 @@ def _frames_by_rate(moment: Moment) -> list[int]:
 # `kinodex export label-studio`: tasks of Label Studio, a video each: moments, detections and text as predictions.
 #
 # Moments are regions of the time line (`timelinelabels`), detections boxes that follow their thing (`videorectangle`),
-# and so are lines of text, whose box is that of their best reading; in frames from 1 and percent of the picture, as
-# Label
-# Studio's documentation of its video tags has them. `config.xml` is the labelling interface that these names belong to.
+# and so are lines of text, whose box is that of their best reading; in frames from 1 and percent of the picture, as the
+# documentation of Label Studio's video tags has them. `config.xml` is the interface that these names belong to.
 
 TASKS, CONFIG = "tasks.json", "config.xml"
 CATEGORIES = ("range", "detection")
@@ -276,8 +267,8 @@ def export_label_studio(
         video = group[0].video
         results = [_timeline(each, number) for number, each in enumerate(group) if each in spoken]
         if boxes:
-            results += _boxes(video, _within(library, group))
-            results += _text_boxes(video, _text_within(library, group))
+            results += _boxes(video, _within(group, library.detections))
+            results += _text_boxes(video, _within(group, library.screen_text.rows))
         for each in results:
             kind = "timeline" if each["type"] == "timelinelabels" else "label"
             names[kind] |= dict.fromkeys(each["value"].get("timelinelabels") or each["value"]["labels"])
@@ -341,11 +332,9 @@ def _timeline(moment: Moment, number: int) -> dict[str, Any]:
     return region
 
 
-def _within(library: LibraryReader, moments: Sequence[Moment]) -> list[DetectionRow]:
-    """Read the detections within moments of one video, each once."""
-    video_id = moments[0].video.video_id
-    rows = (row for each in moments for row in library.detections(video_id, each.start_s, each.end_s))
-    return list(dict.fromkeys(rows))
+def _within(moments: Sequence[Moment], read: Callable[[str, float, float], Iterable[T]]) -> list[T]:
+    """Read the rows within moments of one video, each once."""
+    return list(dict.fromkeys(row for each in moments for row in read(each.video.video_id, each.start_s, each.end_s)))
 
 
 def _boxes(video: VideoRow, rows: Sequence[DetectionRow]) -> list[dict[str, Any]]:
@@ -358,24 +347,9 @@ def _boxes(video: VideoRow, rows: Sequence[DetectionRow]) -> list[dict[str, Any]
     for number, track in enumerate(tracks.values()):
         ordered = sorted(track, key=lambda row: row.time_s)
         sequence = [_key_frame(video, row.time_s, row.box, is_last=row is ordered[-1]) for row in ordered]
-        regions.append(
-            {
-                "id": f"box-{number + 1}",
-                "type": "videorectangle",
-                "from_name": "box",
-                "to_name": "video",
-                "score": max(row.score for row in ordered),
-                "value": _extent(video) | {"sequence": sequence, "labels": [ordered[0].label]},
-            }
-        )
+        score = max(row.score for row in ordered)
+        regions.append(_region(video, f"box-{number + 1}", sequence, ordered[0].label, score))
     return regions
-
-
-def _text_within(library: LibraryReader, moments: Sequence[Moment]) -> list[ScreenTextRow]:
-    """Read the lines of text on screen within moments of one video, each once."""
-    video_id = moments[0].video.video_id
-    rows = (row for each in moments for row in library.screen_text.rows(video_id, each.start_s, each.end_s))
-    return list(dict.fromkeys(rows))
 
 
 def _text_boxes(video: VideoRow, rows: Sequence[ScreenTextRow]) -> list[dict[str, Any]]:
@@ -384,22 +358,22 @@ def _text_boxes(video: VideoRow, rows: Sequence[ScreenTextRow]) -> list[dict[str
     for number, row in enumerate(rows):
         ends = ((row.start_s, False), (row.end_s, True))
         sequence = [_key_frame(video, time_s, row.box, is_last) for time_s, is_last in ends]
-        regions.append(
-            {
-                "id": f"text-{number + 1}",
-                "type": "videorectangle",
-                "from_name": "box",
-                "to_name": "video",
-                "score": row.confidence,
-                "meta": {"text": [row.text]},
-                "value": _extent(video) | {"sequence": sequence, "labels": ["text"]},
-            }
-        )
+        region = _region(video, f"text-{number + 1}", sequence, "text", row.confidence)
+        regions.append(region | {"meta": {"text": [row.text]}})
     return regions
 
 
-def _extent(video: VideoRow) -> dict[str, Any]:
-    return {"framesCount": _frame(video, video.end_s) - 1, "duration": round(video.duration_s, 6)}
+def _region(video: VideoRow, name: str, sequence: list[dict[str, Any]], label: str, score: float) -> dict[str, Any]:
+    """Make a box that is shown from its first key frame to its last."""
+    extent = {"framesCount": _frame(video, video.end_s) - 1, "duration": round(video.duration_s, 6)}
+    return {
+        "id": name,
+        "type": "videorectangle",
+        "from_name": "box",
+        "to_name": "video",
+        "score": score,
+        "value": extent | {"sequence": sequence, "labels": [label]},
+    }
 
 
 def _key_frame(video: VideoRow, time_s: float, box: tuple[float, ...], is_last: bool) -> dict[str, Any]:

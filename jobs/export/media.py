@@ -1,7 +1,4 @@
-"""Moments as media: clips cut from the videos' own files, and stored frames as pictures.
-
-May import pipeline.media, pipeline.sources, index, jobs.export.moments, jobs.export.texts and jobs.errors.
-"""
+"""Moments as media: clips cut from the videos' own files, and stored frames as pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from kinodex.index.store.schema import one_of
 from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_time_order, moment_facts, target_folder
-from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem
+from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem, video_stems
 from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceMissing, VideoError, WrongClip
 from kinodex.pipeline.fetch import Source, content_id, is_remote, local_copy, stamp
 from kinodex.pipeline.media.clips import (
@@ -93,7 +90,8 @@ def export_clips(
                 target.write_bytes(piece.note, json.dumps(asdict(row)))
                 done += 1
                 on_clip(done, len(pieces))
-        rows = [_read(target, piece) for piece in pieces]
+        notes = [(target.work / piece.note).read_text(encoding="utf-8") for piece in pieces]
+        rows = [ClipRow(**json.loads(note)) for note in notes]
         target.write_bytes(MANIFEST, table_text([*ClipRow.__slots__], map(asdict, rows)))
         target.finish(*(row.file for row in rows if row.file), MANIFEST)
     return rows
@@ -173,10 +171,6 @@ def _row(moment: Moment, cut: Cut | None, error: str, name: str = "") -> ClipRow
         0 if cut is None else cut.lines,
         error,
     )
-
-
-def _read(target: Target, piece: _Piece) -> ClipRow:
-    return ClipRow(**json.loads((target.work / piece.note).read_text(encoding="utf-8")))
 
 
 def _move(path: Path, target: Path) -> None:
@@ -297,7 +291,7 @@ def _subtitle(library: LibraryReader, video: VideoRow, out: Path, clips: Sequenc
 # `kinodex export frames`: the stored frames of moments as JPEGs, and a table of them.
 
 TABLE = "frames.csv"
-COLUMNS = (
+COLUMNS = [
     "file",
     "video_id",
     "title",
@@ -309,7 +303,7 @@ COLUMNS = (
     "label",
     "score",
     "source",
-)
+]
 FRAMES_A_READ = 64
 
 
@@ -320,8 +314,7 @@ def export_frames(
 
     Returns the rows of the table: a frame of two moments is one file in two rows. Raises UsageError as `target_folder`.
     """
-    videos = list({each.video.video_id: each.video for each in moments}.values())
-    stems = dict(zip((each.video_id for each in videos), distinct(file_stem(it.title) for it in videos), strict=True))
+    stems = video_stems(moments)
     rows: list[dict[str, Any]] = []
     with target_folder(folder, {**moment_facts(moments), "most": most}, dict) as target:
         for moment, frame in frames_of(library, moments, most):
@@ -365,21 +358,19 @@ def _numbers(frame_no: Any, time_s: Any, moment: Moment, most: int | None) -> li
 
 
 def _frame_row(name: str, moment: Moment, frame: StoredFrame) -> dict[str, Any]:
-    video: VideoRow = moment.video
-    values = (
-        name,
-        video.video_id,
-        video.title,
-        redact_uri(video.uri),
-        frame.frame_no,
-        frame.time_s,
-        frame.width_px,
-        frame.height_px,
-        moment.label,
-        moment.score,
-        moment.source,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    return {
+        "file": name,
+        "video_id": moment.video.video_id,
+        "title": moment.video.title,
+        "uri": redact_uri(moment.video.uri),
+        "frame_no": frame.frame_no,
+        "time_s": frame.time_s,
+        "width_px": frame.width_px,
+        "height_px": frame.height_px,
+        "label": moment.label,
+        "score": moment.score,
+        "source": moment.source,
+    }
 
 
 # Moments of a video as one film: their ranges cut exactly and joined, one file for each video.

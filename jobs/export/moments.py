@@ -1,7 +1,4 @@
-"""Moments: ranges of videos with a label, the one thing that all kinds of export but datasets are made of.
-
-May import index, agent.trace, jobs.errors and jobs.open_library.
-"""
+"""Moments: ranges of videos with a label, the one thing that all kinds of export but datasets are made of."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from typing import Any, Literal, TextIO
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import Hit, Scope, VideoRow, presentation_s
+from kinodex.index.rows import Scope, VideoRow, presentation_s
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
 
@@ -111,12 +108,8 @@ def _search(library: Library, choice: MomentChoice, videos: Sequence[VideoRow] |
     scope = Scope(ids, choice.start_s, choice.end_s)
     meaning = library.sentences.meaning(words)
     for hit in library.search.hybrid(words, vector, scope, k=choice.hits, meaning=meaning):
-        yield _of_hit(library, hit, words)
-
-
-def _of_hit(library: Library, hit: Hit, words: str) -> Moment:
-    score = hit.bm25 if hit.cosine is None else hit.cosine  # what both are fused into means nothing elsewhere
-    return Moment(library.video(hit.video_id), hit.time_s, hit.end_s, hit.text or words, score, hit.source)
+        score = hit.bm25 if hit.cosine is None else hit.cosine  # what both are fused into means nothing elsewhere
+        yield Moment(library.video(hit.video_id), hit.time_s, hit.end_s, hit.text or words, score, hit.source)
 
 
 def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> list[Moment]:
@@ -344,15 +337,7 @@ def _detections(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
         yield Moment(video, row.time_s, end_s, row.label, row.score, "detection")
 
 
-def _chapters(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    yield from _parts(library, video, "chapter")
-
-
-def _scenes(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
-    yield from _parts(library, video, "scene")
-
-
-def _parts(library: LibraryReader, video: VideoRow, level: Literal["scene", "chapter"]) -> Iterator[Moment]:
+def _parts(level: Literal["scene", "chapter"], library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
     """The titles of chapters or scenes, a line each as players list them; a number in the place of a missing one."""
     for row in library.scenes.rows(video.video_id, level):
         title = " ".join(row.title.split()) or f"{level} {row.number + 1}"
@@ -365,8 +350,8 @@ def _whole(library: LibraryReader, video: VideoRow) -> Iterator[Moment]:
 
 ROWS: dict[str, MomentsOf] = {
     "shots": _shots,
-    "scenes": _scenes,
-    "chapters": _chapters,
+    "scenes": partial(_parts, "scene"),
+    "chapters": partial(_parts, "chapter"),
     "captions": _captions,
     "transcript": _transcript,
     "text": _screen_text,
@@ -379,8 +364,7 @@ ROWS: dict[str, MomentsOf] = {
 # Folder that an export writes: new or empty at first, continued after a kill, and whole once its work is moved in.
 #
 # All is written under `.unfinished/` beside a note of the export's settings and parts, moved to its place when every
-# part
-# is there, and the note goes last. So who opens the folder too early finds nothing in it.
+# part is there, and the note goes last. So who opens the folder too early finds nothing in it.
 
 UNFINISHED = ".unfinished"
 NOTE, LOCK = "export.json", "lock"
@@ -443,14 +427,15 @@ def target_folder(folder: Path, settings: Mapping[str, Any], plan: Callable[[], 
     work.mkdir(parents=True, exist_ok=True)
     with (work / LOCK).open("w") as lock:
         _take(lock, folder)
-        known = _read_note(work / NOTE)
-        if known is None:
-            planned = dict(plan())
-            _write_note(work, {"settings": dict(settings), "plan": planned})
-        else:
+        is_continued = (work / NOTE).exists()
+        if is_continued:
+            known = json.loads((work / NOTE).read_text(encoding="utf-8"))
             _check_same(folder, known["settings"], settings)
-            planned = known["plan"]
-        yield Target(folder, planned, known is not None)
+            yield Target(folder, known["plan"], is_continued)
+            return
+        target = Target(folder, dict(plan()), is_continued)
+        target.write_bytes(NOTE, json.dumps({"settings": dict(settings), "plan": target.plan}))
+        yield target
 
 
 def _check_vacant(folder: Path) -> None:
@@ -467,19 +452,6 @@ def _take(lock: TextIO, folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise UsageError(f"got {folder}, which another export writes at this moment; give another folder") from error
-
-
-def _read_note(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return note
-
-
-def _write_note(work: Path, note: Mapping[str, Any]) -> None:
-    partial = work / "partial"
-    partial.write_text(json.dumps(note), encoding="utf-8")
-    _move(partial, work / NOTE)
 
 
 def _check_same(folder: Path, known: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Moments as one text each: subtitles, edit lists, time lines and tables.
 
-May import jobs.export.moments and jobs.errors. Each format is one function from moments to a text.
+Each format is one function from moments to a text.
 """
 
 from __future__ import annotations
@@ -125,6 +125,12 @@ def distinct(names: Iterable[str]) -> list[str]:
     return made
 
 
+def video_stems(moments: Iterable[Moment]) -> dict[str, str]:
+    """Name the files of each video, by its id, by its title, each once."""
+    titles = {each.video.video_id: each.video.title for each in moments}
+    return dict(zip(titles, distinct(map(file_stem, titles.values())), strict=True))
+
+
 # Moments as a time line of OpenTimelineIO (its native JSON, .otio): clips one after another, each with a marker.
 
 MEDIA = "DEFAULT_MEDIA"
@@ -136,13 +142,7 @@ def otio_text(
     """Write a time line with a track of pictures; source ranges are counted as `edl_text` does."""
     track = _item("Track.1", "moments", kind="Video", children=[_clip(each, rate, timecodes or {}) for each in moments])
     stack = _item("Stack.1", "tracks", children=[track])
-    timeline = {
-        "OTIO_SCHEMA": "Timeline.1",
-        "metadata": {},
-        "name": title,
-        "global_start_time": None,
-        "tracks": stack,
-    }
+    timeline = {"OTIO_SCHEMA": "Timeline.1", "metadata": {}, "name": title, "global_start_time": None, "tracks": stack}
     return json.dumps(timeline, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -245,7 +245,7 @@ def _escaped(text: str) -> str:
 
 def _plain(text: str) -> str:
     """One line without what would begin the times of a cue."""
-    return " ".join(text.split()).replace("-->", "→")
+    return _line(text).replace("-->", "→")
 
 
 def _clock(time_ms: int, point: str) -> str:
@@ -258,17 +258,8 @@ def _clock(time_ms: int, point: str) -> str:
 # Moments as a table: CSV with a heading, or JSON lines. `kinodex export --ranges` reads both again.
 
 COLUMNS = (
-    "video_id",
-    "title",
-    "uri",
-    "start_s",
-    "end_s",
-    "presentation_start_s",
-    "presentation_end_s",
-    "label",
-    "score",
-    "source",
-    "speaker",
+    *("video_id", "title", "uri", "start_s", "end_s", "presentation_start_s", "presentation_end_s"),
+    *("label", "score", "source", "speaker"),
 )
 
 

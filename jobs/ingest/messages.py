@@ -300,7 +300,7 @@ class WorkQueue:
 
     def drop_parts(self, video_id: str) -> None:
         """Take out the parts of a video, which is not to be read in parts any more."""
-        kept = deque(task for task in self._reads if not _is_part_of(task, video_id))
+        kept = deque(task for task in self._reads if [each.video.video_id for each in task.chunks] != [video_id])
         self.reads -= len(self._reads) - len(kept)
         self._reads = kept
 
@@ -310,7 +310,3 @@ class WorkQueue:
         for tasks in (self._again, self._reads, self._bound):
             tasks.clear()
         self.reads = 0
-
-
-def _is_part_of(task: Read, video_id: str) -> bool:
-    return len(task.chunks) == 1 and task.chunks[0].video.video_id == video_id

@@ -31,7 +31,7 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.models.local import Generator, first_tokens, generate_reply, message_tokens, opens_thinking
 from kinodex.agent.models.openai_model import fit_context
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Exchange, Models, R, Request
+from kinodex.agent.protocol import Exchange, R, Request
 from kinodex.agent.trace import Record, record
 from kinodex.agent.variants.longvideoagent_training import MASTER_REQUESTS, Rollout, rollout
 from kinodex.jobs.errors import UsageError
@@ -117,17 +117,14 @@ async def sample_rollouts(
     for number, master, recorded in zip(numbers, masters, records, strict=True):
         known = context.questions[number]
         environment = context.environments[known.film]
-        models = _with_policy(context.frozen(environment), master)
+        frozen = context.frozen(environment)
+        models = {**(frozen if isinstance(frozen, Mapping) else {"default": frozen}), "policy": master}
         tasks.append(Task(known.question, environment, models, AGENT, on_event=_recorder(recorded)))
     await ask_many(tasks, together=len(tasks))
     return [
         _tokenized(context.questions[number], master, recorded, settings.alpha)
         for number, master, recorded in zip(numbers, masters, records, strict=True)
     ]
-
-
-def _with_policy(frozen: Models, master: MasterInTraining) -> Models:
-    return {**(frozen if isinstance(frozen, Mapping) else {"default": frozen}), "policy": master}
 
 
 def _recorder(records: list[Record]) -> Any:
@@ -216,8 +213,7 @@ def _misfit(error: ValidationError) -> str:
 #
 # A text of n tokens adds, for each rollout in the batch of an update, with gradient checkpointing, 2 n h L bytes (the
 # input of each of L layers of width h, in 16 bits) and the largest layer's inner values once; while rollouts are
-# sampled
-# without vLLM, 4 n L d bytes (keys and values of width d, in 16 bits) for each of the rollouts sampled together.
+# sampled without vLLM, 4 n L d bytes (keys and values of width d, in 16 bits) for each of those sampled together.
 
 WIDE, NARROW = 4, 2
 """Bytes of a number in 32 and in 16 bits."""

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinodex.find import Finder
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.index.search.words import candidates
@@ -216,8 +217,8 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
 
 def _page(library: Library, text: str, vector: Floats) -> object:
     """Search as the page does, with a vector in place of the text tower."""
-    request = SearchRequest(text)
-    moments = find_moments(library, request, lambda _: vector, library.fingerprint, lambda _: None)
+    finder = Finder(library, embed_text=lambda _: vector, meaning_of=lambda _: None)
+    moments = find_moments(finder, SearchRequest(text))
     return groups_view(library, moments, text, "words", _frame_times(library))
 
 

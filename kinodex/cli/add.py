@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,8 @@ from kinodex.cli.options import (
     announce,
     with_groups,
 )
+from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+from kinodex.jobs.output import console, error_console, print_json, visible
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -95,8 +98,6 @@ def captions(
 
 
 def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
-    from kinodex.jobs.errors import UsageError
-
     if base_url is None:
         raise UsageError("got --batch-api or --dry-run for a local model, which costs nothing; give --base-url")
     if on_ray:
@@ -125,7 +126,6 @@ def _add_by_batches(
     """Have captions made by the Batch API, then add them."""
     from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import caption_by_batches
-    from kinodex.jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
     ids, repeated = with_frames(library, names), again(library) if again else ()
@@ -302,7 +302,6 @@ def _show_summaries_forecast(
 ) -> None:
     """Print the calls, frames, tokens and money that summaries are expected to cost."""
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
 
     if stage.base_url is None:
@@ -370,13 +369,9 @@ def text_tower(
     json: JsonOption = False,
 ) -> None:
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
-    from dataclasses import asdict
-
     from kinodex.index.library import Library
     from kinodex.index.spaces.towers import TowerKind, describe_tower
-    from kinodex.jobs.errors import OK, SOME_FAILED
     from kinodex.jobs.open import find_space
-    from kinodex.jobs.output import print_json
     from kinodex.jobs.towers import carry_towers
 
     opened = Library.open(library)
@@ -451,7 +446,6 @@ def speakers(
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
 
     opened = Library.open(library)
     if speaker is None and remove:
@@ -468,10 +462,6 @@ def speakers(
 
 
 def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from kinodex.jobs.output import print_json, visible
-
     if as_json:
         print_json([asdict(row) for row in rows])
         return
@@ -486,8 +476,6 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 
 def show(report: AddReport, as_json: bool) -> None:
     """Show a report to people, or as JSON."""
-    from kinodex.jobs.output import print_json
-
     if as_json:
         print_json(report_json(report))
     else:
@@ -496,8 +484,6 @@ def show(report: AddReport, as_json: bool) -> None:
 
 def report_json(report: AddReport) -> dict[str, Any]:
     """Make the JSON of a report."""
-    from dataclasses import asdict
-
     counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
@@ -505,8 +491,6 @@ def report_json(report: AddReport) -> dict[str, Any]:
 def show_report(report: AddReport) -> None:
     """Show a report to people: problems first."""
     from rich.markup import escape
-
-    from kinodex.jobs.output import console, visible
 
     out = console()
     for outcome in report.outcomes:
@@ -552,7 +536,6 @@ def run(
     get it too.
     """
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import OK, SOME_FAILED
 
     library = Library.open(uri)
     named = [row.video_id for row in library.videos_named(videos)] if videos else None
@@ -570,7 +553,6 @@ def add_rows(
 
     from kinodex.cli.show import add_progress_bar
     from kinodex.jobs.add.run import add
-    from kinodex.jobs.output import error_console
 
     with ExitStack() as stack:
         executor = None
@@ -584,8 +566,6 @@ def add_rows(
 
 def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
     """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
-    from kinodex.jobs.errors import UsageError
-
     rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:

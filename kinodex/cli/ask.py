@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import console, print_json, visible, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.models import ModelChoice
 
 
+@options.with_groups
 def ask(
     library: LibraryArgument,
     question: Annotated[str, typer.Argument(help="The question, in words.")],
@@ -35,23 +39,10 @@ def ask(
     follow_up: Annotated[
         Path | None, typer.Option(metavar="TRACE", help="Follow up this run: start with what it saw.")
     ] = None,
-    model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = None,
-    max_cost: options.MaxCostOption = None,
+    asking: options.Asking = options.USUAL,
     force_choice: options.ForceChoiceOption = False,
     early_insufficient: options.EarlyInsufficientOption = False,
     verify: options.VerifyOption = False,
-    anyway: options.AnywayOption = False,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: options.CacheOption = True,
     trace: Annotated[Path | None, typer.Option(help="Write all events of the run to this file, as JSON lines.")] = None,
     clip: Annotated[
         Path | None,
@@ -66,23 +57,18 @@ def ask(
     Exits with 6 if no reply of the models could be used.
     """
     from kinodex.agent.errors import NoUsableReply
-    from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import Question
     from kinodex.answers import AskRequest, answer_now, check_world
     from kinodex.cli.tree_view import TreeView
-    from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.open import open_environment
-    from kinodex.jobs.output import console
 
     asked = Question(question, tuple(option or ()))
-    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
     rules = options.answer_rules(force_choice, early_insufficient, verify)
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
-    options.check_cost(choice, max_cost)
+    choice = asking.choice()
     _check_files(trace, follow_up, clip)
-    environment = open_environment(library, video or (), detector, space)
+    environment = open_environment(library, video or (), asking.detector, asking.space)
     check_world(environment, agent, choice)
-    request = AskRequest(choice, agent, _settings(set_ or []), budget, rules, trace, follow_up, otlp)
+    request = AskRequest(choice, agent, _settings(set_ or []), asking.budget(), rules, trace, follow_up, otlp)
     if dry_run:
         _show_forecast(asked, environment, choice, agent, request, as_json=json)
         return
@@ -109,29 +95,21 @@ def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -
 
 
 def _check_writable(trace: Path | None) -> None:
-    """Refuse a trace that could not be written, without writing it."""
-    import errno
-    import os
-
+    """Refuse a trace that could not be written, as the run would; what is there stays as it is."""
     from kinodex.answers import unwritable
 
     if trace is None:
         return
-    place = trace if trace.exists() else trace.parent
-    if trace.is_dir():
-        problem = errno.EISDIR
-    elif not place.exists():
-        problem = errno.ENOENT
-    elif not os.access(place, os.W_OK) or (place != trace and not place.is_dir()):
-        problem = errno.EACCES if place.is_dir() or place == trace else errno.ENOTDIR
-    else:
-        return
-    raise unwritable(trace, os.strerror(problem))
+    is_new = not trace.exists()
+    try:
+        trace.open("a").close()
+    except OSError as error:
+        raise unwritable(trace, error.strerror) from error
+    if is_new:
+        trace.unlink()
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
-    from kinodex.jobs.errors import UsageError
-
     settings = {}
     for each in pairs:
         name, separator, value = each.partition("=")
@@ -143,8 +121,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
     """Refuse files that would be overwritten, before anything is paid for."""
-    from kinodex.jobs.errors import UsageError
-
     if clip is not None:
         from kinodex.jobs.export.media import check_clip_path
 
@@ -156,12 +132,9 @@ def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> N
 def _show_forecast(
     question: Question, environment: Environment, choice: ModelChoice, agent: str, request: AskRequest, as_json: bool
 ) -> None:
-    from dataclasses import asdict
-
     from kinodex.agent.trace import ReplayModel, read_prior_evidence
     from kinodex.jobs.forecast import forecast_question, table
     from kinodex.jobs.models import REPLAY
-    from kinodex.jobs.output import print_json
 
     if choice.is_replay:
         ReplayModel(Path(choice.model.removeprefix(REPLAY)))
@@ -178,11 +151,7 @@ def _show_forecast(
 def _show(
     answer: Answer, environment: Environment, trace: Path | None, clips: Sequence[JoinedClip], as_json: bool
 ) -> None:
-    import sys
-    from dataclasses import asdict
-
     from kinodex.cli.tree_view import show_answer
-    from kinodex.jobs.output import console, print_json, visible, visible_lines
 
     if as_json:
         files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]
@@ -211,7 +180,6 @@ def agents(
 ) -> None:
     """List the agents with the model roles that they ask, the tables that they read, and their parameters."""
     from kinodex.agent.ask import VARIANTS, find_variant
-    from kinodex.jobs.output import print_json
 
     chosen = VARIANTS if name is None else (find_variant(name),)
     if json:
@@ -223,8 +191,6 @@ def agents(
 
 
 def _plain(each: Variant) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from kinodex.agent.variants.base import describe_parameters, list_choices
 
     return {
@@ -243,8 +209,6 @@ def _plain(each: Variant) -> dict[str, Any]:
 
 def _show_all(chosen: tuple[Variant, ...]) -> None:
     from rich.padding import Padding
-
-    from kinodex.jobs.output import console
 
     out = console()
     for each in chosen:
@@ -270,8 +234,6 @@ def _show_all(chosen: tuple[Variant, ...]) -> None:
 def _show_one(each: Variant) -> None:
     from rich.markup import escape
     from rich.padding import Padding
-
-    from kinodex.jobs.output import console
 
     out, shown = console(), _plain(each)
     out.print(f"[bold]{each.name}[/]: {escape(each.line)}", highlight=False)

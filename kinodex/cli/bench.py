@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kinodex.cli.options import JsonOption
+from kinodex.jobs.output import print_json
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 
@@ -37,7 +38,6 @@ def ingest(
     """
     from kinodex.bench.ingest import bench_ingest, table
     from kinodex.jobs.ingest.config import resolve
-    from kinodex.jobs.output import print_json
 
     flags = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
     figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, _tell)
@@ -61,7 +61,6 @@ def decoders(
 ) -> None:
     """Measure the cost of each decoder by file, relative to decoding all with PyAV, and check that its times agree."""
     from kinodex.bench.decoders import bench_decoders, table
-    from kinodex.jobs.output import print_json
 
     rows = bench_decoders(files, fps or [1.0, 0.2], decoder, rounds, make)
     if json:
@@ -91,7 +90,6 @@ def gpu(
     """
     from kinodex.bench.gpu import bench_gpu, table, write_files
     from kinodex.jobs.ingest.config import resolve
-    from kinodex.jobs.output import print_json
 
     resolved = resolve({"space": space, "fps": fps}, {}, os.environ, None, {})
     random_weights = "space" not in resolved.origins
@@ -131,7 +129,6 @@ def search(
 ) -> None:
     """Measure searches of a library of a million made-up frames: warm, freshly opened and cold, with recall."""
     from kinodex.bench.search import Size, bench_search, table
-    from kinodex.jobs.output import print_json
 
     def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)

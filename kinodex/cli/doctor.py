@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinodex.cli.options import JsonOption
+from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+from kinodex.jobs.output import console, print_json, visible_lines
 
 if TYPE_CHECKING:
     from kinodex.doctor.machine import CheckResult
@@ -34,11 +37,7 @@ def doctor(
 
     Exits with 0 unless the base install, or something that was named, is missing or broken.
     """
-    from dataclasses import asdict
-
     from kinodex.doctor.machine import failed_needs, run_checks
-    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-    from kinodex.jobs.output import print_json
 
     if base_url is None and (model or key_env):
         raise UsageError("got --model or --key-env without --base-url; name the endpoint that they belong to")
@@ -56,8 +55,6 @@ def doctor(
 def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
     """Print the page for people."""
     from rich.markup import escape
-
-    from kinodex.jobs.output import console, visible_lines
 
     out, section = console(), None
     width = max(len(each.name) for each in found)

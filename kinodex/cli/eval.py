@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kinodex.jobs.eval.items import Benchmark, Item
     from kinodex.jobs.eval.moments import MomentRequest, MomentRun, Standing
     from kinodex.jobs.eval.tables import Scores
+    from kinodex.jobs.models import ModelChoice
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -145,10 +146,9 @@ def eval_run(
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.agent.limits import Budget
-    from kinodex.jobs.eval.contenders import RunContext, parse_contenders
+    from kinodex.jobs.eval.folder import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
-    from kinodex.jobs.eval.plan import RunRequest
-    from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run_plan
+    from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
     from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.output import console
 
@@ -376,7 +376,7 @@ def import_answers(
 
     They are read as agents' answers are; what they cost and what they saw is not known.
     """
-    from kinodex.jobs.eval.folder import ImportRequest, import_predictions
+    from kinodex.jobs.eval.imported import ImportRequest, import_predictions
 
     request = ImportRequest(predictions, name, id_field, prediction_field, first, partial, replace)
     found = import_predictions(run, request)
@@ -423,6 +423,7 @@ def judge(
 
 # `kinodex eval search` and `kinodex eval ground`: searches and ranges against the true moments of a benchmark.
 
+
 MomentBenchmarkArgument = Annotated[
     str,
     typer.Argument(
@@ -439,16 +440,43 @@ ContenderOption = Annotated[
         "be repeated."
     ),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")]
-MomentOutOption = Annotated[
-    Path | None, typer.Option(metavar="FILE.jsonl", help="Keep each result in this file; run again to go on.")
-]
-RetryOption = Annotated[bool, typer.Option("--retry-errors", help="Search again what failed before, as --out has it.")]
-CategoriesOption = Annotated[bool, typer.Option("--categories", help="Also a table for each category of searches.")]
-FailuresOption = Annotated[bool, typer.Option("--failures", help="Also list the searches in which a contender failed.")]
+
+
+@dataclass(frozen=True)
+class MomentRunOptions:
+    """The models, results and tables of a run of moments, for `with_groups`."""
+
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many searches.")] = None
+    space: options.SpaceOption = None
+    model: options.ModelOption = "builtin"
+    base_url: BaseUrlOption = None
+    models: ModelsOption = None
+    cache: CacheOption = True
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Keep each result in this file; run again to go on.")
+    ] = None
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Search again what failed before, as --out has it.")
+    ] = False
+    categories: Annotated[bool, typer.Option("--categories", help="Also a table for each category of searches.")] = (
+        False
+    )
+    failures: Annotated[
+        bool, typer.Option("--failures", help="Also list the searches in which a contender failed.")
+    ] = False
+    markdown: MarkdownOption = False
+    json: JsonOption = False
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The models."""
+        from kinodex.jobs.models import ModelChoice
+
+        return ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
 
 
 @app.command("search")
+@options.with_groups
 def search(
     benchmark: MomentBenchmarkArgument,
     file: FileArgument,
@@ -456,79 +484,58 @@ def search(
     contender: ContenderOption = None,
     most: Annotated[int, typer.Option("-k", min=10, max=1000, help="Results of a search: mAP is over so many.")] = 100,
     min_gap: Annotated[float, typer.Option(min=0.0, help="Least seconds between results of one video.")] = 2.0,
-    limit: LimitOption = None,
-    space: options.SpaceOption = None,
-    model: options.ModelOption = "builtin",
-    base_url: BaseUrlOption = None,
-    models: ModelsOption = None,
-    cache: CacheOption = True,
-    out: MomentOutOption = None,
-    retry_errors: RetryOption = False,
-    categories: CategoriesOption = False,
-    failures: FailuresOption = False,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
+    *,
+    chosen: MomentRunOptions,
 ) -> None:
     """Score searches: R@1, R@5, R@10, mAP and nDCG@10 of moments, and of videos where the whole library is searched."""
     from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import SEARCH
-    from kinodex.jobs.models import ModelChoice
 
     names = contender or ["frames", "words", "captions", "fused", "ground"]
-    choice = ModelChoice(model, base_url, models, cache=cache)
-    limits = most, limit, space, out, retry_errors, min_gap
-    request = MomentRequest(benchmark, file, library, names, choice, *limits, absent=False)
-    _score(request, SEARCH, categories, failures, markdown, json)
+    request = MomentRequest(benchmark, file, library, names, chosen.choice, most, min_gap_s=min_gap, absent=False)
+    _score(request, chosen, SEARCH)
 
 
 @app.command("ground")
+@options.with_groups
 def ground(
     benchmark: MomentBenchmarkArgument,
     file: FileArgument,
     library: LibraryOption,
     contender: ContenderOption = None,
     most: Annotated[int, typer.Option("-k", min=1, max=1000, help="Ranges of each event; the first is scored.")] = 5,
-    limit: LimitOption = None,
-    space: options.SpaceOption = None,
-    model: options.ModelOption = "builtin",
-    base_url: BaseUrlOption = None,
-    models: ModelsOption = None,
-    cache: CacheOption = True,
-    out: MomentOutOption = None,
-    retry_errors: RetryOption = False,
-    categories: CategoriesOption = False,
-    failures: FailuresOption = False,
-    markdown: MarkdownOption = False,
-    json: JsonOption = False,
+    *,
+    chosen: MomentRunOptions,
 ) -> None:
     """Score ranges: R@1 at IoU 0.3, 0.5 and 0.7 and mIoU; misses, false alarms and AUROC of "it happens nowhere"."""
     from kinodex.jobs.eval.moments import MomentRequest
     from kinodex.jobs.eval.tables import GROUND
-    from kinodex.jobs.models import ModelChoice
 
     names = contender or ["ground", "ground-pictures", "ground-words"]
-    choice = ModelChoice(model, base_url, models, cache=cache)
-    request = MomentRequest(benchmark, file, library, names, choice, most, limit, space, out, retry_errors)
-    _score(request, GROUND, categories, failures, markdown, json)
+    _score(MomentRequest(benchmark, file, library, names, chosen.choice, most), chosen, GROUND)
 
 
-def _score(
-    request: MomentRequest, scores: Scores, categories: bool, failures: bool, markdown: bool, json: bool
-) -> None:
+def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:
     from kinodex.jobs.eval.moments import by_category, run_moments
     from kinodex.jobs.eval.tables import as_json, moment_facts, print_all
     from kinodex.jobs.output import print_json
 
-    ran = run_moments(request, options.announce, _show_progress)
+    kept: dict[str, Any] = {
+        "limit": chosen.limit,
+        "space": chosen.space,
+        "out": chosen.out,
+        "retry_errors": chosen.retry_errors,
+    }
+    ran = run_moments(replace(request, **kept), options.announce, _show_progress)
     cases, problems = ran.cases, ran.benchmark.problems
     standings = scores.standings(cases.cases, ran.results)
-    parts = by_category(cases.cases, ran.results, scores.standings) if categories else {}
-    if json:
+    parts = by_category(cases.cases, ran.results, scores.standings) if chosen.categories else {}
+    if chosen.json:
         print_json(as_json(standings, parts, cases, problems))
         return
-    lines = moment_facts(ran.benchmark.title, cases, problems, str(request.out or ""), ran.results)
-    lines += _failures(ran, standings) if failures else []
-    print_all([*lines, scores.notes], scores.tables(standings, parts), markdown)
+    lines = moment_facts(ran.benchmark.title, cases, problems, str(chosen.out or ""), ran.results)
+    lines += _failures(ran, standings) if chosen.failures else []
+    print_all([*lines, scores.notes], scores.tables(standings, parts), chosen.markdown)
 
 
 def _show_progress(done: int, todo: int) -> None:

@@ -1,7 +1,4 @@
-"""The commands of `kinodex export`, a file each: parse options, call `jobs.export`, print.
-
-May import jobs.export, jobs.cli.options, jobs.console, jobs.errors and index.
-"""
+"""`kinodex export`: videos of a library, and moments in them, as files for other programs."""
 
 from __future__ import annotations
 
@@ -28,11 +25,12 @@ from kinodex.cli.options import (
     tell_newer,
     with_groups,
 )
+from kinodex.jobs.errors import SOME_FAILED, UsageError
+from kinodex.jobs.output import counted, error_console, print_every, print_json, visible, visible_lines
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.index.rows import StoredFrame, VideoRow
-    from kinodex.jobs.export.datasets import HfReport
     from kinodex.jobs.export.media import ClipRow, JoinedClip
     from kinodex.jobs.export.moments import Moment
 
@@ -59,7 +57,6 @@ def label_studio(
     """Write tasks of Label Studio: tasks.json, and config.xml for its labelling interface. Default: the shots."""
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_label_studio
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     report = export_label_studio(opened, moments.choose(opened, "shots"), folder, url_prefix, boxes)
@@ -79,7 +76,6 @@ def coco(
     """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_coco
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     chosen = replace(moments, label="").choose(opened, "videos")
@@ -100,7 +96,6 @@ def fiftyone(
     from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_fiftyone
     from kinodex.jobs.export.media import edit_facts_of
-    from kinodex.jobs.output import counted
 
     opened = Library.open(library)
     chosen = moments.choose(opened, "shots")
@@ -111,8 +106,6 @@ def fiftyone(
 
 
 def _show(report: dict[str, int], text: str, folder: str, as_json: bool) -> None:
-    from kinodex.jobs.output import print_json, visible
-
     if as_json:
         print_json({"folder": folder, **report})
     else:
@@ -142,7 +135,6 @@ def hf(
     """
     from kinodex.index.library import Library
     from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
-    from kinodex.jobs.output import error_console, print_every
 
     settings = HfSettings(checked_precision(vectors), shard_frames, split)
     line = print_every(error_console())
@@ -150,13 +142,8 @@ def hf(
     def on_file(done: int, total: int) -> None:
         line(lambda seconds: f"{done:,} of {total:,} files after {seconds:.0f} s")
 
-    _show_dataset(export_hf(Library.open(library), folder, settings, video or (), space, on_file), folder, json)
-
-
-def _show_dataset(report: HfReport, folder: Path, as_json: bool) -> None:
-    from kinodex.jobs.output import counted, print_json, visible
-
-    if as_json:
+    report = export_hf(Library.open(library), folder, settings, video or (), space, on_file)
+    if json:
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
     before = f", {counted(report.files_before, 'file')} of an earlier run kept" if report.files_before else ""
@@ -189,12 +176,11 @@ def clips(
     """
     from kinodex.index.library import Library
     from kinodex.jobs.export.media import CutWay, export_clips, export_joined
-    from kinodex.jobs.output import error_console, print_every
 
     opened = Library.open(library)
     chosen = moments.choose(opened, None)
     if join:
-        _show_joined(export_joined(opened, chosen, folder), str(folder), as_json=json)
+        _show_clips(export_joined(opened, chosen, folder), str(folder), as_json=json)
         return
     line = print_every(error_console())
 
@@ -205,34 +191,13 @@ def clips(
     _show_clips(rows, str(folder), as_json=json)
 
 
-def _show_clips(rows: Sequence[ClipRow], folder: str, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from kinodex.jobs.output import print_json
-
-    if as_json:
-        print_json([asdict(row) for row in rows])
-    _finish([row.error for row in rows], folder, quiet=as_json)
-
-
-def _show_joined(clips: Sequence[JoinedClip], folder: str, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from kinodex.jobs.output import print_json
-
+def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: bool) -> None:
+    """Say how many clips there are and why others are not; exits with 3 if some are not."""
+    failed = [each.error for each in clips if each.error]
     if as_json:
         print_json([asdict(each) for each in clips])
-    _finish([each.error for each in clips], folder, quiet=as_json)
-
-
-def _finish(errors: Sequence[str], folder: str, quiet: bool) -> None:
-    """Say how many clips there are and why others are not; exits with 3 if some are not."""
-    from kinodex.jobs.errors import SOME_FAILED
-    from kinodex.jobs.output import counted, visible, visible_lines
-
-    failed = [error for error in errors if error]
-    if not quiet:
-        print(f"{counted(len(errors) - len(failed), 'clip')} in {visible(folder)}")
+    else:
+        print(f"{counted(len(clips) - len(failed), 'clip')} in {visible(folder)}")
     for error, count in Counter(failed).items():
         typer.echo(f"{counted(count, 'clip')} not cut: {visible_lines(error)}", err=True)
     if failed:
@@ -261,9 +226,7 @@ def frames(
 ) -> None:
     """Write stored frames as JPEGs: those of moments, with frames.csv, or those of one video at given times."""
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.export.media import export_frames
-    from kinodex.jobs.output import counted, print_json, visible
 
     if at or every is not None:
         named, from_s, to_s = moments.video or [], moments.from_s, moments.to_s
@@ -308,7 +271,6 @@ def _write_stills(
 ) -> None:
     from kinodex.cli.tables import show_frames
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
@@ -325,8 +287,6 @@ def _times(
     library: Library, row: VideoRow, from_s: float | None, to_s: float | None, every_s: float | None
 ) -> list[float]:
     """Times in a part of a video from its start on: `every_s` apart, or those of all stored frames."""
-    from kinodex.jobs.errors import UsageError
-
     if any(time_s is not None and isnan(time_s) for time_s in (from_s, to_s)):
         raise UsageError("got a time that is not a number; without --from and --to the whole video is taken")
     start_s = row.start_s if from_s is None else max(row.start_s, from_s)
@@ -471,7 +431,6 @@ def _write_by_video(
     overwrite: bool,
 ) -> None:
     """Write the moments of one video to a file, those of several to a file each in a folder that is new or empty."""
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
     from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
 
@@ -489,8 +448,6 @@ def _write_by_video(
             target.write_bytes(name, content)
         target.finish(*names)
 
-
-# `kinodex export`: videos of a library, and moments in them, as files for other programs.
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -15,6 +15,8 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption
+from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+from kinodex.jobs.output import console, error_console, visible_lines
 
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.commit import Progress, Watch
@@ -42,7 +44,6 @@ def ingest(
     """Index videos: sampled frames, their embeddings, shots and subtitles. Run again, it does only what is new."""
     import os
 
-    from kinodex.jobs.errors import UsageError
     from kinodex.jobs.ingest.config import as_toml, held_settings, resolve
 
     resolved = resolve(settings, _pairs(setting or []), os.environ, config, held_settings(library))
@@ -64,9 +65,7 @@ def ingest(
 def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:
     from kinodex.cli.show import OutcomeLines, progress_bar, show_report
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import OK, SOME_FAILED
     from kinodex.jobs.ingest.run import run_ingest
-    from kinodex.jobs.output import console, error_console
 
     _check_packages()
     lines = OutcomeLines(console())
@@ -87,9 +86,7 @@ def _watch(
     config: IngestConfig, list_now: Callable[[], Sequence[Source]], library: str, every_s: float, as_json: bool
 ) -> NoReturn:
     from kinodex.cli.show import progress_bar, show_round
-    from kinodex.jobs.errors import OK, SOME_FAILED
     from kinodex.jobs.ingest.run import watch_sources
-    from kinodex.jobs.output import error_console, visible_lines
 
     _check_packages()
     errors = error_console()
@@ -125,8 +122,6 @@ def _check_addresses() -> None:
     """Raise UsageError where this process may not map what the libraries need; they would end it without a word."""
     import resource
 
-    from kinodex.jobs.errors import UsageError
-
     limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit_bytes != resource.RLIM_INFINITY and limit_bytes < LEAST_ADDRESSES_BYTES:
         raise UsageError(
@@ -157,8 +152,6 @@ def _failed(library: str) -> Sequence[Source]:
 
 
 def _pairs(settings: list[str]) -> dict[str, str]:
-    from kinodex.jobs.errors import UsageError
-
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, value in pairs:
         if not equals or not value:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
+from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
+from kinodex.jobs.output import clock, console, counted, error_console, plain_table, print_json, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +74,6 @@ def videos(
     """
     from kinodex.index.library import Library
     from kinodex.index.maintain import remove_videos
-    from kinodex.jobs.output import clock, visible
 
     opened = Library.open(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
@@ -79,9 +81,9 @@ def videos(
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
     if len(rows) > LISTED:
         print(f"and {len(rows) - LISTED:,} more")
-    _confirm(f"Remove {_count(len(rows), 'video')} from {opened.uri}?", yes)
+    _confirm(f"Remove {counted(len(rows), 'video')} from {opened.uri}?", yes)
     remove_videos(opened, *(row.video_id for row in rows))
-    print(f"{_count(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
+    print(f"{counted(len(rows), 'video')} removed, {len(opened.video_ids()):,} left")
 
 
 @remove_app.command()
@@ -102,7 +104,7 @@ def added(
     stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
-    of = f" of {_count(len(ids), 'video')}" if video else ""
+    of = f" of {counted(len(ids), 'video')}" if video else ""
     _confirm(f"Remove {stage} by {model}{of} from {opened.uri} ({before.rows:,} in {before.videos:,} videos)?", yes)
     remove_added(opened, stage, model, *ids)
     after = next((each for each in opened.info().added if (each.stage, each.model) == (stage, model)), None)
@@ -120,21 +122,18 @@ def speaker(
     Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
     """
     from kinodex.index.library import Library
-    from kinodex.jobs.output import visible
 
     opened = Library.open(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
         print(f"{row.speaker}  {visible(row.name or '(no name)')}")
-    _confirm(f"Forget {_count(len(rows), 'voice')} of {opened.uri}?", yes)
+    _confirm(f"Forget {counted(len(rows), 'voice')} of {opened.uri}?", yes)
     opened.speakers.forget([*rows])
-    print(f"{_count(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
+    print(f"{counted(len(rows), 'voice')} forgotten, {len(opened.speakers.rows()):,} left")
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
     """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
-    from kinodex.jobs.errors import UsageError
-
     held = library.info().added
     found = next((each for each in held if (each.stage, each.model) == (stage, model)), None)
     if found is None:
@@ -145,20 +144,12 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
 
 def _confirm(question: str, yes: bool) -> None:
     """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
-    import sys
-
-    from kinodex.jobs.errors import OK, UsageError
-
     if yes:
         return
     if not sys.stdin.isatty():
         raise UsageError(f"{question} Nobody can answer here; give --yes")
     if not typer.confirm(question):
         raise typer.Exit(OK)
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" + "s" * (count != 1)
 
 
 # `kinodex maintain`: clean up a library, or only check it.
@@ -206,8 +197,6 @@ def maintain(
     from kinodex.index.library import Library
     from kinodex.index.maintain import health as check_health
     from kinodex.index.maintain import maintain as maintain_library
-    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-    from kinodex.jobs.output import console, print_json
 
     given = {"--check": check, "--repair": repair, "--discard-broken": discard_broken, "--purge": purge}
     names = [name for name, is_given in given.items() if is_given]
@@ -231,8 +220,6 @@ def maintain(
 
 
 def _repair(uri: str) -> Repair:
-    from dataclasses import asdict
-
     from kinodex.index.repair import repair as repair_library
     from kinodex.jobs.library import read_facts
     from kinodex.pipeline.sample import IngestSettings
@@ -245,8 +232,6 @@ def _tell(step: str) -> None:
 
 
 def _plain(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
     result: dict[str, Any] = {"uri": uri, "problems": health.problems, "health": asdict(health)}
     if upkeep is not None:
         before = {"data_bytes": upkeep.before.data_bytes, "disk_bytes": upkeep.before.disk_bytes}
@@ -296,8 +281,6 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | No
 
 def _sizes(before: Health, after: Health) -> Table:
     """Tables before and after; one figure where nothing changed."""
-    from kinodex.jobs.output import plain_table
-
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -360,38 +343,38 @@ import_app = typer.Typer(
 )
 SourceArgument = Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive of files.")]
 ToLibraryArgument = Annotated[str, typer.Argument(metavar="LIBRARY", help="The library; made if there is none.")]
-SpaceOption = Annotated[
-    str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
-]
-DurationOption = Annotated[
-    float | None,
-    typer.Option(
-        min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
-    ),
-]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place.")
-]
 
 
-class _Into(NamedTuple):
-    """Target of an import: the library, and settings to make it and its videos if they do not exist."""
+@dataclass(frozen=True)
+class Target:
+    """The video and library that an import makes, and the text that it replaces, for `with_groups`."""
 
-    uri: str
-    space: str | None
-    duration_s: float | None
-    replaces: bool
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help="Length of videos that the library lacks, in seconds. Default: until their text ends."
+        ),
+    ] = None
+    space: Annotated[
+        str | None, typer.Option(help="Embedding space of a library that is made, as for `kinodex ingest`.")
+    ] = None
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Also for videos that have text by this model: the new one takes its place."),
+    ] = False
+
+
+AS_IT_IS = Target()
 
 
 @import_app.command()
+@with_groups
 def captions(
     source: SourceArgument,
     library: ToLibraryArgument,
     model: Annotated[str, typer.Option("--model", help='Who wrote them, such as "lavila".')],
     seconds: Annotated[float, typer.Option(min=0.001, help="Length of a caption that has no end.")] = 1.0,
-    duration: DurationOption = None,
-    space: SpaceOption = None,
-    replace: ReplaceOption = False,
+    target: Target = AS_IT_IS,
     json: JsonOption = False,
 ) -> None:
     """Import captions: JSON of a list of captions a video, JSON of captions by second a file a video, or JSON lines."""
@@ -399,10 +382,11 @@ def captions(
 
     settings = {"source": source.name, "seconds": seconds}
     read = read_captions(source, seconds)
-    _run("captions", model, source, read, settings, _Into(library, space, duration, replace), json)
+    _run("captions", model, source, read, settings, library, target, json)
 
 
 @import_app.command("speech")
+@with_groups
 def import_speech(
     source: SourceArgument,
     library: ToLibraryArgument,
@@ -418,9 +402,7 @@ def import_speech(
         Path | None,
         typer.Option(help="LongVideoBench's annotations, which say where videos were cut from those of subtitles."),
     ] = None,
-    duration: DurationOption = None,
-    space: SpaceOption = None,
-    replace: ReplaceOption = False,
+    target: Target = AS_IT_IS,
     json: JsonOption = False,
 ) -> None:
     """Import speech: SRT or VTT files named after videos, LongVideoBench's or LongTVQA's JSON, or JSON lines."""
@@ -429,7 +411,7 @@ def import_speech(
     known = read_cuts(cuts) if cuts else {}
     settings = {"source": source.name, "clip_seconds": clip_seconds, "cuts": cuts and cuts.name}
     read = read_transcripts(source, clip_seconds, known)
-    _run("speech", model, source, read, settings, _Into(library, space, duration, replace), json)
+    _run("speech", model, source, read, settings, library, target, json)
 
 
 def _run(
@@ -438,32 +420,28 @@ def _run(
     source: Path,
     read: Iterable[ReadResult],
     settings: dict[str, Any],
-    into: _Into,
+    uri: str,
+    target: Target,
     as_json: bool,
 ) -> None:
     from kinodex.cli.show import add_progress_bar
     from kinodex.jobs.add.import_text import import_text
-    from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-    from kinodex.jobs.output import error_console
 
     if not model.strip():
         raise UsageError("got an empty --model; give the name of who wrote the text")
-    if inf in (into.duration_s, *settings.values()):
+    if inf in (target.duration, *settings.values()):
         raise UsageError("got a length without an end; give a number of seconds")
-    texts = _checked(list(read), into.duration_s)
-    library = _library(into.uri, into.space)
+    texts = _checked(list(read), target.duration)
+    library = _library(uri, target.space)
     with add_progress_bar(error_console(), kind) as watch:
-        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, into.replaces, watch)
+        imported = import_text(library, kind, model, str(source.absolute()), texts, settings, target.replace, watch)
     _show_import(imported, as_json)
     raise typer.Exit(SOME_FAILED if imported.report.failed else OK)
 
 
 def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResult]:
     """Check that a text can be used, and set the duration if one is given."""
-    from dataclasses import replace
-
     from kinodex.jobs.add.text_files import ReadFailure, VideoText
-    from kinodex.jobs.errors import UsageError
 
     bad = [each for each in texts if isinstance(each, ReadFailure)]
     if len(bad) == len(texts):
@@ -493,7 +471,6 @@ def _library(uri: str, space: str | None) -> Library:
 
 def _show_import(imported: ImportResult, as_json: bool) -> None:
     from kinodex.cli.add import report_json, show_report
-    from kinodex.jobs.output import console, print_json
 
     counts = {"new_videos": imported.made, "left_out": imported.left_out}
     if as_json:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 import typer
 
 if TYPE_CHECKING:
+    from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import AnswerRules
     from kinodex.index.library import Library
     from kinodex.jobs.export.moments import Moment
@@ -269,6 +270,43 @@ def check_cost(
             )
 
 
+@dataclass(frozen=True)
+class Asking:
+    """The models that are asked and the limits of a question, for `with_groups`."""
+
+    model: ModelOption = "builtin"
+    base_url: BaseUrlOption = None
+    models: ModelsOption = None
+    detector: DetectorOption = None
+    space: SpaceOption = None
+    max_frames: MaxFramesOption = None
+    max_rounds: MaxRoundsOption = None
+    max_tokens: MaxTokensOption = None
+    max_seconds: MaxSecondsOption = None
+    max_cost: MaxCostOption = None
+    input_price: InputPriceOption = 0.0
+    output_price: OutputPriceOption = 0.0
+    cache: CacheOption = True
+    anyway: AnywayOption = False
+
+    def choice(self, max_usd_per_day: float | None = None) -> ModelChoice:
+        """The models; raises as `check_cost`."""
+        from kinodex.jobs.models import ModelChoice
+
+        prices = self.input_price, self.output_price
+        choice = ModelChoice(self.model, self.base_url, self.models, *prices, self.cache, anyway=self.anyway)
+        check_cost(choice, self.max_cost, max_usd_per_day=max_usd_per_day)
+        return choice
+
+    def budget(self) -> Budget:
+        from kinodex.agent.limits import Budget
+
+        return Budget(self.max_rounds, self.max_frames, self.max_tokens, self.max_seconds, self.max_cost)
+
+
+USUAL = Asking()
+
+
 # Options that choose moments: one set for all commands that export them.
 
 OutArgument = Annotated[str, typer.Argument(metavar="[FILE]", help="The file to write; - for standard output.")]
@@ -348,7 +386,10 @@ HERE = Sharing()
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, in place of each parameter whose type is a group, the options of the group's fields."""
+    """Give a command, in place of each parameter whose type is a group, the options of the group's fields.
+
+    Their defaults are those of the parameter's own default, if it has one.
+    """
     own = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)}
 
@@ -362,7 +403,10 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in own.items():
         if name in groups:
             kinds = get_type_hints(groups[name], include_extras=True)
-            options = {each.name: (kinds[each.name], each.default) for each in fields(groups[name])}
+            preset = vars(parameter.default) if is_dataclass(parameter.default) else {}
+            options = {
+                each.name: (kinds[each.name], preset.get(each.name, each.default)) for each in fields(groups[name])
+            }
         else:
             options = {name: (parameter.annotation, parameter.default)}
         parameters += [

@@ -10,6 +10,18 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import (
+    clock,
+    console,
+    counted,
+    error_console,
+    plain_table,
+    print_every,
+    print_json,
+    visible,
+    visible_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +63,6 @@ def search(
     from kinodex.cli.tables import show_hits
     from kinodex.find import Finder, Query
     from kinodex.index.library import Library
-    from kinodex.jobs.errors import UsageError
 
     opened = Library.open(library)
     where = _where(where, query, image, label, space)
@@ -69,7 +80,6 @@ def search(
 def _where(where: str, query: str, image: Path | None, label: str | None, space: str | None) -> str:
     """Where to look; raises UsageError for options that do not fit together."""
     from kinodex.find import known_where
-    from kinodex.jobs.errors import UsageError
 
     where = known_where(where)
     if label is not None and where == "all":
@@ -107,7 +117,6 @@ def duplicates(
     from kinodex.cli.show import show_duplicates
     from kinodex.index.library import Library
     from kinodex.jobs.duplicates import find_duplicates
-    from kinodex.jobs.errors import UsageError
 
     if json and csv:
         raise UsageError("got both --json and --csv; give one of them")
@@ -119,8 +128,6 @@ def duplicates(
 
 def _progress() -> Progress:
     """Say on standard error, every half a minute, what is being done."""
-    from kinodex.jobs.output import error_console, print_every
-
     offer = print_every(error_console())
     return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
 
@@ -181,8 +188,6 @@ def ground(
 
 def _check_options(agent: str | None, of_agents: bool, where: str, least: float | None) -> None:
     """Refuse options that would do nothing."""
-    from kinodex.jobs.errors import UsageError
-
     if agent is None and of_agents:
         raise UsageError(
             "got --model, --models, --base-url or --max-frames without --agent; name the agent they are for"
@@ -220,7 +225,6 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     from rich.markup import escape
 
     from kinodex.jobs.ground import as_json as to_json
-    from kinodex.jobs.output import clock, console, plain_table, print_json, visible, visible_lines
 
     if as_json:
         files = [{"path": str(each.path), "title": each.title, "error": each.error} for each in clips]
@@ -242,8 +246,6 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
 
 def _verdict(found: Grounding) -> str:
     """The answer as one line."""
-    from kinodex.jobs.output import counted, visible_lines
-
     if found.evidence is None or found.least is None:
         said = f": {visible_lines(found.reason)}" if found.reason else ""
         return f"{'found' if found.present else 'not found'} by {found.by}{said}"

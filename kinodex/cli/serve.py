@@ -6,13 +6,15 @@ import logging
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import AnywayOption, LibraryArgument, OtlpOption
+from kinodex.cli.options import LibraryArgument, OtlpOption
+from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
     import socket
@@ -36,6 +38,9 @@ TracesOption = Annotated[
 ]
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")]
 BrowserOption = Annotated[bool, typer.Option(help="Open the page in the browser.")]
+UNTIL_600_S = options.Asking(max_seconds=600.0)
+UNTIL_240_S = options.Asking(max_seconds=240.0)
+"""Clients of MCP give up at some point."""
 EVERY_ADDRESS = ("0.0.0.0", "::", "")
 NO_MODEL = (
     "no tool `ask`: the built-in model knows drawn films alone, and this library holds others; "
@@ -43,11 +48,9 @@ NO_MODEL = (
 )
 
 
+@options.with_groups
 def serve(
     libraries: Annotated[list[str], typer.Argument(metavar="LIBRARY...", help="Libraries: folders or URIs.")],
-    model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
     agent: Annotated[
         str, typer.Option(help="Agent if a question names none: a name of `kinodex agents`, or FILE.py.")
     ] = "eea",
@@ -59,17 +62,7 @@ def serve(
     max_usd_per_day: Annotated[
         float | None, typer.Option(help="Money that all questions of a day may cost, at the prices of the models.")
     ] = None,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = 600.0,
-    max_cost: options.MaxCostOption = None,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: options.CacheOption = True,
-    anyway: AnywayOption = False,
+    asking: options.Asking = UNTIL_600_S,
     otlp: OtlpOption = None,
     browser: BrowserOption = True,
 ) -> None:
@@ -78,13 +71,9 @@ def serve(
     Without a token only this machine is let in.
     """
     from contextlib import closing
-    from dataclasses import replace
 
     from kinodex.agent.ask import find_variant
-    from kinodex.agent.limits import Budget
     from kinodex.guards import Guard, check_host, check_token, listen
-    from kinodex.jobs.errors import UsageError
-    from kinodex.jobs.models import ModelChoice
     from kinodex.jobs.telemetry import spans_to
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
@@ -94,22 +83,21 @@ def serve(
     check_host(host, token)
     if token is not None:
         check_token(token)
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
-    options.check_cost(choice, max_cost, max_usd_per_day=max_usd_per_day)
+    choice = asking.choice(max_usd_per_day)
     settings = ServeSettings(
         choice,
         find_variant(agent),
         traces or traces_folder(),
-        Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost),
+        asking.budget(),
         questions_at_once,
         max_usd_per_day,
-        space,
-        detector,
+        asking.space,
+        asking.detector,
     )
     inputs = classify_inputs(libraries)
     if inputs.traces or inputs.runs:
         raise UsageError("got a trace or a run, which `kinodex view` shows; give libraries")
-    api = ViewerApi(inputs, space)
+    api = ViewerApi(inputs, asking.space)
     options.announce(choice)
     with (
         spans_to(otlp) as watch,
@@ -153,7 +141,6 @@ def view(
 ) -> None:
     """Look at traces, runs and libraries in a browser, until Ctrl-C."""
     from kinodex.guards import LOOPBACK, Guard, listen
-    from kinodex.jobs.errors import UsageError
     from kinodex.web.app import Site
     from kinodex.web.inputs import ViewerApi, classify_inputs
 
@@ -176,7 +163,6 @@ def view(
 
 
 def _write(api: ViewerApi, out: Path) -> None:
-    from kinodex.jobs.errors import UsageError
     from kinodex.web.page import one_file
 
     page = one_file(api)
@@ -192,6 +178,7 @@ def _write(api: ViewerApi, out: Path) -> None:
 # `kinodex mcp`: serve a library as tools of an assistant, over the Model Context Protocol.
 
 
+@options.with_groups
 def mcp(
     library: LibraryArgument,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
@@ -200,48 +187,32 @@ def mcp(
     agent: Annotated[
         str, typer.Option(help="Agent if a call names none: a name of `kinodex agents`, or FILE.py.")
     ] = "eea",
-    model: options.ModelOption = "builtin",
-    base_url: options.BaseUrlOption = None,
-    models: options.ModelsOption = None,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = 240.0,  # clients give up at some point
-    max_cost: options.MaxCostOption = None,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: options.CacheOption = True,
-    anyway: AnywayOption = False,
+    asking: options.Asking = UNTIL_240_S,
 ) -> None:
     """Serve a library to an assistant over the Model Context Protocol, until the client leaves or Ctrl-C."""
     import asyncio
 
     from kinodex.agent.ask import find_variant
-    from kinodex.agent.limits import Budget
     from kinodex.guards import listen
     from kinodex.index.library import Library
-    from kinodex.jobs.models import ModelChoice, knows_world
+    from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
     from kinodex.mcp.server import LibraryTools
 
     chosen = find_variant(agent)
-    choice = ModelChoice(model, base_url, models, input_price, output_price, cache, anyway=anyway)
-    options.check_cost(choice, max_cost)
-    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
+    choice = asking.choice()
     opened = Library.open(library)
     can_ask = not chosen.roles or knows_world(
-        choice, find_space(opened, space), has_pictures=any(row.frames for row in opened.videos())
+        choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
     )
     if can_ask:
         options.announce(choice)
     else:
         print(NO_MODEL, file=sys.stderr)
-    tools = LibraryTools(opened, detector, space)
+    tools = LibraryTools(opened, asking.detector, asking.space)
     listener = listen(host, port) if http else None
     with suppress(KeyboardInterrupt):  # Ctrl-C is how to end it
-        asyncio.run(_serve_mcp(tools, choice, chosen if can_ask else None, budget, listener, host))
+        asyncio.run(_serve_mcp(tools, choice, chosen if can_ask else None, asking.budget(), listener, host))
 
 
 async def _serve_mcp(

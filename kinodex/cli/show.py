@@ -1,7 +1,4 @@
-"""Output on a terminal: tables, progress bars, reports and the search tree, with text of files escaped.
-
-May import index and agent, and the types that ingest and annotate report their progress in; commands import it.
-"""
+"""Duplicates, progress and reports on a terminal, with text of files escaped."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow
     from kinodex.jobs.add.run import VideoOutcome
     from kinodex.jobs.add.run import Watch as AddWatch
-    from kinodex.jobs.duplicates import Duplicate, DuplicateRange
+    from kinodex.jobs.duplicates import Duplicate
 
 # Near-duplicates on a terminal, as JSON and as CSV.
 
@@ -58,7 +55,7 @@ CSV_COLUMNS = (
 def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> None:
     """Print pairs of videos that show the same: a table, a JSON document, or a row of CSV for each range."""
     if as_json:
-        print_json([_document(each) for each in found])
+        print_json([asdict(each) | {"a": _named(each.a), "b": _named(each.b)} for each in found])
         return
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -68,39 +65,22 @@ def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> 
     columns = ("video", "shows the same as", "offset", "speed", "in the first", "in the second", "length", "of each")
     table = plain_table(*columns, "score")
     for each in found:
-        for number, part in enumerate(each.ranges):
-            names, figures = (_names_of(each), _figures(each)) if number == 0 else (("", ""), ("", "", ""))
-            before = each.ranges[number - 1] if number else None
-            goes_on = before is not None and (before.offset_s, before.speed) == (part.offset_s, part.speed)
-            table.add_row(*names, *(("", "") if goes_on else _place(part)), *_ends(part), *figures)
+        names = [escape(visible(row.title)) for row in (each.a, each.b)]
+        figures = [duration(each.shared_s), f"{each.share_a:.0%} / {each.share_b:.0%}", f"{each.score:.2f}"]
+        shown: tuple[float, float] | None = None
+        for part in each.ranges:
+            place = ["", ""]
+            if shown != (part.offset_s, part.speed):
+                place = [f"{'+' if part.offset_s >= 0 else '-'}{clock(abs(part.offset_s))}", f"{part.speed:.4g}"]
+            first = f"{clock(max(part.start_a_s, 0.0))} to {clock(part.end_a_s)}"
+            second = f"{clock(max(part.start_b_s, 0.0))} to {clock(part.end_b_s)}"
+            table.add_row(*(names if shown is None else ["", ""]), *place, first, second, *(figures * (shown is None)))
+            shown = part.offset_s, part.speed
     console().print(table if found else "no two videos show the same")
 
 
-def _names_of(each: Duplicate) -> tuple[str, str]:
-    return escape(visible(each.a.title)), escape(visible(each.b.title))
-
-
-def _place(part: DuplicateRange) -> tuple[str, str]:
-    offset = f"{'+' if part.offset_s >= 0 else '-'}{clock(abs(part.offset_s))}"
-    return offset, "1" if part.speed == 1 else f"{part.speed:.4g}"
-
-
-def _figures(each: Duplicate) -> tuple[str, ...]:
-    return duration(each.shared_s), f"{each.share_a:.0%} / {each.share_b:.0%}", f"{each.score:.2f}"
-
-
-def _ends(part: DuplicateRange) -> tuple[str, str]:
-    first = f"{clock(max(part.start_a_s, 0.0))} to {clock(part.end_a_s)}"
-    return first, f"{clock(max(part.start_b_s, 0.0))} to {clock(part.end_b_s)}"
-
-
-def _document(each: Duplicate) -> dict[str, object]:
-    fields = {name: value for name, value in asdict(each).items() if name not in ("a", "b")}
-    return {"a": _names(each.a), "b": _names(each.b), **fields}
-
-
-def _names(row: VideoRow) -> dict[str, object]:
-    return {"video_id": row.video_id, "title": row.title, "uri": row.uri, "duration_s": row.duration_s}
+def _named(row: VideoRow) -> dict[str, object]:
+    return {name: getattr(row, name) for name in ("video_id", "title", "uri", "duration_s")}
 
 
 def _csv_rows(each: Duplicate) -> list[tuple[object, ...]]:

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.output import error_console
+
 
 def sample(
     directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
@@ -23,8 +26,6 @@ def sample(
     """Write films of the sketch world (drawn by code, no network) and questions with known answers."""
     from rich.progress import Progress
 
-    from kinodex.jobs.errors import UsageError
-    from kinodex.jobs.output import error_console
     from kinodex.sketch.sample import sample as write
 
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -50,6 +51,4 @@ def demo(
 
 def simulate() -> None:
     """Say where the simulation of search is now."""
-    from kinodex.jobs.errors import UsageError
-
     raise UsageError("`kinodex eval simulate` is `python -m tests.sketch.simulation` now, in a checkout of kinodex")

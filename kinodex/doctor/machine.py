@@ -1,4 +1,4 @@
-"""Software, cores and memory of the machine, and free space where models and caches go."""
+"""Checks of this machine for `kinodex doctor`: each part is really tried, as far as that costs seconds."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,26 +45,66 @@ if TYPE_CHECKING:
 
     from kinodex.agent.models.completion import Completion
 
-SECTION = "machine"
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One line of the doctor's page.
+
+    `missing` can be installed or configured; `broken` is there and does not work; `todo` says what to do about either.
+    `name` is what `--need` takes.
+    """
+
+    section: str
+    name: str
+    state: Literal["ok", "missing", "broken"]
+    said: str
+    todo: str = ""
+
+
+def run_checks(
+    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
+) -> list[CheckResult]:
+    """All lines of the page. A library and an endpoint are checked only if they are named.
+
+    Raises BadSettings for a URL that is none.
+    """
+    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu(), *check_ray(ray_address)]
+    found += [*check_models(), *check_keys(key_env)]
+    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
+    return found + (check_library(library) if library is not None else [])
+
+
+def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[CheckResult]:
+    """Needed lines that are not ok; raises UsageError for a name that no line has."""
+    names = list(dict.fromkeys(each.name for each in found))
+    if unknown := sorted({*needed}.difference(names)):
+        raise UsageError(f"got --need {unknown[0]}; this page has lines for {', '.join(names)}")
+    return [each for each in found if each.name in needed and each.state != "ok"]
+
+
+# Software, cores and memory of the machine, and free space where models and caches go.
+
+of_machine = partial(CheckResult, "machine")
 MIN_FREE_BYTES = 2_000_000_000
 """A model of the default space takes 1.5 GB."""
 CGROUP = Path("/sys/fs/cgroup")
+"""Its files hold the limits of this container."""
 
 
 def check_machine() -> list[CheckResult]:
     """Check versions, cores, memory and disks."""
     python = f"Python {platform.python_version()}, {platform.platform()}"
     return [
-        CheckResult(SECTION, "kinodex", "ok", f"{version('kinodex')}, {python}"),
-        CheckResult(SECTION, "cores", "ok", _cores()),
-        CheckResult(SECTION, "memory", "ok", _memory()),
+        of_machine("kinodex", "ok", f"{version('kinodex')}, {python}"),
+        of_machine("cores", "ok", _cores()),
+        of_machine("memory", "ok", _memory()),
         *(_check_space(name, folder) for name, folder in _folders().items()),
     ]
 
 
 def _cores() -> str:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # macOS has none
-    quota, _, period = _limit("cpu.max").partition(" ")
+    quota, _, period = _text(CGROUP / "cpu.max").strip().partition(" ")
     bound = f", limited to {int(quota) / int(period):g}" if quota.isdigit() else ""
     return f"{usable} of {os.cpu_count()} usable{bound}"
 
@@ -75,14 +116,9 @@ def _memory() -> str:
     meminfo = dict(line.split(":") for line in _text(Path("/proc/meminfo")).splitlines())
     if "MemAvailable" in meminfo:
         free = int(meminfo["MemAvailable"].split()[0]) * 1024
-    limit = _limit("memory.max")
+    limit = _text(CGROUP / "memory.max").strip()
     bound = f", limited to {gigabytes(int(limit))}" if limit.isdigit() and int(limit) < total else ""
     return f"{gigabytes(total)}, {gigabytes(free)} available{bound}"
-
-
-def _limit(name: str) -> str:
-    """Limit of this container by the control group's file of that name; empty if there is none."""
-    return _text(CGROUP / name).strip()
 
 
 def _text(path: Path) -> str:
@@ -108,10 +144,10 @@ def _check_space(name: str, folder: Path) -> CheckResult:
     free_bytes = shutil.disk_usage(existing).free
     message = f"{gigabytes(free_bytes)} free at {folder}"
     if not os.access(existing, os.W_OK):
-        return CheckResult(SECTION, name, "broken", f"{folder} cannot be written", _remedy(name))
+        return of_machine(name, "broken", f"{folder} cannot be written", _remedy(name))
     if free_bytes < MIN_FREE_BYTES:
-        return CheckResult(SECTION, name, "broken", message, f"free some; {_remedy(name)}")
-    return CheckResult(SECTION, name, "ok", message)
+        return of_machine(name, "broken", message, f"free some; {_remedy(name)}")
+    return of_machine(name, "ok", message)
 
 
 def _remedy(name: str) -> str:
@@ -126,7 +162,7 @@ def gigabytes(count: int) -> str:
 
 # GPUs: as the driver lists them, and with torch computing something on each.
 
-GPU_SECTION = "GPU"
+of_gpu = partial(CheckResult, "GPU")
 FIELDS = "name,driver_version,memory.total,memory.used"
 GPU_LIMIT_S = 20.0
 NEEDS_NONE = "everything runs on the CPU too, more slowly"
@@ -140,19 +176,17 @@ def check_gpu() -> list[CheckResult]:
 
 def _check_driver() -> CheckResult:
     if shutil.which("nvidia-smi") is None:
-        return CheckResult(GPU_SECTION, "driver", "missing", "no nvidia-smi here", NEEDS_NONE)
+        return of_gpu("driver", "missing", "no nvidia-smi here", NEEDS_NONE)
     command = ["nvidia-smi", f"--query-gpu={FIELDS}", "--format=csv,noheader"]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GPU_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return CheckResult(GPU_SECTION, "driver", "broken", f"nvidia-smi: {error}", "look at the driver's installation")
+        return of_gpu("driver", "broken", f"nvidia-smi: {error}", "look at the driver's installation")
     lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
     if ran.returncode or not lines:
         reason = lines[-1] if lines else "lists no GPU"
-        return CheckResult(
-            GPU_SECTION, "driver", "broken", f"nvidia-smi: {reason}", "look at the driver's installation"
-        )
-    return CheckResult(GPU_SECTION, "driver", "ok", "; ".join(f"{line} (name, driver, memory, used)" for line in lines))
+        return of_gpu("driver", "broken", f"nvidia-smi: {reason}", "look at the driver's installation")
+    return of_gpu("driver", "ok", "; ".join(f"{line} (name, driver, memory, used)" for line in lines))
 
 
 def _check_torch(has_gpu: bool) -> CheckResult:
@@ -161,9 +195,9 @@ def _check_torch(has_gpu: bool) -> CheckResult:
     build = f"torch {torch.__version__}, " + (f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU")
     if not torch.cuda.is_available():
         if not has_gpu:
-            return CheckResult(GPU_SECTION, "cuda", "missing", f"{build}; no GPU", NEEDS_NONE)
+            return of_gpu("cuda", "missing", f"{build}; no GPU", NEEDS_NONE)
         todo = "install torch's CUDA build (https://pytorch.org/get-started), and a driver new enough for it"
-        return CheckResult(GPU_SECTION, "cuda", "broken", f"{build}, which does not see the GPU", todo)
+        return of_gpu("cuda", "broken", f"{build}, which does not see the GPU", todo)
     names = []
     for number in range(torch.cuda.device_count()):
         try:
@@ -171,18 +205,16 @@ def _check_torch(has_gpu: bool) -> CheckResult:
             right = bool((ones @ ones == 64).all().item())
         except RuntimeError as error:
             message = f"{build}; GPU {number}: {str(error).splitlines()[0]}"
-            return CheckResult(GPU_SECTION, "cuda", "broken", message, "install another torch build, or free the GPU")
+            return of_gpu("cuda", "broken", message, "install another torch build, or free the GPU")
         if not right:
-            return CheckResult(
-                GPU_SECTION, "cuda", "broken", f"{build}; GPU {number} computes wrongly", "look at the GPU"
-            )
+            return of_gpu("cuda", "broken", f"{build}; GPU {number} computes wrongly", "look at the GPU")
         names.append(torch.cuda.get_device_name(number))
-    return CheckResult(GPU_SECTION, "cuda", "ok", f"{build}; computed on {', '.join(names)}")
+    return of_gpu("cuda", "ok", f"{build}; computed on {', '.join(names)}")
 
 
 # Packages that the base install and each extra need, by kinodex's own metadata.
 
-PACKAGES_SECTION = "packages"
+of_packages = partial(CheckResult, "packages")
 BASE = "base"
 PURPOSES = {
     "ingest": "reading videos",
@@ -206,36 +238,32 @@ def check_packages() -> list[CheckResult]:
     wanted = [Requirement(text) for text in requires("kinodex") or ()]
     base = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
     extras = [name for name in metadata("kinodex").get_all("Provides-Extra") or () if name not in FOR_DEVELOPERS]
-    of_extra = {name: [each for each in wanted if _is_of(each, name) and each not in base] for name in extras}
+    of_extra = {
+        name: [each for each in wanted if each.marker and each.marker.evaluate({"extra": name}) and each not in base]
+        for name in extras
+    }
     return [_finding(BASE, base, "kinodex"), *(_finding(name, of_extra[name], f"kinodex[{name}]") for name in extras)]
-
-
-def _is_of(requirement: Requirement, extra: str) -> bool:
-    return requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
 
 
 def _finding(name: str, wanted: Sequence[Requirement], install: str) -> CheckResult:
     """Check one install. A missing base package counts as broken: kinodex does not start without it."""
     held = {each.name: _version(each.name) for each in wanted}
     missing = [each for each in wanted if held[each.name] is None]
-    unfit = [f"{each.name} {held[each.name]} is not {each.specifier}" for each in wanted if not _fits(each, held)]
+    unfit = [
+        f"{each.name} {number} is not {each.specifier}"
+        for each in wanted
+        if (number := held[each.name]) is not None and not each.specifier.contains(number, prereleases=True)
+    ]
     here = ", ".join(f"{package} {number}" for package, number in held.items() if number is not None)
     purpose = f" ({PURPOSES[name]})" if name in PURPOSES else ""
     if unfit:
-        return CheckResult(
-            PACKAGES_SECTION, name, "broken", f"{'; '.join(unfit)}{purpose}", f"pip install -U '{install}'"
-        )
+        return of_packages(name, "broken", f"{'; '.join(unfit)}{purpose}", f"pip install -U '{install}'")
     if missing:
         brings = ", ".join(f"{each.name}{each.specifier}" for each in missing)
         message = (f"has {here}" if here else "not installed") + purpose
         todo = f"pip install '{install}', which brings {brings}"
-        return CheckResult(PACKAGES_SECTION, name, "broken" if name == BASE else "missing", message, todo)
-    return CheckResult(PACKAGES_SECTION, name, "ok", here + purpose)
-
-
-def _fits(wanted: Requirement, held: dict[str, str | None]) -> bool:
-    number = held[wanted.name]
-    return number is None or wanted.specifier.contains(number, prereleases=True)
+        return of_packages(name, "broken" if name == BASE else "missing", message, todo)
+    return of_packages(name, "ok", here + purpose)
 
 
 def _version(package: str) -> str | None:
@@ -247,21 +275,18 @@ def _version(package: str) -> str | None:
 
 # Ray: the package, and the resources of a cluster if one is named.
 
-RAY_SECTION = "Ray"
-NAME = "cluster"
+of_ray = partial(CheckResult, "Ray", "cluster")
 
 
 def check_ray(address: str | None) -> list[CheckResult]:
     """Check the cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
     if importlib.util.find_spec("ray") is None:
         todo = "pip install 'kinodex[ray]'; --local needs none"
-        return [CheckResult(RAY_SECTION, NAME, "missing", "ray is not installed", todo)]
+        return [of_ray("missing", "ray is not installed", todo)]
     address = address or os.environ.get("RAY_ADDRESS")
     if not address:
         message = f"ray {version('ray')} is installed; no cluster was named"
-        return [
-            CheckResult(RAY_SECTION, NAME, "missing", message, "--ray local tries one here, --ray HOST:PORT another")
-        ]
+        return [of_ray("missing", message, "--ray local tries one here, --ray HOST:PORT another")]
     return [_check_cluster(address)]
 
 
@@ -276,14 +301,14 @@ def _check_cluster(address: str) -> CheckResult:
             has = api.cluster_resources()
             nodes = len([node for node in api.nodes() if node["Alive"]])
     except UsageError as error:
-        return CheckResult(RAY_SECTION, NAME, "broken", str(error), "start it, or name another")
+        return of_ray("broken", str(error), "start it, or name another")
     offers = f"{has.get('CPU', 0):g} CPUs, {has.get('GPU', 0):g} GPUs, {has.get('memory', 0) / 1e9:.1f} GB"
-    return CheckResult(RAY_SECTION, NAME, "ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")
+    return of_ray("ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")
 
 
 # Decoders, each tried on a drawn film of a few seconds in a process of its own.
 
-DECODERS_SECTION = "decoders"
+of_decoders = partial(CheckResult, "decoders")
 PACKAGES = {"pyav": "av", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
 EXTRAS = {"pyav": "ingest", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
 DECODER_LIMIT_S = 60.0
@@ -302,13 +327,11 @@ def check_decoders() -> list[CheckResult]:
 def _find_missing(name: str) -> CheckResult | None:
     """The reason why a decoder cannot even be tried, None if it can."""
     if importlib.util.find_spec("av") is None and name != "pyav":
-        return CheckResult(DECODERS_SECTION, name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
+        return of_decoders(name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
     if importlib.util.find_spec(PACKAGES[name]) is None:
-        return CheckResult(DECODERS_SECTION, name, "missing", "not installed", f"pip install 'kinodex[{EXTRAS[name]}]'")
+        return of_decoders(name, "missing", "not installed", f"pip install 'kinodex[{EXTRAS[name]}]'")
     if name == "nvdec" and shutil.which("nvidia-smi") is None:
-        return CheckResult(
-            DECODERS_SECTION, name, "missing", "no NVIDIA GPU", "PyAV reads everything; --decoder auto takes it"
-        )
+        return of_decoders(name, "missing", "no NVIDIA GPU", "PyAV reads everything; --decoder auto takes it")
     return None
 
 
@@ -331,12 +354,12 @@ def _try_decoder(name: str, film: Path) -> CheckResult:
     try:
         frames, reason = run_alone_within(DECODER_LIMIT_S, read_film, str(film), name)
     except Lost as error:
-        return CheckResult(DECODERS_SECTION, name, "broken", str(error), todo)
+        return of_decoders(name, "broken", str(error), todo)
     except (PipelineError, ImportError, OSError) as error:
-        return CheckResult(DECODERS_SECTION, name, "broken", f"{type(error).__name__}: {error}", todo)
+        return of_decoders(name, "broken", f"{type(error).__name__}: {error}", todo)
     if reason is not None:
-        return CheckResult(DECODERS_SECTION, name, "broken", f"PyAV had to take over ({reason})", todo)
-    return CheckResult(DECODERS_SECTION, name, "ok", f"read {frames} frames of a film that was drawn for it")
+        return of_decoders(name, "broken", f"PyAV had to take over ({reason})", todo)
+    return of_decoders(name, "ok", f"read {frames} frames of a film that was drawn for it")
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:
@@ -348,31 +371,9 @@ def read_film(film: str, decoder: str) -> tuple[int, str | None]:
         return frames, video.fell_back
 
 
-# Checks of this machine for `kinodex doctor`: each part is really tried, as far as that costs seconds.
-#
-# One module for each section of the page; `checks` runs them all. May import every room, and of jobs only `bench` (to
-# try
-# a decoder in a process of its own) and `synthetic` (to draw the film for it).
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """One line of the doctor's page.
-
-    `missing` can be installed or configured; `broken` is there and does not work; `todo` says what to do about either.
-    `name` is what `--need` takes.
-    """
-
-    section: str
-    name: str
-    state: Literal["ok", "missing", "broken"]
-    said: str
-    todo: str = ""
-
-
 # Models: the built-in one is loaded, those in the hub's cache are listed.
 
-MODELS_SECTION = "models"
+of_models = partial(CheckResult, "models")
 MODELS_LISTED = 12
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
@@ -392,10 +393,8 @@ def _check_builtin() -> CheckResult:
         dim = load_space("builtin", device="cpu").embed_text(["a red kite"]).shape[1]
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
         todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
-        return CheckResult(MODELS_SECTION, "builtin", "broken", f"{type(error).__name__}: {error}", todo)
-    return CheckResult(
-        MODELS_SECTION, "builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only the sketch world"
-    )
+        return of_models("builtin", "broken", f"{type(error).__name__}: {error}", todo)
+    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only the sketch world")
 
 
 def _check_hub() -> CheckResult:
@@ -405,17 +404,11 @@ def _check_hub() -> CheckResult:
 
     only = "only models that are cached, or here as folders (local-dir:FOLDER), load"
     if HF_HUB_OFFLINE:
-        return CheckResult(
-            MODELS_SECTION, "hub", "missing", "not asked: HF_HUB_OFFLINE is set", f"{only}; unset it to fetch more"
-        )
+        return of_models("hub", "missing", "not asked: HF_HUB_OFFLINE is set", f"{only}; unset it to fetch more")
     with quick_hub() as answers:
         if answers:
-            return CheckResult(
-                MODELS_SECTION, "hub", "ok", f"{ENDPOINT} answers: models that are not here can be fetched"
-            )
-    return CheckResult(
-        MODELS_SECTION, "hub", "missing", f"{ENDPOINT} is not reached", f"{only}; or set HF_ENDPOINT to a mirror"
-    )
+            return of_models("hub", "ok", f"{ENDPOINT} answers: models that are not here can be fetched")
+    return of_models("hub", "missing", f"{ENDPOINT} is not reached", f"{only}; or set HF_ENDPOINT to a mirror")
 
 
 def _cached_models() -> list[CachedRepoInfo]:
@@ -434,32 +427,28 @@ def list_cached(cached: Iterable[CachedRepoInfo]) -> list[CheckResult]:
     """List cached models, at most `LISTED` of them one by one."""
     found = [_describe(each) for each in cached]
     if len(found) > MODELS_LISTED:
-        others = CheckResult(
-            MODELS_SECTION, "further", "ok", f"{len(found) - MODELS_LISTED} smaller models in the cache"
-        )
+        others = of_models("further", "ok", f"{len(found) - MODELS_LISTED} smaller models in the cache")
         return [*found[:MODELS_LISTED], others]
     if not found:
         todo = "they are fetched when first used; or copy them here and name folders"
-        return [CheckResult(MODELS_SECTION, "cached", "missing", "none in the hub's cache", todo)]
+        return [of_models("cached", "missing", "none in the hub's cache", todo)]
     return found
 
 
 def _describe(repo: CachedRepoInfo) -> CheckResult:
     """Describe a cached model by its kind and size; one without weights is missing."""
-    files = {file.file_name: file for revision in repo.revisions for file in revision.files}
+    files = _files(repo)
     kind = "open_clip" if "open_clip_config.json" in files else "other"
     if kind == "other" and "config.json" in files:
-        kind = f"transformers, {_architecture(files['config.json'].file_path)}"
+        kind = f"transformers, {_architecture(files['config.json'])}"
     size = f"{gigabytes(repo.size_on_disk)} ({kind})"
     if not any(name.endswith(WEIGHTS) for name in files):
-        return CheckResult(
-            MODELS_SECTION, repo.repo_id, "missing", f"{size} without weights", "it is fetched when first used"
-        )
-    return CheckResult(MODELS_SECTION, repo.repo_id, "ok", size)
+        return of_models(repo.repo_id, "missing", f"{size} without weights", "it is fetched when first used")
+    return of_models(repo.repo_id, "ok", size)
 
 
-def _names(repo: CachedRepoInfo) -> set[str]:
-    return {file.file_name for revision in repo.revisions for file in revision.files}
+def _files(repo: CachedRepoInfo) -> dict[str, Path]:
+    return {file.file_name: file.file_path for revision in repo.revisions for file in revision.files}
 
 
 def _architecture(config: Path) -> str:
@@ -478,21 +467,21 @@ def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     open_clip = import_open_clip()
     repo = str(open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub", "")).strip("/")
     tokenizer = str(open_clip.get_model_config(architecture)["text_cfg"].get("hf_tokenizer_name", ""))
-    held = {each.repo_id: _names(each) for each in cached}
+    held = {each.repo_id: _files(each).keys() for each in cached}
     if any(name.endswith(WEIGHTS) for name in held.get(repo, ())):
-        if not tokenizer or held.get(tokenizer, set()).intersection(TOKENIZERS):
-            return CheckResult(MODELS_SECTION, "default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
+        if not tokenizer or any(name in held.get(tokenizer, ()) for name in TOKENIZERS):
+            return of_models("default space", "ok", f"{DEFAULT_SPACE}, cached ({repo})")
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
         todo = f"the next ingest fetches it from the hub ({tokenizer})"
-        return CheckResult(MODELS_SECTION, "default space", "missing", message, todo)
+        return of_models("default space", "missing", message, todo)
     todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
-    return CheckResult(MODELS_SECTION, "default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
+    return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
 
 
 # An OpenAI-compatible endpoint, tried with six small requests: a reply, a picture, several, a JSON schema, a tool,
 # and a system message.
 
-ENDPOINT_SECTION = "endpoint"
+of_endpoint = partial(CheckResult, "endpoint")
 CHAT, LISTING = "chat", "model list"
 USAGE, IMAGES, SEVERAL, SCHEMA, TOOLS = ABILITIES = "usage", "images", "several images", "json_schema", "tools"
 SYSTEM, THOUGHTS = SPEAKERS = "system role", "thoughts"
@@ -549,10 +538,8 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
             await endpoint.close()
     except ModelError as error:
         todo = "fix that and run this again"
-        untried = (
-            CheckResult(ENDPOINT_SECTION, name, "missing", "not tried", todo) for name in (*ABILITIES, *SPEAKERS)
-        )
-        return [CheckResult(ENDPOINT_SECTION, CHAT, "broken", str(error), todo), *untried]
+        untried = (of_endpoint(name, "missing", "not tried", todo) for name in (*ABILITIES, *SPEAKERS))
+        return [of_endpoint(CHAT, "broken", str(error), todo), *untried]
 
 
 async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
@@ -565,89 +552,84 @@ async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
     except openai.APIConnectionError as error:
         raise provider_errors.connection_error(role, error) from error
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:  # its reply is no list
-        return CheckResult(
-            ENDPOINT_SECTION, LISTING, "missing", f"none listed ({provider_errors.clip(error, role)})", "name --model"
-        ), []
+        return of_endpoint(LISTING, "missing", f"none listed ({provider_errors.clip(error, role)})", "name --model"), []
     shown = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
-    return CheckResult(ENDPOINT_SECTION, LISTING, "ok", f"{role.place} lists {shown or 'none'}"), names
+    return of_endpoint(LISTING, "ok", f"{role.place} lists {shown or 'none'}"), names
+
+
+def _request(
+    text: str, colours: Sequence[str] = (), form: Literal["text", "json", "tools"] = "text"
+) -> CompletionRequest:
+    tools = (NameColour,) if form == "tools" else ()
+    pictures = [_picture(each) for each in colours]
+    return CompletionRequest([user_message(text, pictures, None)], ProbeReply, 0.0, form, tools)
 
 
 async def _try_chat(endpoint: Endpoint) -> list[CheckResult]:
     """The line of a reply, and the one of the tokens that the server counts for it."""
     began = time.monotonic()
-    reply = await endpoint.complete(CompletionRequest([user_message(ECHO, (), None)], ProbeReply, 0.0, "text"))
+    reply = await endpoint.complete(_request(ECHO))
     took = f"{time.monotonic() - began:.1f} s, {reply.input_tokens} tokens in, {reply.output_tokens} out"
-    usage = CheckResult(ENDPOINT_SECTION, USAGE, "ok", "counts the tokens of a request")
+    usage = of_endpoint(USAGE, "ok", "counts the tokens of a request")
     if not reply.usage_known:
-        usage = CheckResult(
-            ENDPOINT_SECTION, USAGE, "missing", "counts no tokens", "nothing: kinodex estimates and says so"
-        )
-    return [CheckResult(ENDPOINT_SECTION, CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})"), usage]
+        usage = of_endpoint(USAGE, "missing", "counts no tokens", "nothing: kinodex estimates and says so")
+    return [of_endpoint(CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})"), usage]
 
 
 async def _try_image(endpoint: Endpoint) -> CheckResult:
     """Show a picture of one colour; a model that cannot name the colour does not see."""
     todo = "agents that look at frames need a model that sees; those that read do not"
     try:
-        reply = await endpoint.complete(
-            CompletionRequest([user_message(WHICH_COLOUR, [_picture()], None)], ProbeReply, 0.0, "text")
-        )
+        reply = await endpoint.complete(_request(WHICH_COLOUR, [COLOUR]))
     except ModelError as error:
-        return CheckResult(ENDPOINT_SECTION, IMAGES, "missing", f"takes no picture ({error})", todo)
+        return of_endpoint(IMAGES, "missing", f"takes no picture ({error})", todo)
     if COLOUR not in reply.text.lower():
-        return CheckResult(ENDPOINT_SECTION, IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
-    return CheckResult(ENDPOINT_SECTION, IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
+        return of_endpoint(IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
+    return of_endpoint(IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
 
 
 async def _try_images(endpoint: Endpoint) -> CheckResult:
     """Show several pictures in one request, of a colour each."""
-    request = CompletionRequest(
-        [user_message(WHICH_COLOURS, [_picture(each) for each in COLOURS], None)], ProbeReply, 0.0, "text"
-    )
     try:
-        reply = await endpoint.complete(request)
+        reply = await endpoint.complete(_request(WHICH_COLOURS, COLOURS))
     except ModelError as error:
-        return CheckResult(ENDPOINT_SECTION, SEVERAL, "missing", str(error), "a model that sees")
+        return of_endpoint(SEVERAL, "missing", str(error), "a model that sees")
     if most := endpoint.form.images:
         todo = f"set images = {most} for the role: more frames are then shown as contact sheets from the first request"
-        return CheckResult(ENDPOINT_SECTION, SEVERAL, "missing", f"takes {most} in a request", todo)
+        return of_endpoint(SEVERAL, "missing", f"takes {most} in a request", todo)
     named = [each for each in COLOURS if each in reply.text.lower()]
     if len(named) < len(COLOURS):
         todo = "set images = 1 for the role if it reads one alone: frames are then shown as contact sheets"
         message = f"takes {len(COLOURS)} in a request, and names {len(named)} of their colours: {_quoted(reply)}"
-        return CheckResult(ENDPOINT_SECTION, SEVERAL, "missing", message, todo)
-    return CheckResult(ENDPOINT_SECTION, SEVERAL, "ok", f"takes and tells apart {len(COLOURS)} in a request")
+        return of_endpoint(SEVERAL, "missing", message, todo)
+    return of_endpoint(SEVERAL, "ok", f"takes and tells apart {len(COLOURS)} in a request")
 
 
 async def _try_schema(endpoint: Endpoint) -> CheckResult:
     try:
-        reply = await endpoint.complete(CompletionRequest([user_message(SKY, (), None)], ProbeReply, 0.0, "json"))
+        reply = await endpoint.complete(_request(SKY, form="json"))
     except ModelError as error:
-        return CheckResult(ENDPOINT_SECTION, SCHEMA, "missing", str(error))
+        return of_endpoint(SCHEMA, "missing", str(error))
     if endpoint.form.rung != SCHEMA:
         message = f"takes none; kinodex asks it for {endpoint.form.rung} and checks each reply"
-        return CheckResult(ENDPOINT_SECTION, SCHEMA, "missing", message, "nothing; more replies may be invalid")
+        return of_endpoint(SCHEMA, "missing", message, "nothing; more replies may be invalid")
     if not _fits_schema(reply):
         todo = "kinodex will ask again for a reply that does not fit; another server or model may keep to schemas"
-        return CheckResult(ENDPOINT_SECTION, SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
-    return CheckResult(ENDPOINT_SECTION, SCHEMA, "ok", "keeps to a schema")
+        return of_endpoint(SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
+    return of_endpoint(SCHEMA, "ok", "keeps to a schema")
 
 
 async def _try_tool(endpoint: Endpoint) -> CheckResult:
     todo = "nothing: agents with tools ask it for JSON instead"
     try:
-        reply = await endpoint.complete(
-            CompletionRequest([user_message(SKY, (), None)], ProbeReply, 0.0, "tools", (NameColour,))
-        )
+        reply = await endpoint.complete(_request(SKY, form="tools"))
     except ModelError as error:
-        return CheckResult(ENDPOINT_SECTION, TOOLS, "missing", str(error), todo)
+        return of_endpoint(TOOLS, "missing", str(error), todo)
     if not endpoint.form.supports_tools:
-        return CheckResult(ENDPOINT_SECTION, TOOLS, "missing", "takes none", todo)
+        return of_endpoint(TOOLS, "missing", "takes none", todo)
     if not reply.calls:
-        return CheckResult(
-            ENDPOINT_SECTION, TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo
-        )
-    return CheckResult(ENDPOINT_SECTION, TOOLS, "ok", f"called {_quoted(reply)}")
+        return of_endpoint(TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)
+    return of_endpoint(TOOLS, "ok", f"called {_quoted(reply)}")
 
 
 async def _try_speakers(endpoint: Endpoint) -> list[CheckResult]:
@@ -655,18 +637,18 @@ async def _try_speakers(endpoint: Endpoint) -> list[CheckResult]:
 
     kinodex sends no such message, so a server that takes none loses nothing; other tools may need to know.
     """
-    user = user_message(ECHO, (), None)
-    request = CompletionRequest([{"role": "system", "content": "Be brief."}, user], ProbeReply, 0.0, "text")
-    system = CheckResult(ENDPOINT_SECTION, SYSTEM, "ok", "takes a system message; kinodex sends none")
+    plain = _request(ECHO)
+    request = replace(plain, messages=[{"role": "system", "content": "Be brief."}, *plain.messages])
+    system = of_endpoint(SYSTEM, "ok", "takes a system message; kinodex sends none")
     try:
         answer = await _raw_answer(endpoint, request)
     except ModelError as error:
         message = f"takes no system message ({error})"
-        system = CheckResult(ENDPOINT_SECTION, SYSTEM, "missing", message, "nothing: kinodex sends none")
+        system = of_endpoint(SYSTEM, "missing", message, "nothing: kinodex sends none")
         try:
-            answer = await _raw_answer(endpoint, replace(request, messages=[user]))
+            answer = await _raw_answer(endpoint, plain)
         except ModelError as second:
-            return [system, CheckResult(ENDPOINT_SECTION, THOUGHTS, "missing", str(second))]
+            return [system, of_endpoint(THOUGHTS, "missing", str(second))]
     return [system, _find_thoughts(answer)]
 
 
@@ -684,12 +666,12 @@ async def _raw_answer(endpoint: Endpoint, request: CompletionRequest) -> object:
 
 def _find_thoughts(answer: object) -> CheckResult:
     if not (name := thoughts_field(answer)):
-        return CheckResult(ENDPOINT_SECTION, THOUGHTS, "ok", "returns none beside the reply")
+        return of_endpoint(THOUGHTS, "ok", "returns none beside the reply")
     said = f"returns them in {name}: kinodex reads a reply there if there is none beside them"
-    return CheckResult(ENDPOINT_SECTION, THOUGHTS, "ok", f"{said}; max_tokens has to hold both")
+    return of_endpoint(THOUGHTS, "ok", f"{said}; max_tokens has to hold both")
 
 
-def _picture(colour: str = COLOUR) -> ShownFrame:
+def _picture(colour: str) -> ShownFrame:
     from PIL import Image
 
     jpeg = io.BytesIO()
@@ -708,8 +690,10 @@ def _quoted(reply: Completion) -> str:
     return repr(" ".join(reply.text.split())[:QUOTED])
 
 
-# Run all checks of the doctor's page, and pick out what is needed and does not work.
+# Keys, and a library.
 
+of_keys = partial(CheckResult, "keys")
+of_library = partial(CheckResult, "library", "library")
 KEYS = {
     "OPENAI_API_KEY": "for language models that are not on this machine or a private network",
     "HF_TOKEN": "for models of the hub that ask for consent",
@@ -718,50 +702,28 @@ KEYS = {
 }
 
 
-def run_checks(
-    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
-) -> list[CheckResult]:
-    """All lines of the page. A library and an endpoint are checked only if they are named.
-
-    Raises BadSettings for a URL that is none.
-    """
-    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu(), *check_ray(ray_address)]
-    found += [*check_models(), *check_keys(key_env)]
-    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
-    return found + (check_library(library) if library is not None else [])
-
-
-def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[CheckResult]:
-    """Needed lines that are not ok; raises UsageError for a name that no line has."""
-    names = list(dict.fromkeys(each.name for each in found))
-    if unknown := sorted({*needed}.difference(names)):
-        raise UsageError(f"got --need {unknown[0]}; this page has lines for {', '.join(names)}")
-    return [each for each in found if each.name in needed and each.state != "ok"]
-
-
 def check_keys(extra: str | None = None) -> list[CheckResult]:
     """Check that the variables with keys are set, and one more by its name; no value is ever shown."""
     variables = KEYS if extra is None or extra in KEYS else {extra: "for the endpoint", **KEYS}
     return [
-        CheckResult("keys", name, "ok", f"set, {purpose}")
+        of_keys(name, "ok", f"set, {purpose}")
         if os.environ.get(name, "").strip()
-        else CheckResult("keys", name, "missing", f"not set, {purpose}", f"export {name}=... where it is needed")
+        else of_keys(name, "missing", f"not set, {purpose}", f"export {name}=... where it is needed")
         for name, purpose in variables.items()
     ]
 
 
 def check_library(uri: str) -> list[CheckResult]:
     """Check in one line that a library opens and that all its rows are there."""
-    section = name = "library"
     try:
         library = Library.open(uri)
         health = check_health(library)
     except KinodexError as error:
-        return [CheckResult(section, name, "broken", str(error))]
+        return [of_library("broken", str(error))]
     frames = sum(row.frames for row in library.videos())
     at_work = f", at work: {', '.join(map(str, health.at_work))}" if health.at_work else ""
     size = f"{uri}: {health.audit.videos:,} videos, {frames:,} frames, {health.data_bytes / 1e9:.2f} GB{at_work}"
     if health.problems:
         more = f" and {len(health.problems) - 1:,} more" if len(health.problems) > 1 else ""
-        return [CheckResult(section, name, "broken", f"{size}; {health.problems[0]}{more}", f"kinodex maintain {uri}")]
-    return [CheckResult(section, name, "ok", f"{size}; every row is where it should be")]
+        return [of_library("broken", f"{size}; {health.problems[0]}{more}", f"kinodex maintain {uri}")]
+    return [of_library("ok", f"{size}; every row is where it should be")]

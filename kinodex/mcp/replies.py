@@ -41,11 +41,30 @@ Text = Annotated[str, PlainSerializer(clipped, return_type=str)]
 LongText = Annotated[str, PlainSerializer(lambda text: clipped(text, ANSWER_CHARACTERS), return_type=str)]
 
 
-class VideoLine(BaseModel):
-    """A video of a list. `frames` is 0 for a video that has only text."""
+class OfVideo(BaseModel):
+    """Part of a reply that is about one video."""
 
     video_id: str
     title: Text
+
+
+class Span(BaseModel):
+    """A range [start_s, end_s) of a video, in seconds."""
+
+    start_s: Number
+    end_s: Number
+
+
+class Rows(OfVideo):
+    """Some rows of a video; `cut` says how to get the others, `missing` that none were ever made."""
+
+    cut: str | None = None
+    missing: str | None = None
+
+
+class VideoLine(OfVideo):
+    """A video of a list. `frames` is 0 for a video that has only text."""
+
     duration_s: Number
     frames: int
     segments: int
@@ -72,22 +91,16 @@ class Videos(BaseModel):
     cut: str | None = None
 
 
-class SegmentLine(BaseModel):
+class SegmentLine(Span):
     """A shot, window or captioned range [start_s, end_s) of a video."""
 
-    start_s: Number
-    end_s: Number
     kind: str
     caption: Text | None = None
 
 
-class VideoFacts(BaseModel):
+class VideoFacts(OfVideo, Span):
     """One video, which covers [start_s, end_s). Without frames, its sizes and codec mean nothing."""
 
-    video_id: str
-    title: Text
-    start_s: Number
-    end_s: Number
     frames: int
     sample_fps: Number
     width_px: int
@@ -113,16 +126,12 @@ class Overview(BaseModel):
     cut: str | None = None
 
 
-class HitLine(BaseModel):
+class HitLine(OfVideo, Span):
     """A moment [start_s, end_s) that a search found; the score orders the hits of one search.
 
     `cosine` compares the picture or caption with the query, `bm25` the words.
     """
 
-    video_id: str
-    title: Text
-    start_s: Number
-    end_s: Number
     score: Number
     found_in: str
     text: Text | None = None
@@ -139,13 +148,16 @@ class Hits(BaseModel):
     missing: str | None = None
 
 
-class RangeLine(BaseModel):
-    """A range [start_s, end_s) of a video in which something happens; `strong` if its evidence suffices."""
+class EvidenceLine(OfVideo, Span):
+    """A time range [start_s, end_s) that was really shown to the answering model."""
 
-    video_id: str
-    title: Text
     start_s: Number
     end_s: Number
+
+
+class RangeLine(EvidenceLine):
+    """A range [start_s, end_s) of a video in which something happens; `strong` if its evidence suffices."""
+
     score: Number | None
     found_in: str
     strong: bool
@@ -160,11 +172,9 @@ class Ranges(BaseModel):
     ranges: list[RangeLine]
 
 
-class TranscriptLine(BaseModel):
+class TranscriptLine(Span):
     """A line that is said in [start_s, end_s), or, `on_screen`, shown as text."""
 
-    start_s: Number
-    end_s: Number
     text: Text
     speaker: Text | None = None
     on_screen: bool | None = None
@@ -176,51 +186,41 @@ class TranscriptLine(BaseModel):
         return cls(start_s=row.start_s, end_s=row.end_s, text=row.text, on_screen=True, confidence=row.confidence)
 
 
-class Transcript(BaseModel):
+class Transcript(Rows):
     """Transcript lines of a video, in order."""
 
-    video_id: str
-    title: Text
     lines: list[TranscriptLine]
     cut: str | None = None
     missing: str | None = None
 
 
-class Caption(BaseModel):
+class Caption(Span):
     """A description, by a model or by people, of the pictures in [start_s, end_s)."""
 
-    start_s: Number
-    end_s: Number
     text: Text
     confidence: Number | None = None
 
 
-class Captions(BaseModel):
+class Captions(Rows):
     """Captions of a video by one writer, in order."""
 
-    video_id: str
-    title: Text
     captions_by: Text | None = None
     captions: list[Caption]
     cut: str | None = None
     missing: str | None = None
 
 
-class Part(BaseModel):
+class Part(Span):
     """A chapter, or a scene of one, in [start_s, end_s). Both texts are empty where a model gave none."""
 
     level: str
-    start_s: Number
-    end_s: Number
     title: Text
     text: Text
 
 
-class Contents(BaseModel):
+class Contents(Rows):
     """The table of contents of a video: its chapters, or its scenes, in order."""
 
-    video_id: str
-    title: Text
     written_by: Text | None = None
     parts: list[Part]
     cut: str | None = None
@@ -237,21 +237,17 @@ class Detection(BaseModel):
     track_id: int | None = None
 
 
-class Detections(BaseModel):
+class Detections(Rows):
     """Detections in a video, by time."""
 
-    video_id: str
-    title: Text
     detections: list[Detection]
     cut: str | None = None
     missing: str | None = None
 
 
-class FramesHeading(BaseModel):
+class FramesHeading(OfVideo):
     """The heading of a reply with pictures; each picture follows its number and time."""
 
-    video_id: str
-    title: Text
     frames: int
     cut: str | None = None
 
@@ -261,15 +257,6 @@ class FrameLabel(BaseModel):
 
     frame_no: int
     time_s: Number
-
-
-class EvidenceLine(BaseModel):
-    """A time range [start_s, end_s) that was really shown to the answering model."""
-
-    video_id: str
-    title: Text
-    start_s: Number
-    end_s: Number
 
 
 class AskReply(BaseModel):

@@ -197,7 +197,7 @@ async def serve_http(server: MCPServer, listener: socket.socket, host: str) -> N
 
 # Tools of the MCP server that read a library: lists, searches, frames and texts.
 #
-# Models read the docstrings of tools: they describe a tool and its limits, which are those of `jobs.mcp.replies`.
+# Models read the docstrings of tools: they describe a tool and its limits, which are those of `kinodex.mcp.replies`.
 
 VideoName = Annotated[
     str, Field(description="A video, as `videos` names it: its id, the first digits of it, its title or file name.")
@@ -411,9 +411,8 @@ class LibraryTools:
                 )
             if len(times_s) > most:
                 left_out = f"the frames of the first {most} times alone, of {len(times_s):,} given"
-            return image_blocks(
-                row, self.library.frames_at(row.video_id, times_s[:most], mode="shown"), side_px, left_out
-            )
+            stored = self.library.frames_at(row.video_id, times_s[:most], mode="shown")
+            return image_blocks(row, stored, side_px, left_out)
         count = 4 if count is None else count
         if count > most:
             left_out = f"{most} frames spread over the part, which are as many as a reply holds"
@@ -435,9 +434,7 @@ class LibraryTools:
         lines, cut = page(rows, replies.TranscriptLine, "lines", offset)
         is_heard = bool(rows or self.library.transcript(row.video_id))
         missing = None if is_heard else self._missing("speech", [row.video_id])
-        return tool_result(
-            replies.Transcript(video_id=row.video_id, title=row.title, lines=lines, cut=cut, missing=missing)
-        )
+        return _reply_of(replies.Transcript, row, lines=lines, cut=cut, missing=missing)
 
     def captions(
         self, video: VideoName, start_s: FromS = None, end_s: ToS = None, offset: Offset = 0
@@ -449,16 +446,9 @@ class LibraryTools:
         row = self._video(video, start_s, end_s)
         rows = [each for each in self.library.captions(row.video_id) if _in_part(each, start_s, end_s)]
         lines, cut = page(rows, replies.Caption, "captions", offset)
-        return tool_result(
-            replies.Captions(
-                video_id=row.video_id,
-                title=row.title,
-                captions_by=rows[0].model if rows else None,
-                captions=lines,
-                cut=cut,
-                missing=self._missing("captions", [row.video_id]),
-            )
-        )
+        missing = self._missing("captions", [row.video_id])
+        by = rows[0].model if rows else None
+        return _reply_of(replies.Captions, row, captions_by=by, captions=lines, cut=cut, missing=missing)
 
     def chapters(
         self,
@@ -477,16 +467,9 @@ class LibraryTools:
         held = self.library.scenes.rows(row.video_id, "scene" if scenes else "chapter")
         rows = [each for each in held if _in_part(each, start_s, end_s)]
         lines, cut = page(rows, replies.Part, "scenes" if scenes else "chapters", offset)
-        return tool_result(
-            replies.Contents(
-                video_id=row.video_id,
-                title=row.title,
-                written_by=rows[0].model if rows else None,
-                parts=lines,
-                cut=cut,
-                missing=self._missing("summaries", [row.video_id]),
-            )
-        )
+        missing = self._missing("summaries", [row.video_id])
+        by = rows[0].model if rows else None
+        return _reply_of(replies.Contents, row, written_by=by, parts=lines, cut=cut, missing=missing)
 
     def detections(
         self,
@@ -505,9 +488,7 @@ class LibraryTools:
         rows = self.library.detections(row.video_id, start_s, end_s, label, min_score)
         lines, cut = page(rows, replies.Detection, "detections", offset)
         missing = self._missing("detections", [row.video_id])
-        return tool_result(
-            replies.Detections(video_id=row.video_id, title=row.title, detections=lines, cut=cut, missing=missing)
-        )
+        return _reply_of(replies.Detections, row, detections=lines, cut=cut, missing=missing)
 
     def _missing(self, stage: str, video_ids: Sequence[str] | None) -> str | None:
         """Say which of these videos (None: of all) never had a stage: an empty list reads as if nothing were there.
@@ -531,6 +512,10 @@ class LibraryTools:
         video = self.library.video(name)
         _part(video, start_s, end_s)  # an empty reply would read as if nothing were said or seen there
         return video
+
+
+def _reply_of(reply: type[replies.Rows], video: VideoRow, **values: Any) -> CallToolResult:
+    return tool_result(reply(video_id=video.video_id, title=video.title, **values))
 
 
 def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,8 +348,6 @@ ROWS = 100
 
 # Videos of a library in the orders of its page, sorted again only where the library holds other videos than before.
 
-Order = Literal["title", "length", "newest"]
-ORDERS: tuple[str, ...] = get_args(Order)
 COUNTED = ("captions", "detections", "speech", "text")
 COLUMNS = ("video_id", "title", "uri", "duration_s", "ingested_at")
 DIGITS = re.compile("[0-9]+")
@@ -374,8 +372,8 @@ class VideoList:
         A row has the fields of `VideoRow` and the count of its captions, detections, lines of speech and text. Raises
         UsageError for an unknown order.
         """
-        if order not in ORDERS:
-            raise UsageError(f"got sort {order!r}; it is one of {', '.join(ORDERS)}")
+        if order not in SORT_KEYS:
+            raise UsageError(f"got sort {order!r}; it is one of {', '.join(SORT_KEYS)}")
         rows = self._in_order(order)
         if parts := words.casefold().split():
             rows = [row for row in rows if all(part in row["text"] for part in parts)]

@@ -33,14 +33,14 @@ from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import clock
 from kinodex.agent.protocol import MAX_OPTIONS, Earlier, Question
 from kinodex.agent.variants.base import Variant
+from kinodex.find import Finder, Query
 from kinodex.guards import CLIENT_LEFT, NotGiven, disconnected, json_response, say_when, streamed
 from kinodex.index.errors import KinodexError, LibraryError, QueryError, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.rows import Hit, Scope, VideoRow
+from kinodex.index.rows import Hit, VideoRow
 from kinodex.index.text import redact
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
-from kinodex.jobs.open import load_image_tower
 from kinodex.jobs.pictures import decoded
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
@@ -52,8 +52,6 @@ from kinodex.web.sentences import end_sentence, round_sentences
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-
-    from kinodex.index.spaces.towers import ImageEmbedder
 
 SEPARATOR = ":"
 OFFERED = 12
@@ -623,14 +621,8 @@ def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[
 
 
 # Pictures of a request as searches: the moments of a library that they are most like.
-
-
 #
-
-
 # A picture comes in the request itself, as a data: URL. An address is never fetched: it could name anything that this
-
-
 # machine reaches.
 
 PICTURES = 16
@@ -657,7 +649,7 @@ class PictureSearch:
 
     uris: Sequence[str]
     space: str | None
-    _opened: dict[int, tuple[Library, ImageEmbedder]] = field(default_factory=dict)
+    _finders: dict[int, Finder] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
@@ -673,18 +665,11 @@ class PictureSearch:
 
     def _search(self, number: int, urls: Sequence[str], video_ids: tuple[str, ...]) -> list[Moment]:
         pictures = [read_picture(url) for url in urls]
-        if number not in self._opened:
-            opened = Library.open(self.uris[number])
-            self._opened[number] = opened, load_image_tower(opened, self.space)
-        library, tower = self._opened[number]
-        scope = Scope(video_ids or None)
-        hits = [
-            hit
-            for picture in pictures
-            for hit in library.search.frames(
-                tower.embed(tower.prepare(picture)[None])[0], scope, MOMENTS, MIN_GAP_S, self.space
-            )
-        ]
+        if number not in self._finders:
+            self._finders[number] = Finder(Library.open(self.uris[number]), self.space)
+        finder = self._finders[number]
+        queries = [Query("", each, "pictures", video_ids, k=MOMENTS, min_gap_s=MIN_GAP_S) for each in pictures]
+        hits = [hit for query in queries for hit in finder.find(query)]
         best: list[Hit] = []  # apart from each other, of the few videos that have them
         for hit in sorted(hits, key=lambda hit: -hit.score):
             videos = {each.video_id for each in best}
@@ -693,7 +678,7 @@ class PictureSearch:
             if all(each.video_id != hit.video_id or abs(each.time_s - hit.time_s) >= MIN_GAP_S for each in best):
                 best.append(hit)
         del best[MOMENTS:]
-        return [Moment(hit.video_id, library.video(hit.video_id).title, hit.time_s, hit.score) for hit in best]
+        return [Moment(hit.video_id, finder.library.video(hit.video_id).title, hit.time_s, hit.score) for hit in best]
 
 
 def spread(urls: Sequence[str]) -> list[str]:

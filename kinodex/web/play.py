@@ -303,11 +303,12 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
         SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
         PlaylistRefused: it shows what other files hold.
     """
-    from kinodex.pipeline.fetch import Source, is_remote, stamp
+    from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
     from kinodex.pipeline.playlists import kind_by_head, refusal
 
     now = stamp(Source(uri, title=""))
-    head = first_bytes(uri)
+    with open_source(uri) as file:
+        head = attempt(uri, lambda: file.read(HEAD_BYTES))
     if kind := kind_by_head(head):
         raise refusal(uri, kind, is_remote=is_remote(uri))
     if now is None:
@@ -319,17 +320,7 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     return PlayFile(uri, now.size_bytes, etag, mime, is_changed)
 
 
-def first_bytes(uri: str) -> bytes:
-    """Read the first `HEAD_BYTES` of a source; raises as `find_file`."""
-    from kinodex.pipeline.fetch import attempt
-
-    with open_source(uri) as file:
-        return attempt(uri, lambda: file.read(HEAD_BYTES))
-
-
 # Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in
-
-
 # threads, so that a slow disk or server holds up nobody else.
 
 FILE_PIECE_BYTES = 1 << 18
@@ -417,14 +408,8 @@ def open_local(uri: str) -> IO[bytes]:
 
 
 # Child processes that open media files: what they find out, and the streams that they write.
-
-
 #
-
-
 # A file that crashes, hangs or fills a decoder ends its child and nothing else. A child lives as long as its client: it
-
-
 # is killed as soon as nobody wants its answer, and by the kernel if this process ends.
 
 MEMORY_BYTES = 1_500_000_000

@@ -8,17 +8,18 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from kinodex import answers
 from kinodex.agent.answer import Answer
-from kinodex.agent.ask import VARIANTS, ask, check_fit, variant_named
+from kinodex.agent.ask import VARIANTS, check_fit, variant_named
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
-from kinodex.agent.trace import Event, Record, read_prior_evidence, trace_to
+from kinodex.agent.trace import Record
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
@@ -71,15 +72,8 @@ class ServeSettings:
 
     def lowered(self, budget: Budget, cost: float | None = None) -> Budget:
         """The server's budget, lowered to that of a request and to the money that is left."""
-        own = self.budget
-        return replace(
-            own,
-            rounds=_least(own.rounds, budget.rounds),
-            frames=_least(own.frames, budget.frames),
-            tokens=_least(own.tokens, budget.tokens),
-            seconds=_least(own.seconds, budget.seconds),
-            cost=_least(own.cost, budget.cost, cost),
-        )
+        limits = {name: _least(limit, getattr(budget, name)) for name, limit in asdict(self.budget).items()}
+        return Budget(**limits | {"cost": _least(limits["cost"], cost)})
 
 
 def _least(*limits: N | None) -> N | None:
@@ -126,10 +120,9 @@ class QuestionFault(KinodexError):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A request that was checked: agent, parameters, videos and the trace that it follows."""
+    """A request that was checked: agent, videos and the trace that it follows."""
 
     variant: Variant
-    parameters: Any
     rows: tuple[VideoRow, ...]
     follows: Path | None
     whole: bool
@@ -238,8 +231,8 @@ class Questions:
         unpictured = [row.title for row in rows if not row.frames]
         check_fit(variant, has_language=settings.choice.has_language, unpictured=unpictured)
         longest_s = max(row.duration_s for row in rows)
-        parameters = with_settings(variant.parameters(longest_s), request.settings)
-        return _Plan(variant, parameters, tuple(rows), None if follows is None else follows.path, whole)
+        with_settings(variant.parameters(longest_s), request.settings)  # raises BadSettings
+        return _Plan(variant, tuple(rows), None if follows is None else follows.path, whole)
 
     def _followed(self, key: str, library: int) -> Kept:
         found = self.find(key)
@@ -307,30 +300,25 @@ class Questions:
         request, path = running.request, self.kept.path(running.request.library, running.key)
         video_ids = [] if plan.whole else [row.video_id for row in plan.rows]
         environment = await self._environments.of(request.library, video_ids)
-        seen = None if plan.follows is None else read_prior_evidence(plan.follows, environment)
 
         def keep(record: Record) -> None:
             running.add(record)
             self._count_money(record)
 
-        with trace_to(path, keep) as write, self.settings.watch(environment.source.uri) as watch:
-
-            def on_event(event: Event) -> None:
-                write(event)
-                watch(event)
-
-            return await ask(
-                request.question,
-                environment,
+        with self.settings.watch(environment.source.uri) as watch:
+            asked = answers.AskRequest(
                 self._thread.models(environment),
-                agent=plan.variant,
-                parameters=plan.parameters,
-                budget=budget,
-                rules=request.rules,
-                seen=seen,
-                on_event=on_event,
+                plan.variant,
+                request.settings,
+                budget,
+                request.rules,
+                trace=path,
+                follow_up=plan.follows,
+                on_event=watch,
+                on_record=keep,
                 stop=running.signal,
             )
+            return await answers.answer(environment, request.question, asked)
 
     def _count_money(self, record: Record) -> None:
         """Add the cost of a call to the day; at its limit all questions end with what they have."""
@@ -496,14 +484,8 @@ class Environments:
 
 
 # One thread with an event loop of its own, where all questions of a server are answered.
-
-
 #
-
-
 # Models belong to the loop that opened them, and a library's caches to one thread; both live here, so that an agent at
-
-
 # work holds up no page.
 
 PATIENCE_S = 5.0
@@ -638,36 +620,36 @@ def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry()
-    registry.register(_Families(tally, running, cost_today))
+    registry.register(_Collector(list(_families(tally, running, cost_today))))
     return generate_latest(registry).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Families:
-    tally: Tally
-    running: int
-    cost_today: float
+@dataclass(frozen=True, eq=False, slots=True)
+class _Collector:
+    families: list[Metric]
 
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    def collect(self) -> list[Metric]:
+        return self.families
 
-        tally = self.tally
-        requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
-        for (method, status), count in sorted(tally.requests.items()):
-            requests.add_metric([method, str(status)], count)
-        ended = CounterMetricFamily(
-            "kinodex_questions", "Questions that have ended, by the status of the answer.", labels=["status"]
-        )
-        for ending, count in sorted(tally.ended.items()):
-            ended.add_metric([ending], count)
-        yield from (requests, ended)
-        for name, text, value in (
-            ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
-            ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
-            ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
-            ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
-        ):
-            yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
-        yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=self.running)
-        cost = "Money of this day (UTC), at the prices of the models."
-        yield GaugeMetricFamily("kinodex_cost_today", cost, value=self.cost_today)
+
+def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
+    for (method, status), count in sorted(tally.requests.items()):
+        requests.add_metric([method, str(status)], count)
+    about = "Questions that have ended, by the status of the answer."
+    ended = CounterMetricFamily("kinodex_questions", about, labels=["status"])
+    for ending, count in sorted(tally.ended.items()):
+        ended.add_metric([ending], count)
+    yield from (requests, ended)
+    for name, text, value in (
+        ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
+        ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
+        ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
+        ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
+    ):
+        yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
+    yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running)
+    cost = "Money of this day (UTC), at the prices of the models."
+    yield GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today)

@@ -6,30 +6,27 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import AnchorsFrom, Environment
-from kinodex.agent.matches import calibrate
+from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
 from kinodex.agent.prompts import clock
+from kinodex.find import Finder, Parts, Picture, Query, ground_where, known_where
 from kinodex.index.errors import QueryError, TimeOutside
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import Hit, Scope, VideoRow
-from kinodex.index.search.fusion import fuse, is_same_moment, suppress_neighbours
+from kinodex.index.rows import Hit, VideoRow
+from kinodex.index.search.fusion import is_same_moment
 from kinodex.index.sentences import Meaning
-from kinodex.index.spaces.towers import Fingerprint, ImageEmbedder, TextEmbedder
+from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import MOST, Grounding, as_json, ground
-from kinodex.jobs.open import load_image_tower, load_text_tower
-from kinodex.jobs.pictures import read_picture
+from kinodex.jobs.open import load_text_tower
 
-Kind = Literal["together", "frames", "words", "transcript", "text", "captions", "chapters", "detections"]
-KINDS: tuple[str, ...] = get_args(Kind)
 MOST_HITS = 100
 LONGEST_TEXT = 2000
 """Characters of a search; no text tower reads more."""
@@ -48,24 +45,27 @@ VIDEOS_KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search for a text in one kind of row (see `KINDS`), in one video or all, in `[start_s, end_s)`.
-
-    `like` is a video and frame number: then frames like that one are searched, and the text is not read.
-    """
+    """A search of the page; `like` is a video and frame number: frames like that one are searched, no text is read."""
 
     text: str = ""
-    kind: str = "together"
-    video_id: str | None = None
+    where: str = "all"
+    video: str | None = None
     start_s: float | None = None
     end_s: float | None = None
     most: int = 36
     like: tuple[str, int] | None = None
 
+    def query(self, picture: Picture | None = None) -> Query:
+        """The query of a finder: for the text, or for a picture in its place."""
+        words, where = (self.text, self.where) if picture is None else ("", "pictures")
+        videos = () if self.video is None else (self.video,)
+        return Query(words, picture, where, videos, self.start_s, self.end_s, self.most, MIN_GAP_S)
+
 
 class LibrarySearch:
     """Searches of a library in one of its spaces, by words, by a frame or by a picture; for one thread.
 
-    Each raises SpaceError where a tower is needed and cannot be had, QueryError or UnknownVideo.
+    Each raises SpaceError where a tower is needed and cannot be had, UsageError, QueryError or UnknownVideo.
     """
 
     def __init__(self, library: Library, space: Fingerprint, towers: TextTowers | None = None) -> None:
@@ -76,16 +76,12 @@ class LibrarySearch:
         self._meanings = lru_cache(TEXTS_KEPT)(lambda model, text: library.sentences.meaning(text))
         # by the whole row: a video that was ingested again has other frames
         self._frame_times = lru_cache(VIDEOS_KEPT)(lambda video: library.frame_times(video.video_id))
+        self._finder = Finder(library, space.digest, embed_text=self.embed_text, meaning_of=self._meaning_of)
 
     @property
     def text_tower(self) -> TextEmbedder:
         """Embedder of texts; waits until it is loaded."""
         return self._towers.begin(self.library.uri, self.space).result()
-
-    @cached_property
-    def image_tower(self) -> ImageEmbedder:
-        """Embedder of pictures, loaded once; the error where there is none says how to get it."""
-        return load_image_tower(self.library, self.space.digest)
 
     def _meaning_of(self, text: str) -> Meaning | None:
         """The meaning of a text by the sentence model that the library has now, if it has one."""
@@ -95,31 +91,27 @@ class LibrarySearch:
     def search(self, request: SearchRequest) -> dict[str, Any]:
         """Groups of moments (see `groups_view`) for a text, or like a frame where `request.like` names one."""
         if request.like is None:
-            moments = find_moments(self.library, request, self.embed_text, self.space, self._meaning_of)
-            return self._view(moments, request, "words")
-        vector = stored_vector(self.library, *request.like, self.space)
-        return self._view(moments_like(self.library, vector, request, self.space), request, "frame")
+            return self._view(find_moments(self._finder, request), request, "words")
+        return self._view(moments_like(self._finder, request), request, "frame")
 
     def search_picture(self, content: bytes, request: SearchRequest) -> dict[str, Any]:
         """Groups of moments whose frames look like a picture; raises UsageError for what is no picture."""
-        tower, rgb = self.image_tower, read_picture(content)
-        vector = tower.embed(tower.prepare(rgb)[None])[0]
-        return self._view(moments_like(self.library, vector, request, self.space), request, "picture")
+        hits = self._finder.find(request.query(content))
+        return self._view([Moment(hit, frame=hit) for hit in hits], request, "picture")
 
     def _view(self, moments: Sequence[Moment], request: SearchRequest, by: By) -> dict[str, Any]:
         text = request.text if by == "words" else ""
-        return groups_view(self.library, moments, text, by, self._frame_times, request.video_id is not None)
+        return groups_view(self.library, moments, text, by, self._frame_times, request.video is not None)
 
 
 # A search that the page asks for, read from a query string within its bounds.
 
 
 def read_request(query: Mapping[str, str]) -> SearchRequest:
-    """Read a search from a query string; raises UsageError for a value that is no number, QueryError for no search."""
+    """Read a search from a query string; raises UsageError or QueryError for a value that makes no sense."""
     start_s, end_s = numbers(query, "from", "to")
-    text, kind, like = query.get("text", ""), query.get("kind") or "together", query.get("like")
-    if kind not in KINDS:
-        raise QueryError(f"got kind {kind!r}; it is one of {', '.join(KINDS)}")
+    text, like = query.get("text", ""), query.get("like")
+    where = known_where(query.get("in") or query.get("kind") or "all")
     if len(text) > LONGEST_TEXT:
         raise QueryError(f"got a search of {len(text)} characters; give at most {LONGEST_TEXT}")
     most = whole_number(query.get("most") or "36", "most", f"give a number of hits from 1 to {MOST_HITS}", 1, MOST_HITS)
@@ -129,7 +121,7 @@ def read_request(query: Mapping[str, str]) -> SearchRequest:
         if not video_id:
             raise UsageError(f"got like={like[:SHOWN]!r}; {LIKE}")
         frame = video_id, whole_number(number, "like", LIKE)
-    return SearchRequest(text, kind, query.get("video") or None, start_s, end_s, most, frame)
+    return SearchRequest(text, where, query.get("video") or None, start_s, end_s, most, frame)
 
 
 def numbers(query: Mapping[str, str], *names: str) -> list[float | None]:
@@ -158,7 +150,6 @@ def whole_number(text: str, name: str, advice: str, least: int = 0, most: int = 
 # Moments that a search found, each with the hits that it was found by.
 
 EmbedText = Callable[[str], NDArray[np.float32]]
-MeaningOf = Callable[[str], Meaning | None]
 MIN_GAP_S = 2.0
 """Between two moments of one video; of frames like one, also from that one."""
 PARTS = {"frame": "frame", "transcript": "line", "text": "shown", "caption": "caption"}
@@ -183,96 +174,45 @@ def needs_vector(library: Library, request: SearchRequest, space: Fingerprint) -
     if request.like is not None or not request.text.strip():
         return False
     in_own = space.digest == library.fingerprint.digest
-    return request.kind in ("together", "frames") or (request.kind == "captions" and in_own)
+    return request.where in ("all", "pictures") or (request.where == "captions" and in_own)
 
 
-def find_moments(
-    library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint, meaning_of: MeaningOf | None = None
-) -> list[Moment]:
-    """Find the best moments for a text, best first; `embed` embeds it in `space`, one of the library's.
-
-    `meaning_of` embeds it by the library's sentence model; None: as `library.sentences` does, each time. Raises
-    QueryError for an empty text or an impossible scope, and UnknownVideo. Transcript, text on screen and detections are
-    searched without embedding anything.
-    """
-    hits, parts = _find_parts(library, request, embed, space, meaning_of or library.sentences.meaning)
+def find_moments(finder: Finder, request: SearchRequest) -> list[Moment]:
+    """Find the best moments for a text, best first; raises as the finder does."""
+    hits, parts = finder.find_parts(request.query())
     if parts is None:
         return [Moment(hit, **{PARTS[hit.source]: hit}) for hit in hits]
-    return [_moment(hit, *parts) for hit in hits]
+    return [_moment(hit, parts) for hit in hits]
 
 
-def _find_parts(
-    library: Library, request: SearchRequest, embed: EmbedText, space: Fingerprint, meaning_of: MeaningOf
-) -> tuple[list[Hit], Sequence[list[Hit]] | None]:
-    """The hits, and of a search for all together those that were joined: pictures, lines, captions, text on screen."""
-    text, k, scope, search = request.text, request.most, scope_of(library, request), library.search
-    if not text.strip():
-        raise QueryError("the search is empty; give some words to look for")
-    match request.kind:
-        case "frames":
-            return search.frames(embed(text), scope, k, MIN_GAP_S, space.digest), None
-        case "words":
-            return search.words(text, scope, k, meaning=meaning_of(text)), None
-        case "transcript":
-            return search.transcript(text, scope, k), None
-        case "text":
-            return search.screen_text(text, scope, k), None
-        case "captions":  # they have vectors in the library's own space alone
-            in_own = space.digest == library.fingerprint.digest
-            return search.captions(text, embed(text) if in_own else None, scope, k), None
-        case "chapters":
-            return search.chapters(text, scope, k), None
-        case "detections":
-            return search.detections(text, 0.0, scope, k, MIN_GAP_S), None
-    parts = search.by_each(text, embed(text), scope, k, MIN_GAP_S, space.digest, meaning_of(text))
-    return suppress_neighbours(fuse(*parts, query=text), MIN_GAP_S)[:k], parts
+def moments_like(finder: Finder, request: SearchRequest) -> list[Moment]:
+    """Find the frames most like the one of `request.like`, by its stored vector; it and those within 2 s are left out.
 
-
-def moments_like(
-    library: Library, vector: NDArray[np.floating], request: SearchRequest, space: Fingerprint
-) -> list[Moment]:
-    """Find the frames nearest to a vector `[dim]` of `space`, a picture's or a stored frame's (`request.like`).
-
-    The frame itself and those within 2 s of it are left out.
+    Raises UnknownVideo, or TimeOutside where there is no such frame.
     """
-    scope, k = scope_of(library, request), request.most
-    if request.like is None:
-        hits = library.search.frames(vector, scope, k, MIN_GAP_S, space.digest)
-        return [Moment(hit, frame=hit) for hit in hits]
-    own = library.frames(request.like[0], [request.like[1]])[0]
-    # Of its own neighbours no more than three are among the hits, which are 2 s apart themselves.
-    hits = library.search.frames(vector, scope, k + 3, MIN_GAP_S, space.digest)
-    others = [h for h in hits if h.video_id != own.video_id or abs(h.time_s - own.time_s) >= MIN_GAP_S]
-    return [Moment(hit, frame=hit) for hit in others[:k]]
-
-
-def stored_vector(library: Library, video_id: str, frame_no: int, space: Fingerprint) -> NDArray[np.float16]:
-    """Read the vector `[dim]` of one stored frame; raises UnknownVideo, or TimeOutside where there is no such frame."""
-    stored = library.vectors(video_id, space.digest)
+    assert request.like is not None
+    video_id, frame_no = request.like
+    library = finder.library
+    stored = library.vectors(video_id, finder.space)
     at = np.flatnonzero(stored.frame_no == frame_no)
     if not len(at):
         raise TimeOutside(f"got frame {frame_no} of {library.video(video_id).title}, which has no such frame")
-    vector: NDArray[np.float16] = stored.vectors[at[0]]
-    return vector
+    own = library.frames(video_id, [frame_no])[0]
+    # Of its own neighbours no more than three are among the hits, which are 2 s apart themselves.
+    hits = finder.find(replace(request.query(stored.vectors[at[0]]), k=request.most + 3))
+    others = [h for h in hits if h.video_id != own.video_id or abs(h.time_s - own.time_s) >= MIN_GAP_S]
+    return [Moment(hit, frame=hit) for hit in others[: request.most]]
 
 
-def scope_of(library: Library, request: SearchRequest) -> Scope:
-    """Limits of a search; raises UnknownVideo."""
-    ids = None if request.video_id is None else (library.video(request.video_id).video_id,)
-    return Scope(ids, request.start_s, request.end_s)
-
-
-def _moment(
-    hit: Hit, frames: Sequence[Hit], lines: Sequence[Hit], captions: Sequence[Hit], shown: Sequence[Hit]
-) -> Moment:
+def _moment(hit: Hit, parts: Parts) -> Moment:
     """Name the hits that were fused to one: of each search the best one near it."""
     several = hit.source == "both"
     return Moment(
         hit,
-        _near(hit, (each for each in frames if hit.frame_no == each.frame_no)),
-        _near(hit, lines) if several or hit.source == "transcript" else None,
-        _near(hit, captions) if several or hit.source == "caption" else None,
-        _near(hit, shown) if several or hit.source == "text" else None,
+        _near(hit, (each for each in parts.pictures if hit.frame_no == each.frame_no)),
+        _near(hit, parts.speech) if several or hit.source == "transcript" else None,
+        _near(hit, parts.captions) if several or hit.source == "caption" else None,
+        _near(hit, parts.screen_text) if several or hit.source == "text" else None,
     )
 
 
@@ -432,14 +372,12 @@ class GroundRequest:
 
 def read_ground_request(query: Mapping[str, str]) -> GroundRequest:
     """Read such a search from a query string; raises QueryError or UsageError for one that makes no sense."""
-    text, kind, most = query.get("text", ""), query.get("in") or "both", query.get("most") or str(MOST)
+    text, most = query.get("text", ""), query.get("most") or str(MOST)
     if not text.strip():
         raise QueryError("the text is empty; say in words what happens")
     if len(text) > LONGEST_TEXT:
         raise QueryError(f"got a text of {len(text)} characters; give at most {LONGEST_TEXT}")
-    evidence_from: AnchorsFrom | None = next((each for each in get_args(AnchorsFrom) if each == kind), None)
-    if evidence_from is None:
-        raise UsageError(f"got in={kind!r}; it is one of {', '.join(get_args(AnchorsFrom))}")
+    evidence_from = ground_where(query.get("in") or "all")
     count = whole_number(most, "most", f"give a number of ranges from 1 to {MOST_RANGES}", 1, MOST_RANGES)
     return GroundRequest(text, query.get("video") or None, evidence_from, count)
 
@@ -511,13 +449,8 @@ def _word_set(text: str) -> set[str]:
 
 # Text towers of libraries, loaded in a thread of their own, and before somebody searches.
 
-
 #
-
-
 # One that a library carries is there at once. One that torch loads takes 6 to 9 s of CPU, most of it for imports, and
-
-
 # searches that need none go on meanwhile.
 
 

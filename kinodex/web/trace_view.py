@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import Environment
-from kinodex.agent.matches import calibrate
+from kinodex.agent.environment import Environment, calibrate
 from kinodex.agent.trace import Record
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences

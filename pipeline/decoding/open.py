@@ -1,8 +1,7 @@
 """Open one video for reading: the frame that is shown at each sample instant, with its exact time.
 
-`pipeline.decoding.video_stream` defines a frame's time. PyAV is the reference: it reads everything, exactly, whole or
-in spans. The other decoders are checked against it, and it replaces them where they differ or fail: see
-`pipeline.decoding.indexed_reader`.
+`stream` beside this file defines a frame's time. PyAV is the reference: it reads everything, exactly, whole or in
+spans. The other decoders are checked against it, and it replaces them where they differ or fail: see `others`.
 """
 
 from __future__ import annotations
@@ -77,8 +76,8 @@ def choose_decoder(decoder: str) -> str:
 
 # Split a long video into spans that different processes can decode, each by itself.
 #
-# A span begins with a key frame at which a decoder may start with empty buffers (`pipeline.decoding.packet_plan`) and
-# ends where the next one begins. What is shown before a key frame but sent after it belongs to the span before, which
+# A span begins with a key frame at which a decoder may start with empty buffers (see `pyav_reader`) and ends where the
+# next one begins. What is shown before a key frame but sent after it belongs to the span before, which
 # reads that far. The samples of all spans together are those of one pass over the whole video, to the last bit.
 
 SHORTEST_SPAN_S = 15.0

@@ -65,7 +65,12 @@ class IndexedReader:
         index = index_frames(self._exact, fps, span)
         if self.decoder == "decord" and index.has_open_groups:
             raise PickError("open groups of pictures: it may show another frame than it says")
-        frames = _open_source(self.decoder, self._exact.path, self.metadata.stream_index)
+        path, stream_index = self._exact.path, self.metadata.stream_index
+        frames: FrameSource = (
+            DecordFrames(path)
+            if self.decoder == "decord"
+            else TorchcodecFrames(path, stream_index, "cuda" if self.decoder == "nvdec" else "cpu")
+        )
         index.check_count(len(frames))
         for batch in index.batches():
             times, images = frames(batch.indices)
@@ -73,14 +78,6 @@ class IndexedReader:
             for number, time_s, image in zip(batch.numbers, batch.times_s, images, strict=True):
                 yield TimedFrame(number, time_s, VideoFrame.from_ndarray(image, format="rgb24"))
         self.end_s = index.end_s
-
-
-def _open_source(decoder: str, path: Path, stream_index: int) -> FrameSource:
-    """Open a stream with a decoder other than PyAV."""
-    if decoder == "decord":
-        return DecordFrames(path)
-
-    return TorchcodecFrames(path, stream_index, device="cuda" if decoder == "nvdec" else "cpu")
 
 
 # Index of the frames to sample, by place in the order of presentation, for decoders that take frames by number.
@@ -256,8 +253,7 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:
     """Decode frames: times `[n]` in seconds after the first frame, RGB `[n, 3, height, width]` uint8 on the device.
 
-    Raises:
-        PickError: it cannot.
+    Raises PickError: it cannot.
     """
     try:
         batch = decoder.get_frames_at(list(indices))

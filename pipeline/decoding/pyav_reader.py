@@ -1,8 +1,8 @@
 """The reference decoder: PyAV (FFmpeg), exact on everything, whole or by spans.
 
-`pipeline.decoding.packet_plan` says which packets the samples need; no other is decoded. Where no plan can be made, or
-the frames do not come out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted
-and left out, and what follows it is still used.
+A plan says which packets the samples need; no other is decoded. Where no plan can be made, or the frames do not come
+out as planned, everything is decoded. Damage: a packet that cannot be read or decoded is counted and left out, and what
+follows it is still used.
 """
 
 from __future__ import annotations
@@ -191,8 +191,7 @@ def _planned_frames(
 ) -> Iterator[VideoFrame]:
     """Decode the packets that the plan sends.
 
-    Raises:
-        PlanViolated: the file or a frame is damaged, or a packet marked as a key frame is none.
+    Raises PlanViolated: the file or a frame is damaged, or a packet marked as a key frame is none.
     """
     from av import FFmpegError
 
@@ -299,8 +298,7 @@ def demux_span(
 ) -> Iterator[Packet[VideoStream]]:
     """Demux the packets that a span needs, or all; `start` is the presentation time of the video's first frame.
 
-    Raises:
-        PlanViolated: its key frame is missing.
+    Raises PlanViolated: its key frame is missing.
     """
     if span is None or span.first_pts == start:
         packets = container.demux(stream)
@@ -336,8 +334,7 @@ def _demux_from_key(container: InputContainer, stream: VideoStream, pts: int) ->
 def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) -> Packets:
     """Demux all of `packets`, which are of `stream`.
 
-    Raises:
-        PlanViolated: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
+    Raises PlanViolated: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
     """
     from av import FFmpegError
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
-from kinodex.pipeline.images import display_size, is_hdr, rotation_deg
+from kinodex.pipeline.images import display_size, is_hdr
 from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         width_px=width_px,
         height_px=height_px,
         sample_aspect_ratio=float(aspect),
-        rotation_deg=rotation_deg(frame),
+        rotation_deg=frame.rotation,
         fps=float(stream.average_rate) if stream.average_rate else None,
         claimed_duration_s=claimed_s or None,
         interlaced=frame.interlaced_frame,

@@ -2,7 +2,7 @@
 
 The table is that of docs/viewer.md, "Playing". It holds what Chromium, Firefox and Safari agree on, from their own
 lists of formats (developer.mozilla.org, "Media container formats" and "Web video codec guide"), and was tried with real
-files in Chromium (tests/jobs/serve/play/test_ways.py).
+files in Chromium.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from kinodex.pipeline.media.source import (
     MediaFacts,
     Shown,
     add_pictures,
-    choose_sound,
     encoded_frames,
     encoded_sound,
     frames_from,
+    only_sound,
     open_source,
     order_s,
     player_frame,
@@ -209,15 +209,10 @@ def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float
 
 def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
     """Read the sound beside the pictures, from a file of its own: the two need not lie side by side."""
-    from av.stream import Discard
-
     source = opened.enter_context(open_source(uri))
-    sound = choose_sound(source)
+    sound = only_sound(source)
     if sound is None:
         return []
-    for other in source.streams:
-        if other.index != sound.index:
-            other.discard = Discard.all
     base = sound.time_base or Fraction(1, 1_000_000)
     source.seek(max(round(from_s / base), sound.start_time or 0), stream=sound, backward=True)
     is_broadcast = source.format.name in BROADCAST

@@ -80,6 +80,17 @@ def choose_sound(container: InputContainer) -> AudioStream | None:
     return chosen
 
 
+def only_sound(container: InputContainer) -> AudioStream | None:
+    """Choose the sound track as `choose_sound`; nothing else is demuxed."""
+    from av.stream import Discard
+
+    chosen = choose_sound(container)
+    for other in container.streams:
+        if chosen is None or other.index != chosen.index:
+            other.discard = Discard.all
+    return chosen
+
+
 def nothing_there(name: str, start_s: float, until_s: float = -math.inf) -> VideoError:
     """Make the error for a range behind the last picture, which ends at `until_s`; -inf: there is none at all."""
     ended = f"its pictures end at {until_s:.2f} s" if math.isfinite(until_s) else "no picture of it can be read there"

@@ -1,7 +1,4 @@
-"""Decode the sound of a video: mono samples with their times, in windows short enough for a speech model.
-
-`voice_activity` cuts windows where somebody speaks; those of here hold all sound, for who does without it.
-"""
+"""The sound of a video: mono samples with their times, in windows for a speech model, of all of it or of speech."""
 
 from __future__ import annotations
 
@@ -11,13 +8,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.stream import open_container
 from kinodex.pipeline.errors import ModelMissing, SoundError
+from kinodex.pipeline.media.source import only_sound
 
 if TYPE_CHECKING:
     from av import AudioFrame
@@ -76,7 +74,7 @@ def sound_pieces(path: Path, name: str, playlist: bool = False) -> Iterator[Soun
         SoundError: there is a sound track, and nothing of it decodes.
     """
     with open_container(path, name, playlist) as container:
-        stream = _choose_track(container)
+        stream = only_sound(container)
         if stream is None:
             return
         has_sound = False
@@ -85,18 +83,6 @@ def sound_pieces(path: Path, name: str, playlist: bool = False) -> Iterator[Soun
             yield piece
     if not has_sound:
         raise SoundError(f"{name}: nothing of its sound track decodes; re-encode it, for example to AAC")
-
-
-def _choose_track(container: InputContainer) -> AudioStream | None:
-    """Choose the sound track that a player would play: the default one, else the first. Nothing else is demuxed."""
-    from av.stream import Discard, Disposition
-
-    tracks = [stream for stream in container.streams.audio if stream.codec_context is not None]
-    chosen = max(tracks, key=lambda stream: bool(stream.disposition & Disposition.default), default=None)
-    for other in container.streams:
-        if chosen is None or other.index != chosen.index:
-            other.discard = Discard.all
-    return chosen
 
 
 def _decode(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
@@ -238,20 +224,6 @@ class Window(NamedTuple):
     speech: tuple[Steps, ...]
 
 
-class ListenerLike(Protocol):
-    """A detector in the middle of a sound."""
-
-    def probabilities(self, samples: Samples) -> NDArray[np.float32]:
-        """Return the probability of speech `[steps]` of the samples that follow."""
-
-
-class DetectorLike(Protocol):
-    """A detector of speech."""
-
-    def listen(self) -> ListenerLike:
-        """Begin with sound that goes on from nothing before it."""
-
-
 class VoiceDetector:
     """A loaded Silero VAD (version 6): the probability of speech in each 32 ms of sound."""
 
@@ -302,7 +274,7 @@ def load_voice_detector() -> VoiceDetector:
     return VoiceDetector(file.read_bytes())
 
 
-def voice_windows(pieces: Iterable[Sound], detector: DetectorLike) -> Iterator[Sound]:
+def voice_windows(pieces: Iterable[Sound], detector: VoiceDetector) -> Iterator[Sound]:
     """Yield windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech` in them.
 
     `pieces` are those of `sound_pieces`. Less than two windows of sound are in memory.
@@ -375,14 +347,10 @@ def _padded(ranges: Sequence[Steps], known: int) -> list[Steps]:
     """Widen ranges, no further than half the way to the next one."""
     pad = _steps(PAD_S)
     edges = [0, *((before[1] + after[0]) // 2 for before, after in pairwise(ranges)), known]
-    return (
-        [
-            (max(start - pad, least), min(end + pad, most))
-            for (start, end), least, most in zip(ranges, edges[:-1], edges[1:], strict=True)
-        ]
-        if ranges
-        else []
-    )
+    return [
+        (max(start - pad, least), min(end + pad, most))
+        for (start, end), (least, most) in zip(ranges, pairwise(edges), strict=False)
+    ]
 
 
 def _shortened(ranges: Iterable[Steps], probabilities: NDArray[np.float32], longest: int) -> Iterator[Steps]:

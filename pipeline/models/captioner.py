@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.hub import Loaded, inference, load_model, quiet
+from kinodex.pipeline.models.hub import Kind, Loaded, inference, load_model, quiet
 
 if TYPE_CHECKING:
     import torch
@@ -67,11 +67,7 @@ class Captioner:
         )
         likelihoods = _Likelihoods()
         with inference(), quiet():
-            tokens = model.generate(
-                **batch,
-                generation_config=self._settings,
-                logits_processor=[likelihoods],
-            )
+            tokens = model.generate(**batch, generation_config=self._settings, logits_processor=[likelihoods])
         written = tokens[:, batch["input_ids"].shape[1] :]
         texts = processor.batch_decode(written, skip_special_tokens=True)
         confidences = likelihoods.confidences(written, self._settings.eos_token_id)
@@ -80,16 +76,21 @@ class Captioner:
 
 def load_captioner(name: str, device: str = "auto", max_new_tokens: int = MAX_NEW_TOKENS) -> Captioner:
     """Load the captioner `name`, a hub id or a folder; raises ModelMissing, WrongModel or NoSuchDevice."""
-    loaded = load_model("ImageTextToText", name, device)
+    return Captioner(load_chat_model("ImageTextToText", name, device), max_new_tokens)
+
+
+def load_chat_model(kind: Kind, name: str, device: str) -> Loaded:
+    """Load a model that replies to prompts in batches; raises as `load_model`, and WrongModel without chat template."""
+    loaded = load_model(kind, name, device)
     if not getattr(loaded.processor, "chat_template", None):
         raise WrongModel(
             f"{name} has no chat template, so its prompt format is unknown; give an instruction-tuned model"
         )
-    tokenizer = loaded.processor.tokenizer
+    tokenizer = getattr(loaded.processor, "tokenizer", loaded.processor)
     tokenizer.padding_side = "left"  # the reply must follow the prompt directly, in every row of a batch
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return Captioner(loaded, max_new_tokens)
+    return loaded
 
 
 @dataclass
@@ -132,14 +133,15 @@ def greedy_settings(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
 
 def _chat(segment: SegmentFrames) -> list[dict[str, Any]]:
     images = [{"type": "image", "image": image} for image in segment.images]
-    words = _prompt().render(frames=len(segment.images), duration_s=segment.duration_s).strip()
+    words = prompt_of(PROMPT).render(frames=len(segment.images), duration_s=segment.duration_s).strip()
     return [{"role": "user", "content": [*images, {"type": "text", "text": words}]}]
 
 
 @cache
-def _prompt() -> Template:
+def prompt_of(path: Path) -> Template:
+    """Read a prompt from its file."""
     from jinja2 import StrictUndefined, Template
 
-    text = PROMPT.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     prompt: Template = Template(text, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return prompt

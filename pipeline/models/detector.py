@@ -106,7 +106,7 @@ def _detections(found: dict[str, Any], size: tuple[int, int], labels: Sequence[s
         for words, score, box in rows
         if (label := _label(words, labels)) is not None
     ]
-    return suppress_overlaps([each for each in inside if _has_area(each.box)], DUPLICATE_IOU)
+    return suppress_overlaps([each for each in inside if has_area(each.box)], DUPLICATE_IOU)
 
 
 def _fractions(box: Sequence[float], width_px: int, height_px: int) -> Box:
@@ -114,10 +114,6 @@ def _fractions(box: Sequence[float], width_px: int, height_px: int) -> Box:
         min(max(value / side, 0.0), 1.0) for value, side in zip(box, (width_px, height_px) * 2, strict=True)
     )
     return x0, y0, x1, y1
-
-
-def _has_area(box: Box) -> bool:
-    return box[2] > box[0] and box[3] > box[1]
 
 
 def _label(words: str | None, labels: Sequence[str]) -> str | None:
@@ -146,6 +142,11 @@ class Detection(NamedTuple):
     label: str
     score: float
     box: Box
+
+
+def has_area(box: Box) -> bool:
+    """True for a box that is neither a line nor a point."""
+    return box[2] > box[0] and box[3] > box[1]
 
 
 def box_ious(some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.float64]:

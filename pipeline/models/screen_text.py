@@ -1,13 +1,10 @@
-"""Text in pictures: read from one picture, limited to the scripts of languages, and joined over the frames of a video.
-
-May import `pipeline.models.boxes` and `pipeline.errors`. `rapidocr` is imported here alone.
-"""
+"""Text in pictures: read from one picture, in the scripts of languages, and joined over the frames of a video."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,17 +19,15 @@ import numpy as np
 import regex
 
 from kinodex.pipeline.errors import ModelMissing, WrongModel
-from kinodex.pipeline.models.detector import Box, box_ious
+from kinodex.pipeline.models.detector import Box, box_ious, has_area
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from PIL.Image import Image
 
-# Edit distance of texts (Levenshtein 1966): insertions, deletions and substitutions of characters.
-
 
 def edit_distance(one: str, other: str) -> int:
-    """Count the fewest single-character edits that turn one text into the other."""
+    """Count the fewest single-character edits that turn one text into the other (Levenshtein 1966)."""
     if len(one) < len(other):
         one, other = other, one
     before = list(range(len(other) + 1))
@@ -53,10 +48,7 @@ def similarity(one: str, other: str) -> float:
 # Scripts of languages, and of letters: which of them a reader of text knows, and which of them are meant.
 
 _LANGUAGES_OF = (
-    (
-        ("LATIN",),
-        "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it lb lt lv ms mt nl no pl pt ro sk",
-    ),
+    (("LATIN",), "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it lb lt lv ms mt nl no pl pt ro sk"),
     (("LATIN",), "sl sq sv sw tl tr vi"),
     (("CYRILLIC",), "be bg kk mk mn ru sr uk"),
     (("ARABIC",), "ar fa ug ur"),
@@ -86,13 +78,10 @@ def check_languages(languages: Sequence[str], characters: str, model: str) -> No
     unknown = [each for each in languages if each not in LANGUAGES]
     if unknown:
         raise WrongModel(f"got language {unknown[0]!r}; give codes of two letters, of {', '.join(sorted(LANGUAGES))}")
-    counts: dict[str, int] = {}
-    for letter in set(characters):
-        script = script_of(letter)
-        counts[script] = counts.get(script, 0) + 1
+    counts = Counter(map(script_of, set(characters)))
     for language in languages:
-        if counts.get(LANGUAGES[language][0], 0) < LEAST_LETTERS:
-            reads = sorted(each for each in LANGUAGES if counts.get(LANGUAGES[each][0], 0) >= LEAST_LETTERS)
+        if counts[LANGUAGES[language][0]] < LEAST_LETTERS:
+            reads = sorted(each for each in LANGUAGES if counts[LANGUAGES[each][0]] >= LEAST_LETTERS)
             raise WrongModel(
                 f"got language {language!r}, whose letters {model} does not read; it reads {', '.join(reads)}: give "
                 "--model FOLDER with a recogniser for it"
@@ -191,7 +180,7 @@ class TextReader:
             for text, score, corners in lines
             if score >= self._min_confidence
         ]
-        return [each for each in readings if sum(map(str.isalnum, each.text)) > 1 and _has_area(each.box)]
+        return [each for each in readings if sum(map(str.isalnum, each.text)) > 1 and has_area(each.box)]
 
     def _clean(self, text: str) -> str:
         """Full-width forms become plain ones and white space single blanks."""
@@ -263,12 +252,15 @@ def _characters(model: TextModel) -> str:
     """
     detector, recogniser = _session(model.detector), _session(model.recogniser)
     held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
-    if held is None and model.characters is None:
+    if held is not None:
+        characters = "\n".join(held.splitlines())
+    elif model.characters is not None:
+        characters = _read_characters(model.characters)
+    else:
         raise WrongModel(
             f"{model.recogniser} holds no list of its characters; put the dictionary that it was trained with beside "
             "it, as a text file with a character a line"
         )
-    characters = "\n".join(held.splitlines()) if held is not None else _read_characters(model.characters)
     _output_shape(detector, model.detector, DETECTOR_INPUT, "a detector of text", 4)
     classes = _output_shape(recogniser, model.recogniser, RECOGNISER_INPUT, "a recogniser of text", 3)[-1]
     known = characters.count("\n") + 1
@@ -304,9 +296,8 @@ def _output_shape(
     return found
 
 
-def _read_characters(path: Path | None) -> str:
+def _read_characters(path: Path) -> str:
     """Read a file of characters, a line each."""
-    assert path is not None
     try:
         return path.read_text("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -377,16 +368,11 @@ def _box(corners: Any, size: tuple[int, int]) -> Box:
     return x0, y0, x1, y1
 
 
-def _has_area(box: Box) -> bool:
-    return box[2] > box[0] and box[3] > box[1]
-
-
 # Join readings of successive frames to lines of text with the time that each is on screen.
 #
 # Two readings are of one line where their texts differ by a few letters and their boxes overlap, or where nearly equal
-# text has moved a little. A line ends at the first frame that does not show it; one frame in which a reader
-# overlooked it
-# does not end it. What stands where another text stood is another line: a number that changes makes one too.
+# text has moved a little. A line ends at the first frame that does not show it; one frame in which a reader overlooked
+# it does not end it. What stands where another text stood is another line: a number that changes makes one too.
 
 _LETTERS = regex.compile(r"[^\W_]+")
 MIN_OVERLAP = 0.3

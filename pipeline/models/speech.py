@@ -1,6 +1,6 @@
 """Transcribe speech with a local Whisper model (Radford et al. 2022, arXiv 2212.04356) to lines with their language.
 
-Its own marks of time are coarse; so lines are cut anew from the times of words, where the model has them.
+Its own marks of time are coarse; so lines are cut again from the times of words, where the model has them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from kinodex.pipeline.models.hub import Loaded, inference, load_model, quiet
 # The model reads its text once more, all at once, and some of its heads attend to the sound of each token (those of
 # `alignment_heads`, which a checkpoint lists). The cheapest monotonic path through their mean weights gives a token its
 # time: dynamic time warping (Sakoe and Chiba 1978, doi 10.1109/TASSP.1978.1163055, with equal weights for all steps),
-# as
-# Whisper's own release does it.
+# as Whisper's own release does it.
 
 STEP_S = 0.02
 """Sound of one state of the encoder."""
@@ -125,17 +124,14 @@ def words_of(tokens: Sequence[int], times_s: Sequence[float], decode: Any, langu
             continue
         start_s, end_s = float(times_s[first]), float(times_s[at + 1])
         first = at + 1
-        if words and not _begins_word(text, language in UNSPACED):
+        begins_word = any(map(str.isalnum, text)) and (language in UNSPACED or text.startswith(" "))
+        if words and not begins_word:
             is_mark = not regex.search(r"\w", text)
             before = words.pop()  # a mark is not said: its time would be that of the pause after the word
             words.append(Word(before.text + text, before.start_s, before.end_s if is_mark else end_s))
         else:
             words.append(Word(text, start_s, end_s))
     return [Word(word.text.strip(), word.start_s, word.end_s) for word in words if word.text.strip()]
-
-
-def _begins_word(text: str, unspaced: bool) -> bool:
-    return any(map(str.isalnum, text)) and (unspaced or text.startswith(" "))
 
 
 NEVER_TWICE = 3
@@ -191,7 +187,7 @@ class Recogniser:
     def transcribe(self, windows: Iterable[Sound]) -> Iterator[SpeechLine]:
         """Yield the lines of one video, in order, from the windows of its sound, a batch of windows at a time.
 
-        Without a language, it is found window by window, and changes only on good evidence (`spoken_language`):
+        Without a language, it is found window by window, and changes only on good evidence (`follow_languages`):
         Whisper alone would decide for each window, and drift.
         """
         return chain.from_iterable(lines for _, lines in self.transcribe_windows(windows))
@@ -199,19 +195,16 @@ class Recogniser:
     def transcribe_windows(self, windows: Iterable[Sound]) -> Iterator[tuple[Sound, list[SpeechLine]]]:
         """Yield each window with sound in it, and its lines."""
         sounding = (window for window in windows if _rms(window) >= SILENCE_RMS)
+        needs_states = self._knows_times or (self._language is None and bool(self._codes))
         standing: NDArray[np.float64] | None = None
         while ahead := list(islice(sounding, LOOK_AHEAD)):
             batches = [ahead[at : at + self._batch] for at in range(0, len(ahead), self._batch)]
             features = [self._features(batch) for batch in batches]
-            states = [self._states(each) if self._needs_states else None for each in features]
+            states = [self._states(each) if needs_states else None for each in features]
             languages, standing = self._languages(ahead, states, standing)
             names = iter(languages)
             for batch, inputs, encoded in zip(batches, features, states, strict=True):
                 yield from self._lines(batch, inputs, encoded, list(islice(names, len(batch))))
-
-    @property
-    def _needs_states(self) -> bool:
-        return self._knows_times or (self._language is None and bool(self._codes))
 
     def _features(self, windows: Sequence[Sound]) -> Any:
         extractor = self._loaded.processor.feature_extractor
@@ -455,8 +448,7 @@ def _ends_sentence(text: str) -> bool:
 
 # Loops of a Whisper model: the same words over and over, which it writes where it does not understand (echo, music).
 #
-# They are known by how well they compress, as Radford et al. 2022 (arXiv 2212.04356, section 4.5) tell them from
-# speech.
+# They are known by how well they compress, as Radford et al. 2022 (section 4.5) tell them from speech.
 
 MOST_COMPRESSED = 2.4
 """Times that a text is longer than when it is compressed, from which on it is a loop (of the paper). Songs and lines
@@ -471,19 +463,15 @@ def is_loop(text: str) -> bool:
 
 def _one_byte_each(text: str) -> bytes:
     """A byte for each character: UTF-8 has three for one of Hindi or Georgian, of which two are always the same."""
-    others = {letter: 128 + at % 128 for at, letter in enumerate(dict.fromkeys(filter(_is_foreign, text)))}
+    foreign = dict.fromkeys(letter for letter in text if not letter.isascii())
+    others = {letter: 128 + at % 128 for at, letter in enumerate(foreign)}
     return bytes(others.get(letter, ord(letter) & 127) for letter in text)
-
-
-def _is_foreign(letter: str) -> bool:
-    return not letter.isascii()
 
 
 # Languages of a video's windows of sound: one for all of it, unless there is good evidence that it changes.
 #
 # A window by itself may be taken for another language, for a name or a song; so a change has its price, and the
-# cheapest
-# sequence of languages is found (Viterbi 1967, doi 10.1109/TIT.1967.1054010).
+# cheapest sequence of languages is found (Viterbi 1967, doi 10.1109/TIT.1967.1054010).
 
 LOOK_AHEAD = 16
 """Windows whose languages are found together: eight minutes of speech."""

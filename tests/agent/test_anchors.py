@@ -75,21 +75,6 @@ def test_clips_are_shorter_in_videos_too_short_for_many() -> None:
     assert clip_length_s(Video("v", "", 0.0, 32.0), 8.0, 16) == 2.0
 
 
-def test_new_queries_add_anchors_on_a_short_video(environment: Environment) -> None:
-    """180 s: with chains three anchors of the first query became one after two updates."""
-    video_id = environment.videos[0].video_id
-    gaps_s, lengths_s = ({video_id: value} for value in (4.0, 8.0))
-    matches: list[Anchor] = []
-    counts: dict[str, list[int]] = {"limited": [], "endless": []}
-    for queries in ([KITE], ["white cat snow", "boat sea"], ["green ball grass", "blue car street"]):
-        matches += find_matches(environment, queries, 16, gaps_s)
-        counts["limited"].append(len(anchors(chains(matches, lengths_s, {video_id: 11.25}))))
-        counts["endless"].append(len(anchors(chains(matches, lengths_s))))
-    assert counts["limited"] == sorted(counts["limited"])
-    assert counts["limited"][-1] >= 8
-    assert counts["endless"][-1] < counts["endless"][0]
-
-
 def test_frames_that_match_no_better_than_the_median_are_no_matches(environment: Environment) -> None:
     gaps_s = per_video(environment, lambda video: 0.0)
     everything = find_matches(environment, [KITE], 180, gaps_s)

@@ -14,8 +14,8 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import AnswerRules, Note, Question, Request, ShownFrame, allowed_actions
-from kinodex.agent.requests.answer import AnswerNotes, AnswerRequest
+from kinodex.agent.protocol import AnswerRules, Note, Question, Request, ShownFrame
+from kinodex.agent.requests.answer import AnswerRequest
 from kinodex.agent.requests.tree import Decide, ProposeQueries
 from kinodex.agent.variants.longvideoagent_requests import AnswerNow as LastTurn
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction, LocateClips
@@ -134,13 +134,6 @@ def test_nothing_left_to_look_at_is_no_evidence(tmp_path: Any) -> None:
     short = environment_of(make_library(tmp_path, {"short": film(5, 3)}))
     answer = asyncio.run(ask(QUESTION, short, ScriptedModel(gives_up)))
     assert (answer.status, answer.reason, answer.ledger.declined) == ("insufficient_evidence", "", 0)
-
-
-def test_a_schema_has_no_action_that_is_not_allowed() -> None:
-    request = AnswerNotes(question=QUESTION, videos=(), notes=())
-    assert "insufficient_evidence" in str(request.schema())
-    assert "insufficient_evidence" not in str(replace(request, declining="never").schema())
-    assert allowed_actions(("explore", "insufficient_evidence"), "later") == ("explore",)
 
 
 # Evidence of an answer: the ranges of what it cites, of all that was shown if it cites nothing.

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Guess
 from kinodex.agent.requests.describe import Verify, VerifyNotes
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.session import Session
-from kinodex.agent.trace import Acted, Event, Expanded, ReplayModel, RunStarted, trace_to
+from kinodex.agent.trace import Acted, Event, Expanded, RunStarted
 from kinodex.agent.tree import MOST_LINES, coarse_parts, first_level_cuts_s, first_level_s
 from kinodex.agent.variants.base import Variant
 from kinodex.agent.variants.baselines import UNIFORM, UniformParameters
@@ -79,7 +78,6 @@ def test_a_variant_is_asked_as_it_is_and_its_trace_has_its_name(environment: Env
 
 
 FIRST = Question("What colour is the kite over the desert?", ("red", "blue"))
-NEXT = Question("Is there a cat beside it?", ("yes", "no"))
 
 
 def test_many_questions_at_once_stay_under_the_limit_and_in_order(environment):
@@ -126,100 +124,91 @@ def raising(error: Exception) -> Callable[[Any], Any]:
 FAILURES = {
     "exception": ZeroDivisionError("division by zero"),
     "no reply": ModelUnreachable("host fails (500)"),
-    "too large": ModelRejected("host finds the request too large"),
     "refused": ModelRejected("a filter refuses this"),
     "cannot be pickled": Unpicklable(1, 2),
     "out of memory": MemoryError("no room"),
 }
 
 
-@pytest.mark.parametrize("kind", [*FAILURES, "hang", "no answer"])
-@pytest.mark.parametrize("at", [0, 2, 4])
 def test_one_question_that_fails_takes_no_other_with_it(
-    environment: Environment, kind: str, at: int, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kinodex.agent.ask.HANG_S", 0.3)
+    for at, kind in enumerate([*FAILURES, "hang", "no answer"]):
+        at %= 5
 
-    async def hang(session: Session, parameters: Any) -> Any:
-        await session.ask_all([])
-        await (asyncio.Event().wait() if kind == "hang" else asyncio.sleep(0))
+        async def odd_run(session: Session, parameters: Any, hangs: bool = kind == "hang") -> Any:
+            await session.ask_all([])
+            await (asyncio.Event().wait() if hangs else asyncio.sleep(0))
 
-    tasks = [
-        Task(Question(f"Is it number {n}?"), environment, ScriptedModel(lambda _: ANSWER), "uniform") for n in range(5)
-    ]
-    odd = Variant("odd", "never ends", hang, UNIFORM.parameters, ("vision",))
-    model = ScriptedModel(raising(FAILURES[kind])) if kind in FAILURES else tasks[at].models
-    tasks[at] = replace(tasks[at], models=model, agent="uniform" if kind in FAILURES else odd)
-    with pytest.raises(
-        QuestionsFailed, match=f"1 of 5 questions got no answer, the one at place {at} because: "
-    ) as caught:
-        asyncio.run(ask_many(tasks, together=2))
-    failed = caught.value
-    assert [answer and answer.text for answer in failed.answers] == [None if n == at else "red" for n in range(5)]
-    assert list(failed.errors) == [at]
-    assert failed.__cause__ is failed.errors[at]
-    assert type(failed.errors[at]) is (type(FAILURES[kind]) if kind in FAILURES else BadAnswer)
-    with pytest.raises(type(failed.errors[at])):  # alone it is its own error
-        asyncio.run(ask_many([tasks[at]]))
+        models = [ScriptedModel(lambda _: ANSWER) for _ in range(5)]
+        tasks = [Task(Question(f"Is it number {n}?"), environment, each, "uniform") for n, each in enumerate(models)]
+        odd = Variant("odd", "never ends", odd_run, UNIFORM.parameters, ("vision",))
+        fails = {"models": ScriptedModel(raising(FAILURES[kind]))} if kind in FAILURES else {"agent": odd}
+        tasks[at] = replace(tasks[at], **fails)
+        with pytest.raises(
+            QuestionsFailed, match=f"1 of 5 questions got no answer, the one at place {at} because: "
+        ) as e:
+            asyncio.run(ask_many(tasks, together=2))
+        failed, expected = e.value, type(FAILURES.get(kind, BadAnswer("")))
+        assert [each and each.text for each in failed.answers] == [None if n == at else "red" for n in range(5)], kind
+        assert list(failed.errors) == [at] and failed.__cause__ is failed.errors[at], kind
+        assert type(failed.errors[at]) is expected, kind
+        with pytest.raises(expected):  # alone it is its own error
+            asyncio.run(ask_many([tasks[at]]))
 
 
-@pytest.mark.parametrize(
-    ("error", "begun"), [(AllRejected("a wrong key"), 2), (ModelUnreachable("gone"), 4), (ModelRejected("this one"), 9)]
-)
-def test_what_every_question_meets_ends_them_all(environment: Environment, error: Exception, begun: int) -> None:
+def test_what_every_question_meets_ends_them_all(environment: Environment) -> None:
     """Two are under way together: the first one with an answer, the others with an error."""
-    events: list[Event] = []
-    scripts = [lambda _: ANSWER, *[raising(error)] * 8]
-    tasks = [
-        Task(Question(f"Is it {n}?"), environment, ScriptedModel(script), "uniform", on_event=events.append)
-        for n, script in enumerate(scripts)
-    ]
-    with pytest.raises(QuestionsFailed, match="8 of 9 questions got no answer") as caught:
-        asyncio.run(ask_many(tasks, together=1))
-    assert sum(isinstance(event, RunStarted) for event in events) == begun == 1 + len(caught.value.errors)
-    assert [answer is not None for answer in caught.value.answers] == [True] + [False] * 8
+    for error, begun in [
+        (AllRejected("a wrong key"), 2),
+        (ModelUnreachable("gone"), 4),
+        (ModelRejected("this one"), 9),
+    ]:
+        events: list[Event] = []
+        scripts = [lambda _: ANSWER, *[raising(error)] * 8]
+        tasks = [
+            Task(Question(f"Is it {n}?"), environment, ScriptedModel(script), "uniform", on_event=events.append)
+            for n, script in enumerate(scripts)
+        ]
+        with pytest.raises(QuestionsFailed, match="8 of 9 questions got no answer") as caught:
+            asyncio.run(ask_many(tasks, together=1))
+        assert sum(isinstance(event, RunStarted) for event in events) == begun == 1 + len(caught.value.errors), error
+        assert [answer is not None for answer in caught.value.answers] == [True] + [False] * 8, error
 
 
-@pytest.mark.parametrize("error", [ModelRejected("no"), ModelUnreachable("no"), AllRejected("no"), ValueError("no")])
-def test_the_bill_of_a_question_that_failed_is_known(environment: Environment, error: Exception) -> None:
-    replies = iter([explorer, explorer, explorer])
-
-    def three_then(request: Any) -> Any:
-        script = next(replies, None)
-        if script is None:
-            raise error
-        return script(request)
-
-    paid = ScriptedModel(three_then, Usage(100, 10, cost=0.5))
-    with pytest.raises(type(error)) as caught:
-        asyncio.run(ask(FIRST, environment, paid))
-    spent = spent_until(caught.value)
-    assert (spent.calls, spent.cost, spent.input_tokens) == (3, 1.5, 300)
+def test_the_bill_of_a_question_that_failed_is_known(environment: Environment) -> None:
+    for error in (ModelRejected("no"), AllRejected("no"), ValueError("no")):
+        replies = iter([explorer, explorer, explorer, raising(error)])
+        paid = ScriptedModel(lambda request: next(replies)(request), Usage(100, 10, cost=0.5))  # noqa: B023
+        with pytest.raises(type(error)) as caught:
+            asyncio.run(ask(FIRST, environment, paid))
+        spent = spent_until(caught.value)
+        assert (spent.calls, spent.cost, spent.input_tokens) == (3, 1.5, 300), error
     assert spent_until(ValueError()) == Ledger()
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
+def test_what_is_no_answer_is_refused_and_not_kept(environment: Environment) -> None:
+    bad: Any = Answer
+    for given, says in [
         (None, "the agent returned NoneType instead of an Answer"),
-        (Answer("answered", "x", 2, (), 1, Ledger()), "option 2 of 2, counted from 0"),
-        (Answer("sure", "x", 0, (), 1, Ledger()), "status 'sure': Input should be 'answered', "),  # type: ignore[arg-type]
-        (Answer("answered", "x", 0, (), 1, None), "ledger 'None': Input should be "),  # type: ignore[arg-type]
-        (Answer("answered", "x", 0, (Evidence("film", 5.0, math.nan),), 1, Ledger()), "no part of a video"),
-        (Answer("answered", "x", 0, (Evidence("elsewhere", 0.0, 1.0),), 1, Ledger()), "no part of a video"),
-    ],
-)
-def test_what_is_no_answer_is_refused_and_not_kept(environment: Environment, given: Any, says: str) -> None:
-    async def run(session: Session, parameters: Any) -> Any:
-        return given
+        (bad("answered", "x", 2, (), 1, Ledger()), "option 2 of 2, counted from 0"),
+        (bad("sure", "x", 0, (), 1, Ledger()), "status 'sure': Input should be 'answered', "),
+        (bad("answered", "x", 0, (), 1, None), "ledger 'None': Input should be "),
+        (bad("answered", "x", 0, (Evidence("film", 5.0, math.nan),), 1, Ledger()), "no part of a video"),
+        (bad("answered", "x", 0, (Evidence("elsewhere", 0.0, 1.0),), 1, Ledger()), "no part of a video"),
+    ]:
 
-    odd = Variant("odd", "no answer", run, UNIFORM.parameters, ("vision",))
-    events = list[Any]()
-    question = Question("What is it?", ("red", "blue"))
-    with pytest.raises(BadAnswer) as caught:
-        asyncio.run(ask(question, environment, ScriptedModel(lambda _: ANSWER), agent=odd, on_event=events.append))
-    assert says in str(caught.value)
-    assert [type(event) for event in events] == [RunStarted]
+        async def run(session: Session, parameters: Any, given: Any = given) -> Any:
+            return given
+
+        odd = Variant("odd", "no answer", run, UNIFORM.parameters, ("vision",))
+        events = list[Any]()
+        model = ScriptedModel(lambda _: ANSWER)
+        with pytest.raises(BadAnswer) as caught:
+            asyncio.run(ask(FIRST, environment, model, agent=odd, on_event=events.append))
+        assert says in str(caught.value)
+        assert [type(event) for event in events] == [RunStarted], says
 
 
 # Scenes and chapters as a first level: which are read, where a video is cut, and what prompts say of them.
@@ -268,12 +257,6 @@ def library(tmp_path_factory):
     return made
 
 
-def first_frames(environment: Environment, most: int) -> list[float]:
-    video = environment.videos[0]
-    whole = Segment(0, video.video_id, video.start_s, video.end_s)
-    return [float(each) for each in first_level_s(environment, whole, environment.times(video.video_id), most)]
-
-
 def run_chapters(library: Library, *titles: str, agent="eea", chapters=True, script=explorer, **parameters: Any):
     environment, model, events = environment_of(library, *titles), ScriptedModel(script), list[Event]()
     settings = {"chapters": chapters, **parameters}
@@ -298,35 +281,26 @@ def test_chapters_are_the_first_level_where_there_are_enough_else_scenes(library
     assert levels["bare"] == []
 
 
-def test_each_part_begins_with_its_first_frame_that_is_not_seen(library):
-    environment = environment_of(library, "chapters")
-    assert first_frames(environment, 6) == [0.0, 101.0, 400.0]
+def test_each_part_begins_with_its_first_unseen_frame_and_too_many_are_joined_the_shortest_first(library):
+    environment, long = environment_of(library, "chapters"), environment_of(library, "long")
     video = environment.videos[0]
     times_s = environment.times(video.video_id)
-    whole, unseen_s = Segment(0, video.video_id, 0.0, 700.0), times_s[(times_s < 50) | (times_s > 401)]
+    whole, half = Segment(0, video.video_id, 0.0, 700.0), Segment(1, video.video_id, 0.0, 350.0)
+    unseen_s = times_s[(times_s < 50) | (times_s > 401)]
+    assert list(first_level_s(environment, whole, times_s, 6)) == [0.0, 101.0, 400.0]
     assert list(first_level_s(environment, whole, unseen_s, 6)) == [0.0, 402.0]
-    half = Segment(1, video.video_id, 0.0, 350.0)
     assert len(first_level_s(environment, half, times_s, 6)) == 0
-
-
-def test_too_many_parts_are_joined_the_shortest_first(library):
-    chapters, long = environment_of(library, "chapters"), environment_of(library, "long")
-    assert first_level_cuts_s(chapters, chapters.videos[0].video_id, 2) == [0.0, 400.0, 700.0]
+    assert first_level_cuts_s(environment, video.video_id, 2) == [0.0, 400.0, 700.0]
     cuts_s = first_level_cuts_s(long, long.videos[0].video_id, 6)
     assert len(cuts_s) == 7 and np.diff(cuts_s).max() < 2 * 900 / 6
     assert first_level_cuts_s(long, long.videos[0].video_id, 1) == []
-    assert first_frames(environment_of(library, "bare"), 6) == []
 
 
 def test_a_tree_is_cut_at_the_parts_and_prompts_list_them(library):
     for agent in TREES:
         answer, events, model = run_chapters(library, "chapters", agent=agent)
         first = next(event for event in events if isinstance(event, Expanded))
-        assert [(part.start_s, part.end_s) for part in first.children] == [
-            (0.0, 101.0),
-            (101.0, 400.0),
-            (400.0, 700.0),
-        ], agent
+        assert [(part.start_s, part.end_s) for part in first.children] == [(0, 101), (101, 400), (400, 700)], agent
         prompts = [render(request) for request in (*model.asked(ScoreSegments), *model.asked(Decide))]
         line = "- 100.5 s to 400.0 s (1:40 to 6:40) (chapter): Snow: Boats leave & return."
         assert prompts and all(line in prompt for prompt in prompts), agent
@@ -340,23 +314,10 @@ def test_without_rows_the_search_is_the_usual_one_and_says_so_once(library):
     for agent in TREES:
         answer, events, model = run_chapters(library, "bare", agent=agent)
         _, _, usual = run_chapters(library, "bare", agent=agent, chapters=False)
-        assert [request_fields(each) for each in model.requests] == [request_fields(each) for each in usual.requests], (
-            agent
-        )
+        assert [*map(request_fields, model.requests)] == [*map(request_fields, usual.requests)], agent
         [event] = said(events)
-        assert event.problem.startswith("there are no scenes or chapters to read of 'bare'; `kinodex add chapters`"), (
-            agent
-        )
+        assert event.problem.startswith("there are no scenes or chapters to read of 'bare'; `kinodex add chapters`")
         assert (answer.ledger.chapters, answer.ledger.videos_without_chapters) == (0, 1), agent
-
-
-def test_switched_off_nothing_of_it_is_asked(library):
-    for agent in TREES:
-        answer, events, model = run_chapters(library, "chapters", agent=agent, chapters=False)
-        assert not said(events), agent
-        assert not any("chapters" in request_fields(each) for each in model.requests), agent
-        assert not any("table of contents" in render(each) for each in model.requests), agent
-        assert answer.ledger.chapters == 0, agent
 
 
 def test_of_several_videos_those_without_parts_are_named(library):
@@ -365,11 +326,6 @@ def test_of_several_videos_those_without_parts_are_named(library):
     assert (answer.ledger.chapters, answer.ledger.videos_without_chapters) == (6, 1)
     named = library.video("scenes").video_id[:12]
     assert f"of video {named} (scene): scene 1: Boats" in render(model.asked(Decide)[0])
-
-
-def test_hidden_words_hide_titles_that_were_written_from_them(library):
-    environment = environment_of(library, "chapters", subtitles=False)
-    assert coarse_parts(environment, environment.videos[0].video_id) == []
 
 
 def test_a_title_is_one_quoted_line_whatever_it_says(library):
@@ -439,17 +395,6 @@ def test_agents_that_plan_or_call_tools_read_the_list_first(library):
         assert "table of contents" not in "".join(map(render, usual.requests)), (agent, kind)
 
 
-def test_the_first_clusters_of_videotree_are_the_parts(library):
-    _, events, model = run_chapters(library, "scenes", agent="videotree", script=by_example)
-    broadened = [
-        event.arguments["frames"] for event in events if isinstance(event, Acted) and event.action == "broaden"
-    ]
-    assert broadened[0] == len(model.asked(JudgeRelevance)[0].notes) == 4
-    assert sum(broadened[:2]) > 4
-    _, events, model = run_chapters(library, "bare", agent="videotree", script=by_example)
-    assert len(model.asked(JudgeRelevance)[0].notes) == 8
-
-
 # The gate: a second look at the evidence alone, in every agent; what its doubt does, and what it costs.
 
 
@@ -470,34 +415,12 @@ def kites(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 def run_verified(
-    verified_library: Library,
-    script: Any,
-    agent: str,
-    question: Question = QUESTION_VERIFICATION,
-    budget: Budget | None = None,
-    usage: Usage | None = None,
-    emit: Any = None,
-    **settings: Any,
+    verified_library: Library, script: Any, agent: str, question: Question = QUESTION_VERIFICATION, **more: Any
 ) -> tuple[Answer, ScriptedModel, list[Event]]:
-    model, events = ScriptedModel(script, usage), list[Event]()
-
-    def note(event: Event) -> None:
-        events.append(event)
-        if emit:
-            emit(event)
-
+    model, events = ScriptedModel(script), list[Event]()
     environment = environment_of(verified_library).without_shared_captions()
-    asked = ask(
-        question,
-        environment,
-        model,
-        agent=agent,
-        parameters=settings,
-        budget=budget or Budget(),
-        rules=VERIFY,
-        on_event=note,
-    )
-    return asyncio.run(asked), model, events
+    run = ask(question, environment, model, agent=agent, rules=VERIFY, on_event=events.append, **more)
+    return asyncio.run(run), model, events
 
 
 def checks(events: list[Event]) -> list[Acted]:
@@ -548,33 +471,20 @@ def test_frames_that_the_search_showed_small_are_looked_at_in_full(verified_libr
     assert '"detail"' not in sent
 
 
-@pytest.mark.parametrize("refusal", [ModelRejected("a filter refuses this"), ContextSpent("a filter refuses this")])
-@pytest.mark.parametrize("agent", ["uniform", "vca"])
-def test_a_refused_second_look_leaves_the_answer_and_says_so(
-    verified_library: Library, agent: str, refusal: ModelRejected
-) -> None:
+def test_a_refused_second_look_leaves_the_answer_and_says_so(verified_library: Library) -> None:
     def script(request: Any) -> Any:
         if isinstance(request, Verify):
-            raise refusal
+            raise ContextSpent("a filter refuses this")
         if isinstance(request, Decide | AnswerFrames):
             return {"action": "answer", "option": "A", "evidence": [1]}
         return explorer(request)
 
-    answer, model, events = run_verified(verified_library, script, agent)
-    assert (answer.status, answer.letter, answer.supported) == ("answered", "A", None)
-    assert answer.unverified == "the second look was refused: a filter refuses this"
-    assert len(model.asked(Verify)) == 1
-    assert [each.problem for each in checks(events)] == [f"not verified, {answer.unverified}"]
-
-
-def test_an_endpoint_that_refuses_everything_still_ends_the_run(verified_library: Library) -> None:
-    def script(request: Any) -> Any:
-        if isinstance(request, Verify):
-            raise AllRejected("the key is refused")
-        return {"action": "answer", "option": "A", "evidence": [1]}
-
-    with pytest.raises(AllRejected):
-        run_verified(verified_library, script, "uniform")
+    for agent in ("uniform", "vca"):
+        answer, model, events = run_verified(verified_library, script, agent)
+        assert (answer.status, answer.letter, answer.supported) == ("answered", "A", None), agent
+        assert answer.unverified == "the second look was refused: a filter refuses this", agent
+        assert len(model.asked(Verify)) == 1, agent
+        assert [each.problem for each in checks(events)] == [f"not verified, {answer.unverified}"], agent
 
 
 def test_an_answer_that_nothing_can_follow_is_marked(verified_library: Library) -> None:
@@ -584,20 +494,6 @@ def test_an_answer_that_nothing_can_follow_is_marked(verified_library: Library) 
         )
         assert (answer.status, answer.letter, answer.supported) == ("answered", "A", False), second
         assert checks(events)[0].problem, second
-
-
-def test_without_the_gate_nothing_is_looked_at_again(verified_library: Library) -> None:
-    model = ScriptedModel(lambda request: {"option": "A", "evidence": [1]})
-    answer = asyncio.run(ask(QUESTION_VERIFICATION, environment_of(verified_library), model, agent="uniform"))
-    assert (answer.supported, len(model.requests)) == (None, 1)
-
-
-def test_an_invalid_second_look_says_nothing(verified_library: Library) -> None:
-    answer, model, _ = run_verified(
-        verified_library, looking("mumble", lambda request: {"option": "A", "evidence": [1]}), "uniform"
-    )
-    assert (answer.supported, answer.letter, len(model.asked(Verify))) == (None, "A", 2)
-    assert answer.unverified == "no reply of the second look was valid"
 
 
 def test_an_answer_from_nothing_is_not_supported_and_costs_no_look(verified_library: Library) -> None:
@@ -703,25 +599,6 @@ def test_an_answer_in_words_is_the_claim_that_is_checked(verified_library: Libra
     assert 'The answer that was given: "A red one."' in render(model.asked(Verify)[0])
     other = looking({"answer": "blue", "evidence": [1]}, lambda request: said)
     assert run_verified(verified_library, other, "uniform", question)[0].supported is False
-
-
-def test_a_budget_ends_the_gate_not_the_answer(kites: Library) -> None:
-    used = Usage(input_tokens=90, output_tokens=10)
-    script = looking({"option": "A", "evidence": [1]}, Script([UNSURE]))
-    answer, model, _ = run_verified(kites, script, "videoagent2", budget=Budget(tokens=1700), usage=used)
-    assert answer.status == "budget_exhausted"
-    assert answer.letter is not None
-    assert answer.ledger.calls == len(model.requests)
-
-
-def test_a_verified_run_replays(verified_library: Library, tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    script = looking({"option": "A", "evidence": [1]}, lambda request: {"option": "A", "evidence": [2]})
-    with trace_to(path) as write:
-        answer, _, _ = run_verified(verified_library, script, "uniform", emit=write)
-    environment = environment_of(verified_library)
-    again = asyncio.run(ask(QUESTION_VERIFICATION, environment, ReplayModel(path), agent="uniform", rules=VERIFY))
-    assert (again.letter, again.supported) == (answer.letter, True)
 
 
 def test_a_last_answer_is_verified_too(kites: Library) -> None:

@@ -28,14 +28,6 @@ def environment(library):
     return environment_of(library)
 
 
-def test_videos_and_their_frames(environment):
-    assert [(video.title, video.start_s, video.end_s) for video in environment.videos] == [
-        ("first", 0.0, 60.0),
-        ("second", 0.0, 90.0),
-    ]
-    assert environment.index_frames == 150
-
-
 def test_search_keeps_matches_apart_and_texts_on_one_scale(environment):
     second = environment.videos[1].video_id
     found = environment.search(["red kite desert", "white submarine"], second, k=3, min_gap_s=4.0)
@@ -109,10 +101,6 @@ def test_a_line_of_common_words_does_not_beat_a_picture(narrated):
     environment = environment_of(narrated)
     found = environment.search(["the next red house"], environment.videos[0].video_id, 16, 4.0, anchors_from="words")
     assert max(each.similarity for each in found) < 0.3
-
-
-def test_hidden_subtitles_are_no_matches(narrated):
-    assert anchor_times(environment_of(narrated, subtitles=False), "the captain hides a compass", "words")[0] == []
 
 
 def test_pictures_alone_are_matched_as_if_there_were_no_words(narrated):

@@ -46,14 +46,6 @@ def test_lines_stand_in_where_there_are_no_captions(words_library):
     assert {note.source for note in talk.words(video_id)} == {"subtitle"}
 
 
-def test_the_nearest_of_many_are_found_by_their_words(words_library):
-    written = environment_of(words_library, "dinner", "talk", "told")
-    assert [video.title for video in written.nearest(["red kite desert"], 1).videos] == ["told"]
-    assert [video.title for video in written.nearest(["hello"], 1).videos] == ["talk"]
-    found = environment_of(words_library).nearest(["cook in the kitchen", "tastes the soup"], 2)
-    assert {video.title for video in found.videos} == {"dinner", "film"}
-
-
 def test_what_was_heard_says_by_whom(tmp_path):
     library = make_library(tmp_path / "library", {"film": ["a red kite"] * 4})
     (video,) = library.videos()
@@ -118,18 +110,6 @@ def test_vectors_are_read_and_texts_embedded_once(tmp_path):
     assert videos.cosines("a kite", video_id) is videos.cosines("a kite", video_id)
 
 
-def test_the_cache_of_cosines_has_an_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinodex.agent.environment.COSINES_CACHED", 2)
-    library = make_library(tmp_path / "library", {"film": film(2, 60)})
-    videos = LibraryVideos(library, library.videos(), embed_words)
-    video_id = videos.videos[0].video_id
-    first = videos.cosines("one", video_id)
-    for text in ("two", "three"):
-        videos.cosines(text, video_id)
-    assert videos.cosines("one", video_id) is not first
-    assert len(videos._cosines) == 2
-
-
 def test_another_space_is_read_with_its_own_vectors_and_must_be_held(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(2, 60)})
     with pytest.raises(SpaceMismatch, match="elsewhere"):
@@ -173,18 +153,6 @@ def test_hidden_text_on_screen_is_hidden_everywhere(signposted):
         assert videos.search_words("harbour", 5) == []
 
 
-def test_scenes_and_chapters_are_read_by_time(signposted):
-    environment, ids = environment_of(signposted), [signposted.video(title).video_id for title in ("film", "other")]
-    assert [(row.level, row.start_s, row.title) for row in environment.scenes(ids[0])] == [
-        ("chapter", 0.0, "The harbour"),
-        ("scene", 0.0, "Scene of boats 0"),
-        ("scene", 15.0, "Scene of boats 1"),
-        ("chapter", 30.0, ""),
-        ("scene", 30.0, "Scene of boats 2"),
-    ]
-    assert environment.scenes(ids[1]) == []
-
-
 def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(signposted):
     for subtitles, screen_text in [(False, True), (True, False)]:
         video_id = signposted.video("film").video_id
@@ -192,13 +160,6 @@ def test_titles_are_hidden_with_any_of_the_words_that_they_were_written_from(sig
             signposted, signposted.videos(), embed_words, subtitles=subtitles, screen_text=screen_text
         )
         assert videos.scenes(video_id) == [] == videos.only([video_id]).scenes(video_id), (subtitles, screen_text)
-
-
-def test_the_frame_on_screen_with_a_title_is_found_by_its_words(signposted):
-    environment = environment_of(signposted)
-    best = environment.search(["quiet harbour"], signposted.video("film").video_id, 1, 4.0, anchors_from="words")[0]
-    assert (best.time_s, best.by_words) == (11.0, True)
-    assert best.similarity > 0
 
 
 def test_lines_have_the_cosines_of_the_librarys_sentence_model(tmp_path):

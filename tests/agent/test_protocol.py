@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 import pytest
@@ -12,11 +11,9 @@ from kinodex.agent.protocol import (
     Question,
     Segment,
     ShownFrame,
-    Usage,
     Video,
     model_for,
     plain,
-    request_fields,
     request_key,
 )
 from kinodex.agent.requests.tree import ScoreSegments
@@ -47,23 +44,12 @@ def test_a_field_that_older_traces_do_not_have_is_left_out_while_it_has_its_defa
     assert plain(replace(VIDEO, has_pictures=False)) == {**plain_video, "has_pictures": False}
 
 
-def test_requests_are_named_in_traces_by_their_class_and_frames_by_a_hash():
-    fields = request_fields(scoring())
-    assert (fields["kind"], fields["attempt"], fields["parent"]) == ("ScoreSegments", 0, None)
-    digest = hashlib.sha256(b"picture").hexdigest()[:16]
-    assert fields["frames"] == [{"video_id": "v" * 32, "frame_no": 50, "time_s": 50.0, "jpeg": digest}]
-
-
 def test_a_role_without_a_model_of_its_own_has_the_default_one():
     first, second = ScriptedModel(explorer), ScriptedModel(explorer)
     assert model_for(first, "policy") is first
     assert model_for({"policy": first, "default": second}, "policy") is first
     assert model_for({"policy": first, "default": second}, "reward") is second
     assert model_for({"policy": first}, "reward") is None
-
-
-def test_usages_add_up():
-    assert Usage(1, 2, 3, 0.5) + Usage(10, 20, 30, 1.0) == Usage(11, 22, 33, 1.5)
 
 
 # Questions, the replies that are accepted, and those that are refused with a reason.
@@ -86,8 +72,3 @@ def test_questions_that_cannot_be_asked(text, options, said):
     with pytest.raises(BadQuestion, match=said) as error:
         Question(text, options)
     assert "\n" not in str(error.value)
-
-
-def test_open_ended_and_the_most_options_are_fine():
-    assert Question("What?").lettered == ()
-    assert Question("What?", tuple(f"option {n}" for n in range(26))).lettered[-1] == ("Z", "option 25")

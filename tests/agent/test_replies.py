@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.completion import parse_json, reply_schema
-from kinodex.agent.prompts import example_text, reply_line, request_message
+from kinodex.agent.prompts import example_text, reply_line
 from kinodex.agent.protocol import Request
 from kinodex.agent.replies import (
     NULL,
@@ -25,7 +25,6 @@ from kinodex.agent.replies import (
     bound_schema,
     exactly,
     flat_call,
-    in_order,
     on_scale,
     one_of,
     plainest,
@@ -89,23 +88,9 @@ def test_bounds_reach_parts_of_lists_and_of_objects_and_leave_the_class_alone() 
     assert violations(bound) == [] and "minItems" not in strict_schema(Whole)["properties"]["parts"]
 
 
-def test_a_bound_of_an_unknown_property_is_a_slip_that_shows() -> None:
-    with pytest.raises(KeyError):
-        bound_schema(SCHEMA, {"part": exactly(2)})
-
-
 def test_the_plainest_value_fits() -> None:
     for schema in [SCHEMA, without_reasoning(SCHEMA), bound_schema(SCHEMA, {"parts": exactly(3)})]:
         assert llguidance_accepts(schema, written(plainest(schema))), schema
-
-
-def test_a_value_is_put_in_order_and_what_it_lacks_is_null() -> None:
-    assert list(in_order({"best": 1, "kind": "a"}, SCHEMA).items()) == [
-        ("reasoning", None),
-        ("kind", "a"),
-        ("parts", None),
-        ("best", 1),
-    ]
 
 
 # Numbers, times and lists as models write them: what is meant without doubt is read, the rest is refused.
@@ -193,8 +178,6 @@ def test_a_long_text_is_refused_at_once() -> None:
 
 SEARCH: list[type[Request[Any]]] = [ScoreSegments, ScoreAndPropose, Decide]
 BANK: list[type[Request[Any]]] = [Assess, CreatePlan, AdjustPlan, CallTool, AnswerBank]
-by_kind = pytest.mark.parametrize("kind", [*SEARCH, *BANK], ids=lambda kind: kind.__name__)
-by_family = pytest.mark.parametrize("family", [SEARCH, BANK], ids=["search", "bank"])
 
 
 def joined(request: Request[Any], reasoning: bool = True) -> Mapping[str, Any]:
@@ -261,14 +244,6 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
     assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
 
 
-def test_the_line_is_shorter_and_the_rest_of_the_prompt_the_same() -> None:
-    for kind in [*SEARCH, *BANK]:
-        request = of_full_size(kind)
-        own, joint = (json.dumps(request_message(request, None, joint=each)) for each in (False, True))
-        assert len(own) - len(joint) > 200, kind
-        assert own.partition("Reply with JSON only")[0] == joint.partition("Reply with JSON only")[0], kind
-
-
 def test_requests_without_a_run_of_their_kind_keep_their_own_schema() -> None:
     request = of_full_size(DiscoverQueries)
     assert request.joint() is None and reply_schema(request, joint=True) == request.schema()
@@ -314,7 +289,3 @@ def test_what_is_no_single_call_stays_as_it_is() -> None:
         7,
     ]:
         assert flat_call(said) is said, said
-
-
-def test_an_argument_cannot_change_the_tool() -> None:
-    assert flat_call({"name": "go", "arguments": {"tool": "stop"}}) == {"tool": "go"}

@@ -135,11 +135,6 @@ def test_files_that_are_no_trace(tmp_path, text, said):
         ReplayModel(path)
 
 
-def test_a_missing_trace_is_a_clear_error(tmp_path):
-    with pytest.raises(NotATrace, match="No such file"):
-        ReplayModel(tmp_path / "nowhere.jsonl")
-
-
 def test_a_compressed_trace_is_the_same_trace(recorded, tmp_path):
     path, _ = recorded
     packed = tmp_path / "trace.jsonl.gz"
@@ -229,15 +224,6 @@ def forgetful(request):
     return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
 
 
-def test_what_was_seen_is_the_evidence_of_the_answer(environment, first):
-    path, answer = first
-    seen = read_prior_evidence(path, environment)
-    assert [(each.question, each.answer) for each in seen.earlier] == [(FIRST.text, answer.text)]
-    assert seen.frames
-    assert all(any(part.start_s <= frame.time_s < part.end_s for part in answer.evidence) for frame in seen.frames)
-    assert seen.notes == ()
-
-
 def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first, tmp_path):
     seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen)
@@ -266,12 +252,6 @@ def test_conversations_go_on_and_replay(environment, first, tmp_path):
     third = read_prior_evidence(tmp_path / "second.jsonl", environment)
     assert [each.question for each in third.earlier] == [FIRST.text, NEXT.text]
     assert read_trace(tmp_path / "second.jsonl")[0]["question"]["earlier"][0]["question"] == FIRST.text
-
-
-def test_controls_see_nothing_of_it(environment, first, tmp_path):
-    seen = read_prior_evidence(first[0], environment)
-    answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen, agent="random")
-    assert (model.requests, answer.ledger.frames) == ([], 0)
 
 
 def test_what_cannot_be_continued_says_why(environment, first, tmp_path):

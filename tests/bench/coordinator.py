@@ -1,11 +1,8 @@
 """Measure the coordinator of an ingest with simulated workers in virtual time: `python -m tests.bench.coordinator`.
 
 The coordinator, its commits, the refresh of the indexes and the tables are the real ones; videos and workers are
-simulated (`SimulatedExecutor`). "Driver" is the CPU time of the coordinator's process without
-that of the simulation. The clock of the workers goes on meanwhile, so a slow driver leaves them idle.
-
-Four things are measured, each in a process of its own: runs over corpora of some sizes; the start of a run over sources
-that the library knows already; one film on a few workers; and the end of a run that has one film of hours.
+simulated (`SimulatedExecutor`). "Driver" is the CPU time of the coordinator's process without that of the simulation.
+The clock of the workers goes on meanwhile, so a slow driver leaves them idle. Each run is a process of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ import tempfile
 import time
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,17 +53,13 @@ from kinodex.pipeline.decoding.stream import Span, VideoMetadata
 from kinodex.pipeline.fetch import FetchedVideo, Source, Stamp
 from kinodex.pipeline.sample import Chunk, ChunkSummary, IngestSettings
 from kinodex.pipeline.sources import SourceList
-from tests.support.say import say
 
 # Simulated workers of an ingest in virtual time: an executor for the real coordinator, without any video.
 #
 # The clock stands still while the simulation computes, runs as the CPU time of this process while the coordinator
-# works,
-# and skips what it would have waited. Workers read films at set speeds; some tasks are slow, some workers are lost,
-# some
-# films have the bytes of another, some cannot be read, and some take their worker down each time. The rows of the
-# frames
-# that a finished task promises are really appended.
+# works, and skips what it would have waited. Workers read films at set speeds; some tasks are slow, some workers are
+# lost, some films have the bytes of another, some cannot be read, and some take their worker down each time. The rows
+# of the frames that a finished task promises are really appended.
 
 TICKS_A_SECOND = 1000
 GROUP_S = 2.0
@@ -386,8 +379,6 @@ BUNDLE = 8
 TENTHS = 10
 MARKS = 2000
 """Looks at the clock in a run, at most: a million would be most of what the driver holds."""
-LAST = 0.01
-"""The part of the sources that counts as the end of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,8 +408,7 @@ class RunFigures:
     """Figures of a simulated run.
 
     `driver_s` is CPU time of the driver, `run_s` virtual time; `tenths` are sources a second of the driver, by tenth of
-    the sources; `idle` is the part of the workers' time in which they read nothing, 0 to 1, and `last_idle` that of the
-    last `last_s` seconds, when all but `LAST` of the sources were done.
+    the sources; `idle` is the part of the workers' time in which they read nothing, 0 to 1.
     """
 
     load: RunLoad
@@ -427,8 +417,6 @@ class RunFigures:
     run_s: float
     tenths: tuple[float, ...]
     idle: float
-    last_s: float
-    last_idle: float
     commits: int
     retried: int
     base_mb: float
@@ -446,36 +434,8 @@ class StartFigures:
     peak_mb: float
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorFigures:
-    """Figures of all that was measured."""
-
-    runs: tuple[RunFigures, ...]
-    starts: tuple[StartFigures, ...]
-    one_film: RunFigures
-    long_film: RunFigures
-
-
-ONE_FILM = RunLoad(1, Crew(8, spread=0.05), 300.0, spread=0.0, frames_a_second=1.0)
+ONE_FILM = RunLoad(1, Crew(8, spread=0.05), 300.0, spread=0.0)
 LONG_FILM = RunLoad(500, Crew(64), 600.0, frames_a_second=0.02, long_s=5 * 3600.0)
-
-
-def bench_coordinator(
-    loads: Sequence[RunLoad],
-    known: Sequence[int],
-    report: Callable[[str], None] = lambda line: None,
-    one_film: RunLoad = ONE_FILM,
-    long_film: RunLoad = LONG_FILM,
-) -> CoordinatorFigures:
-    """Measure simulated runs, starts over so many known sources, and two schedules."""
-    report(_HEAD)
-    runs = []
-    for load in loads:
-        runs.append(run_alone(run_simulated, load))
-        report(_line(runs[-1]))
-    starts = [run_alone(start_over_known, count) for count in known]
-    one, long = run_alone(run_simulated, one_film), run_alone(run_simulated, long_film)
-    return CoordinatorFigures(tuple(runs), tuple(starts), one, long)
 
 
 def run_simulated(load: RunLoad) -> RunFigures:
@@ -501,7 +461,6 @@ def run_simulated(load: RunLoad) -> RunFigures:
             coordinator.run()
         commits = _versions(library) - before - 2 * executor.appends
     done, driver_s, at_s = (np.array(column, np.float64) for column in zip(*marks, strict=True))
-    last_s = float(np.interp(load.sources * (1 - LAST), done, at_s))
     return RunFigures(
         load=load,
         counts=dict(coordinator.totals.states),
@@ -509,8 +468,6 @@ def run_simulated(load: RunLoad) -> RunFigures:
         run_s=float(at_s[-1] - began_s),
         tenths=_rates(done, driver_s, load.sources),
         idle=_idle(executor.spans_s, began_s, float(at_s[-1]), load.crew.workers),
-        last_s=float(at_s[-1]) - last_s,
-        last_idle=_idle(executor.spans_s, last_s, float(at_s[-1]), load.crew.workers),
         commits=commits,
         retried=coordinator.retried,
         base_mb=base_mb,
@@ -528,44 +485,21 @@ def start_over_known(count: int) -> StartFigures:
         return StartFigures(count, new.left_out, time.process_time() - began, base_mb, _peak_mb())
 
 
-def table(figures: CoordinatorFigures) -> str:
-    """Write the figures as Markdown, for people."""
-    one, long = figures.one_film, figures.long_film
-    starts = [
-        f"start of a run over {each.sources:,} known sources: {each.cpu_s:.1f} s of CPU, memory {each.base_mb:,.0f} MB "
-        f"with the list of sources, {each.peak_mb:,.0f} MB at its peak"
-        for each in figures.starts
-    ]
-    return "\n".join(
-        [
-            "Simulation: real coordinator and tables; simulated workers and films, virtual time",
-            "",
-            _HEAD,
-            *map(_line, figures.runs),
-            "",
-            *starts,
-            f"one film of {one.load.length_s / 60:g} minutes on {one.load.crew.workers} workers: {one.run_s:.1f} s, "
-            f"core use {1 - one.idle:.2f}",
-            f"{long.load.sources:,} films, one of {(long.load.long_s or 0) / 3600:g} hours the last of the list, on "
-            f"{long.load.crew.workers} workers: {long.run_s:,.0f} s; the last {LAST:.0%} of the sources take "
-            f"{long.last_s / long.run_s:.1%} of that, workers idle {long.last_idle:.0%} then, {long.idle:.1%} in all",
-        ]
-    )
-
-
-_HEAD = (
-    "| sources | film s | workers | sources a driver second: all, first tenth, last tenth | workers idle | commits "
-    "| retried | memory MB: before, peak | indexed, there, failed |\n|---|---|---|---|---|---|---|---|---|"
+HEAD = (
+    "| sources | film s | workers | run s | sources a driver second: all, first tenth, last tenth | workers idle "
+    "| commits | retried | memory MB: before, peak | indexed, there, failed |\n" + "|---" * 10 + "|"
 )
 
 
-def _line(figures: RunFigures) -> str:
+def line_of(figures: RunFigures) -> str:
+    """Write the figures of a run as a row of Markdown."""
     load, counts = figures.load, figures.counts
     rates = ", ".join(f"{each:.0f}" for each in (load.sources / figures.driver_s, *figures.tenths[:: TENTHS - 1]))
     states = ", ".join(f"{counts.get(state, 0):,}" for state in ("indexed", "already there", "failed"))
     return (
-        f"| {load.sources:,} | {load.length_s:g} | {load.crew.workers:,} | {rates} | {figures.idle:.1%} "
-        f"| {figures.commits:,} | {figures.retried:,} | {figures.base_mb:,.0f}, {figures.peak_mb:,.0f} | {states} |"
+        f"| {load.sources:,} | {load.length_s:g} | {load.crew.workers:,} | {figures.run_s:,.1f} | {rates} "
+        f"| {figures.idle:.1%} | {figures.commits:,} | {figures.retried:,} | {figures.base_mb:,.0f}, "
+        f"{figures.peak_mb:,.0f} | {states} |"
     )
 
 
@@ -645,7 +579,15 @@ def main(
     crew = Crew(workers, slow=0.01, lost=0.002)
     troubles = {"duplicates": 0.05, "poison": 0.02, "deadly": 0.0005}
     loads = [RunLoad(each, crew, length, frames_a_second=frames / length, **troubles) for each in sources or [10_000]]
-    print(table(bench_coordinator(loads, known or [100_000], say)))
+    print(f"Simulation: real coordinator and tables; simulated workers and films, virtual time\n\n{HEAD}")
+    for load in (*loads, ONE_FILM, LONG_FILM):
+        print(line_of(run_alone(run_simulated, load)), flush=True)
+    for number in known or [100_000]:
+        start = run_alone(start_over_known, number)
+        print(
+            f"start of a run over {number:,} known sources: {start.cpu_s:.1f} s of CPU, memory {start.base_mb:,.0f} MB "
+            f"with the list of sources, {start.peak_mb:,.0f} MB at its peak"
+        )
 
 
 if __name__ == "__main__":

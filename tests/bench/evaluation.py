@@ -15,21 +15,18 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import Exchange, Model, R, Request
-from kinodex.agent.requests.tree import Decide
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
-from kinodex.jobs.eval.plan import RunRequest, make_plan
-from kinodex.jobs.eval.run import RunOptions, Workers, items_for, run
+from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, make_plan, run
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.models import ModelChoice
 from tests.bench.fake_llm_server import AGENTS, MODEL, FakeServer, open_fake_server
@@ -205,74 +202,6 @@ def table(figures: Sequence[EvalFigures], load: Load) -> str:
             f"| {each.ideal_s:.1f} | {each.wall_s:.1f} | {each.added:+.1%} | {GOAL:.0%}: {verdict} | {each.load:.1f} |"
         )
     return "\n".join(lines)
-
-
-# A model that never has enough: it explores as long as it may, so that a run has all its rounds.
-#
-# For counting the tokens of long runs of the tree agents. All requests but decisions go to another model, and the
-# reasons
-# of scores are made as long as language models write them: they are part of later prompts.
-
-REASON = (
-    "The frames at the borders of segment {number} show the same place without the thing in question; it may come into "
-    "view in between, since the scene changes there."
-)
-REASON_FIELDS = ("explanation", "reasoning")
-
-
-@dataclass(frozen=True, slots=True)
-class RestlessModel:
-    """A model that answers as `model` does, but explores the best open segment until it must answer."""
-
-    model: Model
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def has_language(self) -> bool:
-        return self.model.has_language
-
-    async def ask(self, request: Request[R]) -> Exchange[R]:
-        number = _best_open(request)
-        if number is not None:
-            return Exchange(request.Reply.model_validate(_exploring(number)), None)
-        exchange = await self.model.ask(request)
-        return exchange if exchange.reply is None else replace(exchange, reply=_with_reasons(exchange.reply))
-
-
-def _best_open(request: Request[Any]) -> int | None:
-    """The segment to explore next; None if the request is not for a decision, or none can be explored."""
-    if not isinstance(request, Decide) or request.must_answer:
-        return None
-    open_ones = [each for each in request.candidates if each.explorable]
-    return max(open_ones, key=lambda each: each.score or 0.0).segment.number if open_ones else None
-
-
-def _exploring(number: int) -> dict[str, Any]:
-    thought = REASON.format(number=number)
-    return {
-        "reasoning": thought,
-        "action": "explore",
-        "segment": number,
-        "option": None,
-        "answer": None,
-        "evidence": [],
-    }
-
-
-def _with_reasons(reply: R) -> R:
-    """Put a reason of usual length to each score of a reply."""
-    scores = getattr(reply, "segments", None)
-    if not isinstance(scores, list):
-        return reply
-    return reply.model_copy(update={"segments": [_with_reason(each) for each in scores]})
-
-
-def _with_reason(score: Any) -> Any:
-    names = [name for name in REASON_FIELDS if name in type(score).model_fields]
-    return score.model_copy(update={name: REASON.format(number=score.segment) for name in names})
 
 
 def main(

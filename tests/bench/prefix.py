@@ -1,8 +1,8 @@
 """Count the input tokens that a warm prefix cache serves over a run: `python -m tests.bench.prefix`.
 
-Live, agents answer questions about an hour-long sketch film, and the messages of their requests are counted as an
-endpoint would get them; or the requests are read from traces of earlier runs. Each model has a cache of its own, which
-is empty at first and keeps everything (`prefix_cache`). A request that was answered before another one is taken to be
+Agents answer questions about an hour-long sketch film, and the messages of their requests are counted as an endpoint
+would get them. Each model has a cache of its own, which is empty at first and keeps everything (`PrefixCache`).
+A request that was answered before another one is taken to be
 in the cache when that one comes, also where the two were sent side by side.
 """
 
@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -24,14 +23,15 @@ from kinodex.agent.ask import ask
 from kinodex.agent.models.completion import reply_schema, tool_parameters
 from kinodex.agent.models.openai_model import wire_messages
 from kinodex.agent.models.roles import Role
-from kinodex.agent.prompts import CHARACTERS_A_TOKEN, Message, Picture, PictureRule, message_parts, picture_tokens
-from kinodex.agent.protocol import Models, Request
-from kinodex.agent.trace import Event, Exchanged, Record, read_trace
+from kinodex.agent.prompts import CHARACTERS_A_TOKEN, Picture, PictureRule, message_parts, picture_tokens
+from kinodex.agent.protocol import Exchange, Model, Models, R, Request
+from kinodex.agent.requests.tree import Decide
+from kinodex.agent.trace import Event, Exchanged
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import open_environment
-from tests.bench.evaluation import RestlessModel, prepare
+from tests.bench.evaluation import prepare
 from tests.support.say import say
 
 ALL = "all"
@@ -81,12 +81,6 @@ def bench_prefix(live: LiveRun, rules: Tokens, report: Callable[[str], object]) 
         figures += count(agent, prompts, rules)
         report(f"{agent}: {figures[-1].share:.2f}")
     return figures
-
-
-def count_traces(paths: Sequence[Path], size: tuple[int, int], rules: Tokens) -> list[PrefixFigures]:
-    """Count the requests of traces, in the order of the files, with the same caches for all."""
-    prompts = [prompt for path in paths for prompt in prompts_of_trace(read_trace(path), size, rules)]
-    return count(paths[0].name if len(paths) == 1 else f"{len(paths)} traces", prompts, rules)
 
 
 def count(run: str, prompts: Iterable[Prompt], rules: Tokens) -> list[PrefixFigures]:
@@ -146,18 +140,10 @@ def table(figures: Sequence[PrefixFigures], rules: Tokens) -> str:
     return "\n".join(lines)
 
 
-def as_json(each: PrefixFigures) -> dict[str, Any]:
-    """Make the JSON of one row."""
-    return {
-        name: getattr(each, name) for name in ("run", "request", "requests", "pictures", "tokens", "cached", "share")
-    }
-
-
 # Prefix caches of servers, by their published rules: the tokens of a request that earlier requests left in the cache.
 #
 # - vllm: blocks of 16 tokens, each known by the hash of its tokens, of the pictures in it and of the block before it;
-# only full blocks are kept, and the last token of a request is always computed, so that a request that is wholly
-# known
+# only full blocks are kept, and the last token of a request is always computed, so that a request that is wholly known
 #   still computes its last block (vLLM, "Automatic Prefix Caching", docs.vllm.ai/en/latest/design/prefix_caching).
 # - openai: prefixes of at least 1,024 tokens, in steps of 128 from there; pictures must be the same, at the same
 # detail;
@@ -220,23 +206,10 @@ def _prefix_digests(tokens: Sequence[Token], lengths: Sequence[int]) -> Iterator
 
 # Requests as a server's prefix cache sees them: one list of tokens each, with what stands before the messages.
 #
-# Tokens are those of a tokenizer, or an estimate of four characters each; a picture is as many tokens as a published
-# rule
-# gives its size (`agent.prompts.token_estimate`), and known by its content and detail. Requests come from a run,
-# event by
-# event, or from its trace. A trace holds no pictures, only their hashes: their size is then an assumption.
+# Tokens are an estimate of four characters each; a picture is as many tokens as a published rule gives its size
+# (`agent.prompts.picture_tokens`), and known by its content and detail.
 
 SIDE_PX: int = Role.model_fields["image_side_px"].default
-LABEL = re.compile(r"^\[(frame \d+ at [^\n]*)\]$", re.MULTILINE)
-"""A line of a trace's prompt that stands for a picture."""
-
-FAMILIES: Mapping[str, str] = {
-    **dict.fromkeys(("ScoreSegments", "ScoreAndPropose", "Decide"), "search"),
-    **dict.fromkeys(("Assess", "CreatePlan", "AdjustPlan", "CallTool", "AnswerBank"), "bank"),
-}
-"""Kinds of request that go to OpenAI with one schema."""
-
-Tokenize = Callable[[str], Sequence[Token]]
 Parts = Sequence[str | Picture]
 """One message."""
 
@@ -262,51 +235,29 @@ class Tokens:
 
     rules: Rules = "vllm"
     pictures: PictureRule = "openai"
-    tokenize: Tokenize = split_text
 
     def of(self, head: str, messages: Sequence[Parts], speakers: Sequence[str]) -> list[Token]:
         """List the tokens of a head and messages, each message a list of texts and pictures."""
-        tokens = list(self.tokenize(head))
+        tokens = list(split_text(head))
         for speaker, parts in zip(speakers, messages, strict=True):
             text = f"<|im_start|>{speaker}\n"
             for part in parts:
                 if isinstance(part, str):
                     text += part
                     continue
-                tokens += self.tokenize(text)
+                tokens += split_text(text)
                 tokens += _picture(part, self.pictures)
                 text = ""
-            tokens += self.tokenize(f"{text}<|im_end|>\n")
+            tokens += split_text(f"{text}<|im_end|>\n")
         return tokens
 
 
-def load_tokenizer(folder: Path) -> Tokenize:
-    """Load the tokenizer of a folder of transformers. Raises `UsageError` if there is none."""
-    from tokenizers import Tokenizer
-
-    file = folder / "tokenizer.json"
-    if not file.is_file():
-        raise UsageError(f"got --tokenizer {folder}, which holds no tokenizer.json; give the folder of a model")
-    tokenizer = Tokenizer.from_file(str(file))
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def parse_tokens(rules: str, pictures: str, tokenizer: Path | None) -> Tokens:
+def parse_tokens(rules: str, pictures: str, tokenizer: None = None) -> Tokens:
     """Read the rules from options. Raises `UsageError` for names of others."""
-    if rules not in get_args(Rules):
-        raise UsageError(f"got --rules {rules}; the rules are {' and '.join(get_args(Rules))}")
-    if pictures not in get_args(PictureRule):
-        raise UsageError(f"got --pictures {pictures}; the rules are {' and '.join(get_args(PictureRule))}")
-    tokenize = split_text if tokenizer is None else load_tokenizer(tokenizer)
-    return Tokens(cast(Rules, rules), cast(PictureRule, pictures), tokenize)
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """Read a width and a height, "512x288". Raises `UsageError` for anything else."""
-    found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text.strip())
-    if found is None:
-        raise UsageError(f"got --size {text}; write WIDTHxHEIGHT in pixels, such as 512x288")
-    return int(found[1]), int(found[2])
+    for option, given, known in (("rules", rules, Rules), ("pictures", pictures, PictureRule)):
+        if given not in get_args(known):
+            raise UsageError(f"got --{option} {given}; the rules are {' and '.join(get_args(known))}")
+    return Tokens(cast(Rules, rules), cast(PictureRule, pictures))
 
 
 def prompt_of_request(request: Request[Any], model: str, rules: Tokens) -> Prompt:
@@ -314,33 +265,11 @@ def prompt_of_request(request: Request[Any], model: str, rules: Tokens) -> Promp
 
     By OpenAI's rules that is OpenAI's own, to which requests of a run go with one schema.
     """
-    joint = rules.rules == "openai"
-    return prompt_of_messages(
-        type(request).__name__, model, wire_messages(request, SIDE_PX, joint=joint), _head(request, rules), rules
-    )
-
-
-def prompt_of_messages(kind: str, model: str, messages: Sequence[Message], head: str, rules: Tokens) -> Prompt:
-    """Make the prompt of chat messages; `head` is what a server puts before them."""
+    messages = wire_messages(request, SIDE_PX, joint=rules.rules == "openai")
     parts = [list(message_parts(message)) for message in messages]
-    tokens = rules.of(head, parts, [str(message["role"]) for message in messages])
-    return Prompt(kind, model, tuple(tokens), _count_pictures(parts))
-
-
-def prompts_of_trace(records: Sequence[Record], size: tuple[int, int], rules: Tokens) -> Iterator[Prompt]:
-    """Make the prompts of a run from its trace, in order; pictures are taken to have this size.
-
-    A name stands for the schema of a request, which a trace does not hold: that of its family, if one schema serves it
-    (`kinodex.agent.replies`), else its kind.
-    """
-    for record in records:
-        if record["event"] == "Exchanged":
-            kind = record["request"]
-            head = FAMILIES.get(kind, kind) if rules.rules == "openai" else ""
-            parts: list[Parts] = [list(_recorded_parts(record, size)), *_recorded_turns(record["inputs"])]
-            speakers = ["user", *_speakers(record["inputs"])]
-            tokens = rules.of(head, parts, speakers)
-            yield Prompt(record["request"], record["model"], tuple(tokens), _count_pictures(parts))
+    tokens = rules.of(_head(request, rules), parts, [str(message["role"]) for message in messages])
+    pictures = sum(isinstance(part, Picture) for each in parts for part in each)
+    return Prompt(type(request).__name__, model, tuple(tokens), pictures)
 
 
 def _head(request: Request[Any], rules: Tokens) -> str:
@@ -358,62 +287,89 @@ def _picture(picture: Picture, rule: PictureRule) -> list[Token]:
     return [(digest, place) for place in range(count)]
 
 
-def _count_pictures(messages: Sequence[Parts]) -> int:
-    return sum(isinstance(part, Picture) for parts in messages for part in parts)
+# A model that never has enough: it explores as long as it may, so that a run has all its rounds.
+#
+# For counting the tokens of long runs of the tree agents. All requests but decisions go to another model, and the
+# reasons
+# of scores are made as long as language models write them: they are part of later prompts.
+
+REASON = (
+    "The frames at the borders of segment {number} show the same place without the thing in question; it may come into "
+    "view in between, since the scene changes there."
+)
+REASON_FIELDS = ("explanation", "reasoning")
 
 
-def _recorded_parts(record: Record, size: tuple[int, int]) -> Iterator[str | Picture]:
-    """The parts of a recorded request: its pictures stand at their labels, in old traces at the end."""
-    text, frames = record["prompt"], record["inputs"].get("frames", [])
-    pictures = [Picture(each["jpeg"], *size, each.get("detail", "auto")) for each in frames]
-    labels = list(LABEL.finditer(text))
-    if len(labels) != len(pictures):
-        yield text
-        for number, (frame, picture) in enumerate(zip(frames, pictures, strict=True), start=1):
-            yield f"frame {number} at {frame['time_s']:.2f} s"
-            yield picture
-        return
-    start = 0
-    for label, picture in zip(labels, pictures, strict=True):
-        yield text[start : label.start()] + label[1]
-        yield picture
-        start = label.end()
-    yield text[start:]
+@dataclass(frozen=True, slots=True)
+class RestlessModel:
+    """A model that answers as `model` does, but explores the best open segment until it must answer."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def has_language(self) -> bool:
+        return self.model.has_language
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        number = _best_open(request)
+        if number is not None:
+            return Exchange(request.Reply.model_validate(_exploring(number)), None)
+        exchange = await self.model.ask(request)
+        return exchange if exchange.reply is None else replace(exchange, reply=_with_reasons(exchange.reply))
 
 
-def _recorded_turns(inputs: Mapping[str, Any]) -> list[list[str]]:
-    repair = [[inputs["bad_reply"]], [inputs["complaint"]]] if inputs.get("bad_reply") else []
-    return [[turn["text"]] for turn in inputs.get("turns", ())] + repair
+def _best_open(request: Request[Any]) -> int | None:
+    """The segment to explore next; None if the request is not for a decision, or none can be explored."""
+    if not isinstance(request, Decide) or request.must_answer:
+        return None
+    open_ones = [each for each in request.candidates if each.explorable]
+    return max(open_ones, key=lambda each: each.score or 0.0).segment.number if open_ones else None
 
 
-def _speakers(inputs: Mapping[str, Any]) -> list[str]:
-    repair = ["assistant", "user"] if inputs.get("bad_reply") else []
-    return [turn["speaker"] for turn in inputs.get("turns", ())] + repair
+def _exploring(number: int) -> dict[str, Any]:
+    thought = REASON.format(number=number)
+    return {
+        "reasoning": thought,
+        "action": "explore",
+        "segment": number,
+        "option": None,
+        "answer": None,
+        "evidence": [],
+    }
+
+
+def _with_reasons(reply: R) -> R:
+    """Put a reason of usual length to each score of a reply."""
+    scores = getattr(reply, "segments", None)
+    if not isinstance(scores, list):
+        return reply
+    return reply.model_copy(update={"segments": [_with_reason(each) for each in scores]})
+
+
+def _with_reason(score: Any) -> Any:
+    names = [name for name in REASON_FIELDS if name in type(score).model_fields]
+    return score.model_copy(update={name: REASON.format(number=score.segment) for name in names})
 
 
 def main(
-    directory: Annotated[Path | None, typer.Argument(help="Folder for the film and its library.")] = None,
+    directory: Annotated[Path, typer.Argument(help="Folder for the film and its library.")],
     agent: Annotated[list[str] | None, typer.Option(help="An agent of `kinodex agents`; may be repeated.")] = None,
-    trace: Annotated[list[Path] | None, typer.Option(help="Count this trace instead; may be repeated.")] = None,
     rules: Annotated[str, typer.Option(help="The cache: vllm or openai.")] = "vllm",
     pictures: Annotated[str, typer.Option(help="Tokens of a picture: openai (tiles) or qwen (patches).")] = "openai",
-    tokenizer: Annotated[Path | None, typer.Option(help="Default: 4 characters a token.")] = None,
     questions: Annotated[int, typer.Option(min=1, help="Questions that an agent answers, with one cache.")] = 1,
     hours: Annotated[float, typer.Option(min=0.01, help="Length of the film, if it is made now.")] = 1.0,
     explore: Annotated[bool, typer.Option(help="Make eea and vca use all their rounds.")] = True,
-    size: Annotated[str, typer.Option(help="Width and height of the pictures of a trace.")] = "512x288",
     model: str = "builtin",
     base_url: str | None = None,
 ) -> None:
     """Count the input tokens that a warm prefix cache serves over a run, by the published rules of servers."""
-    counting = parse_tokens(rules, pictures, tokenizer)
-    if trace:
-        figures = count_traces(trace, parse_size(size), counting)
-    elif directory is None:
-        raise UsageError("got no folder and no --trace; name a folder for the film, or a trace to count")
-    else:
-        choice = ModelChoice(model, base_url, cache=False)
-        figures = bench_prefix(LiveRun(directory, agent or ["eea"], questions, hours, choice, explore), counting, say)
+    counting = parse_tokens(rules, pictures)
+    choice = ModelChoice(model, base_url, cache=False)
+    figures = bench_prefix(LiveRun(directory, agent or ["eea"], questions, hours, choice, explore), counting, say)
     print(table(figures, counting))
 
 

@@ -15,11 +15,11 @@ import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -202,15 +202,6 @@ def _versions(library: Library) -> int:
 
 def _video_id(number: int) -> str:
     return hashlib.sha256(str(number).encode()).hexdigest()[:32]
-
-
-def as_json(figures: SettleFigures) -> dict[str, Any]:
-    """Make the JSON of the figures."""
-    rates = [
-        {"videos_a_second": s.videos_a_second, "videos_a_cpu_second": s.videos_a_cpu_second} for s in figures.steps
-    ]
-    steps = [asdict(step) | rate for step, rate in zip(figures.steps, rates, strict=True)]
-    return asdict(figures) | {"steps": steps}
 
 
 def table(figures: SettleFigures) -> str:

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.bench.search import Size, make_library
 from kinodex.index.library import Library
-from kinodex.index.rows import Scope, ScreenTextRow
-from kinodex.index.search.words import lines_like
+from kinodex.index.rows import ScreenTextRow
 from kinodex.index.sweep import audit
 from kinodex.jobs.errors import UsageError
 from kinodex.web.inputs import video_view
-from tests.bench import evaluation, page, screen_text, sentences, settle, start, towers
+from tests.bench import evaluation, page, screen_text, settle, start, towers
 from tests.support.libraries.sketch_library import SketchLibrary
 
 
@@ -35,20 +33,6 @@ def test_settled_videos_are_complete_and_counted(tmp_path: Path, capsys: pytest.
         settle.bench_settle(tmp_path / "library", load, print)
     settle.main(tmp_path / "other", videos=10, frames=2, limit=1.0)
     assert "goal 300 videos a second" in capsys.readouterr().out
-
-
-def test_lines_are_found_by_their_words_meaning_and_added_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    library, _ = make_library(str(tmp_path / "library"), Size(3, 4, 5, 16, 10), lambda done: None)
-    for _ in range(2):
-        sentences.main(tmp_path / "library", queries=2)
-        assert "CPU of both over words alone" in capsys.readouterr().out
-    library = Library.open(library.uri)
-    assert [each.rows for each in library.additions.facts() if each.stage == "sentences"] == [2 * 3 * 5]
-    line = library.transcript(library.videos()[0].video_id)[2]
-    best = lines_like(library.tables, library.visible, sentences.meaning_of(line.text), Scope(), 1)[0]
-    assert best.text == line.text and best.cosine == pytest.approx(1.0, abs=1e-2)
 
 
 @pytest.mark.needs_chromium

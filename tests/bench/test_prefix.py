@@ -1,33 +1,26 @@
-"""`python -m tests.bench.prefix`: the rules of servers, and the requests of a run and of its trace."""
+"""`python -m tests.bench.prefix`: the rules of servers, and the requests of a run."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kinodex.agent.ask import ask
-from kinodex.agent.models.rules import RuleBasedModel
-from kinodex.agent.trace import trace_to
 from kinodex.jobs.errors import UsageError
 from tests.bench.prefix import (
     ALL,
-    FAMILIES,
     LiveRun,
     PrefixFigures,
     Prompt,
     Tokens,
     bench_prefix,
     count,
-    count_traces,
     main,
     open_cache,
     parse_tokens,
 )
-from tests.support.every_request import kinds, of_full_size
 from tests.support.libraries.sketch_library import SketchLibrary
 
 
@@ -57,37 +50,20 @@ def test_each_kind_and_model_is_counted() -> None:
     ]
 
 
-def test_the_families_are_those_of_the_requests() -> None:
-    joints = {kind.__name__: of_full_size(kind).joint() for kind in kinds()}
-    families = {name: "search" if "ratings" in it.replies else "bank" for name, it in joints.items() if it is not None}
-    assert families == FAMILIES
-
-
-def test_a_trace_counts_nearly_as_the_run_that_wrote_it(
+def test_a_run_that_explores_is_served_by_its_own_beginnings(
     copy_sketches: Callable[[Path], SketchLibrary], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sketches = copy_sketches(tmp_path)
+    copy_sketches(tmp_path)
     shutil.copy(tmp_path / "questions.jsonl", tmp_path / "films" / "questions.jsonl")
-    known, path = sketches.known[0], tmp_path / "trace.jsonl"
-    environment = sketches.films[Path(known.film).stem]
-    with trace_to(path) as write:
-        asyncio.run(ask(known.question, environment, RuleBasedModel(environment), agent="eea", on_event=write))
-    live = bench_prefix(LiveRun(tmp_path, ("eea",), explore=False), Tokens(), print)[-1]
-    read = count_traces([path], (512, 288), Tokens())[-1]
-    assert (read.run, read.requests, read.pictures) == ("trace.jsonl", live.requests, live.pictures)
-    assert read.tokens == pytest.approx(live.tokens, rel=0.05)
-    again = count_traces([path, path], (512, 288), Tokens())[-1]
-    assert again.run == "2 traces" and again.cached >= 0.95 * read.tokens
+    short = bench_prefix(LiveRun(tmp_path, explore=False), Tokens(), print)[-1]
     explored = {each.request: each for each in bench_prefix(LiveRun(tmp_path), Tokens("openai"), print)}
-    assert explored[ALL].requests > live.requests and explored[ALL].share > 0.6
+    assert explored[ALL].requests > short.requests and explored[ALL].share > 0.6
     assert explored["ScoreSegments"].cached >= 1024, "one schema stands before all requests of a search"
-    main(trace=[path])
-    assert "| trace.jsonl | all |" in capsys.readouterr().out
+    main(tmp_path)
+    assert "| eea | all |" in capsys.readouterr().out
 
 
-def test_options_that_are_no_rules(tmp_path: Path) -> None:
-    for wrong in (("gemini", "openai", None), ("vllm", "gemini", None), ("vllm", "openai", tmp_path)):
-        with pytest.raises(UsageError, match=r"the rules are|holds no tokenizer"):
+def test_options_that_are_no_rules() -> None:
+    for wrong in (("gemini", "openai"), ("vllm", "gemini")):
+        with pytest.raises(UsageError, match="the rules are"):
             parse_tokens(*wrong)
-    with pytest.raises(UsageError, match="got no folder and no --trace"):
-        main()

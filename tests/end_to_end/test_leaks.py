@@ -31,11 +31,19 @@ from kinodex.agent.variants.videoagent2_requests import Assess
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, parse_contenders
-from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
+from kinodex.jobs.eval.folder import (
+    ANSWERS,
+    TRACES,
+    Contender,
+    ItemInput,
+    RunContext,
+    Solve,
+    SolvedItem,
+    parse_contenders,
+    read_results,
+)
 from kinodex.jobs.eval.items import Item, Target
-from kinodex.jobs.eval.plan import RunRequest, make_plan
-from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice
 from tests.agent.test_prompts import KINDS

@@ -15,7 +15,7 @@ from tests.support.house.walks import walk
 pytestmark = pytest.mark.slow
 
 WALKERS = "tests.support.house.walkers"
-MOST_FILES = {"A frame from file to row": 35, "A question through eea": 34, "An item of a benchmark": 45}
+MOST_FILES = {"A frame from file to row": 35, "A question through eea": 34, "An item of a benchmark": 40}
 """What a reader should have to open at most."""
 
 

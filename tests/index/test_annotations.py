@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
 from kinodex.index.annotations import MANY_FRAGMENTS, shown_speaker
@@ -20,7 +20,7 @@ from kinodex.index.search.fusion import fuse
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
 from kinodex.index.sweep import audit, sweep
-from tests.support.libraries.random_library import detection, made, run_together, spoken, write
+from tests.support.libraries.random_library import add_stage, made, run_together, spoken, voice, write
 from tests.support.screen_text.lines import CORNER, Line, add_screen_text
 
 OFTEN = Thresholds(scalar_rows=5, vector_rows=30, stale_rows=5, stale_lines=5, fragments=2, vector_fragments=2)
@@ -43,16 +43,13 @@ def clip(video_id: str, number: int, model: str = "m", text: str = "said") -> Cl
     return ClipRow(video_id, model, 4.0 * number, 4.0 * number + 4, f"{text} {number}", 0.5, 4)
 
 
-def test_a_library_without_clips_is_read_and_kept_as_before(films):
-    assert films.clips.read("aaaa", "m") == []
+def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions(films):
     films.clips.add([])
     refresh(films.tables, OFTEN)
-    assert sweep(films) == 0
-    films.writer.discard("bbbb")
-    assert "clips" not in Tables(films.uri).names()
-
-
-def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions(films):
+    assert (sweep(films), films.clips.read("aaaa", "m"), "clips" in Tables(films.uri).names()) == (0, [], False)
+    Path(films.uri, "clips.lance").mkdir()  # a making of the table that was interrupted
+    assert films.clips.read("aaaa", "m") == [] and films.info().stored_bytes > 0
+    refresh(films.tables, OFTEN)
     rows = [clip("aaaa", 1), clip("aaaa", 0), clip("bbbb", 0), clip("aaaa", 0, "other")]
     films.clips.add(rows)
     longer = replace(rows[1], end_s=8.0)  # the first of a part stays
@@ -79,15 +76,6 @@ def test_clips_go_with_their_video_and_are_not_taken_of_others(films):
     assert audit(films).orphans == ("dddd",)
     assert (sweep(films), audit(films).orphans) == (1, ())
     assert len(films.clips.read("bbbb", "m")) == 1
-
-
-def test_a_table_whose_making_was_interrupted_is_made_again(films):
-    Path(films.uri, "clips.lance").mkdir()
-    assert films.clips.read("aaaa", "m") == []
-    assert films.info().stored_bytes > 0
-    refresh(films.tables, OFTEN)
-    films.clips.add([clip("aaaa", 0)])
-    assert films.clips.read("aaaa", "m") == [clip("aaaa", 0)]
 
 
 def test_many_small_writes_are_joined_without_a_refresh(films):
@@ -132,21 +120,6 @@ def test_several_processes_keep_at_once_beside_an_ingest(films):
 
 
 # Detections, scenes, chapters and text on screen.
-
-
-def test_detections_are_read_by_time_label_and_score_and_frames_by_label(films):
-    rows = [(3, "Big  Dog", 0.9), (1, "ant", 0.4), (5, "big dog", 0.5), (6, "cat", 0.5)]
-    assert (films.detections("aaaa"), films.detected_frames("aaaa"), films.detection_labels("aaaa")) == ([], {}, [])
-    films.additions.add_detections({"aaaa": [detection(*row) for row in rows]}, "m")
-    assert films.detection_labels("aaaa") == []  # not complete yet
-    films.additions.complete("detections", "m", {"aaaa": len(rows)}, {})
-    found = films.detections("aaaa")
-    assert [(each.frame_no, each.label) for each in found] == [(1, "ant"), (3, "big dog"), (5, "big dog"), (6, "cat")]
-    assert [each.frame_no for each in films.detections("aaaa", 3.0, 5.0)] == [3]
-    assert [each.frame_no for each in films.detections("aaaa", label="BIG dog", min_score=0.6)] == [3]
-    assert films.detection_labels("aaaa") == ["big dog", "ant", "cat"]
-    frames = {label: numbers.tolist() for label, numbers in films.detected_frames("aaaa").items()}
-    assert list(frames.items()) == [("big dog", [3, 5]), ("ant", [1]), ("cat", [6])]
 
 
 def scene(video_id, level, number, start_s, end_s, model="m", title="A boat", text="A boat leaves the harbour."):
@@ -224,32 +197,8 @@ def test_text_of_the_newest_model_that_is_complete_is_shown(films):
 SAME = 0.8
 
 
-@dataclass(frozen=True)
-class Voice:
-    axis: int
-    seconds: float = 5.0
-    noise: float = 0.0
-
-    @property
-    def vector(self) -> np.ndarray:
-        vector = np.zeros(256, np.float32)
-        vector[self.axis], vector[-1] = np.sqrt(1 - self.noise**2), self.noise
-        return vector
-
-
-@dataclass(frozen=True)
-class SaidLine:
-    start_s: float
-    end_s: float
-    text: str
-    speaker: str | None
-    language: str | None = "en"
-    words: tuple[SpokenWord, ...] = field(default=())
-
-
-def heard(library: Library, *lines: SaidLine) -> None:
-    library.additions.add_speech({"aaaa": lines}, "whisper")
-    assert library.additions.complete("speech", "whisper", {"aaaa": len(lines)}, {}) == ()
+def heard(library: Library, *lines: Any) -> None:
+    add_stage(library, "speech", "whisper", {"aaaa": lines})
 
 
 def lines_of(library: Library) -> list[TranscriptRow]:
@@ -259,18 +208,18 @@ def lines_of(library: Library) -> list[TranscriptRow]:
 def test_a_voice_is_found_again_and_a_new_one_gets_the_next_number(films):
     speakers = films.speakers
     assert speakers.rows() == speakers.match([], "m", SAME) == []
-    assert speakers.match([Voice(0), Voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
+    assert speakers.match([voice(0), voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
     state, version = films.tables.rows("speakers").to_pylist(), films.tables.version("speakers")
-    assert speakers.match([Voice(0), Voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
+    assert speakers.match([voice(0), voice(1)], "m", SAME) == ["speaker-1", "speaker-2"]
     assert (films.tables.rows("speakers").to_pylist(), films.tables.version("speakers")) == (state, version)
-    found = speakers.match([Voice(2), Voice(1, noise=0.5), Voice(0)], "m", SAME)
+    found = speakers.match([voice(2), voice(1, noise=0.5), voice(0)], "m", SAME)
     assert found == ["speaker-3", "speaker-2", "speaker-1"]
-    assert speakers.match([Voice(0)], "another encoder", SAME) == ["speaker-4"]
+    assert speakers.match([voice(0)], "another encoder", SAME) == ["speaker-4"]
 
 
 def test_the_voice_that_was_heard_longest_stands_for_a_speaker(films):
-    for voice in (Voice(0, 4.0, 0.5), Voice(0, 60.0), Voice(0, 8.0, 0.4)):
-        films.speakers.match([voice], "m", SAME)
+    for each in (voice(0, 4.0, 0.5), voice(0, 60.0), voice(0, 8.0, 0.4)):
+        films.speakers.match([each], "m", SAME)
     assert [row.seconds for row in films.speakers.rows()] == [60.0]
 
 
@@ -279,7 +228,7 @@ def test_videos_that_are_written_at_once_share_their_voices(films):
 
     def match(number: int) -> list[str]:
         own = Library.open(films.uri)
-        return own.speakers.match([Voice(0, 1.0 + number), Voice(number % 3 + 1)], "m", SAME)
+        return own.speakers.match([voice(0, 1.0 + number), voice(number % 3 + 1)], "m", SAME)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(match, range(8)))
@@ -290,9 +239,9 @@ def test_videos_that_are_written_at_once_share_their_voices(films):
 
 def test_a_name_shows_in_every_line_at_once_and_in_searches(films):
     speakers = films.speakers
-    speakers.match([Voice(0), Voice(1)], "m", SAME)
-    said = [SaidLine(0, 1, "bonjour kite", "speaker-1", "fr"), SaidLine(1, 2, "hi", "speaker-2")]
-    heard(films, *said, SaidLine(5, 6, "hello boat", None))
+    speakers.match([voice(0), voice(1)], "m", SAME)
+    said = [spoken(0, "bonjour kite", "speaker-1", "fr"), spoken(1, "hi", "speaker-2")]
+    heard(films, *said, spoken(3, "hello boat"))
     assert [line.speaker for line in lines_of(films)] == ["speaker 1", "speaker 2", None]
     speakers.name(["speaker-1"], "  Anna   Lee ")
     assert [line.speaker for line in lines_of(films)] == ["Anna Lee", "speaker 2", None]
@@ -310,27 +259,27 @@ def test_a_name_shows_in_every_line_at_once_and_in_searches(films):
 
 
 def test_a_name_outlives_what_was_heard_until_it_is_forgotten(films):
-    films.speakers.match([Voice(0), Voice(1)], "m", SAME)
+    films.speakers.match([voice(0), voice(1)], "m", SAME)
     films.speakers.name(["speaker-2"], "Anna")
-    heard(films, SaidLine(0, 1, "hi", "speaker-2"))
+    heard(films, spoken(0, "hi", "speaker-2"))
     films.additions.discard("speech", "whisper", "aaaa")
     films.writer.discard("bbbb")
-    assert films.speakers.match([Voice(1, noise=0.3)], "m", SAME) == ["speaker-2"]
+    assert films.speakers.match([voice(1, noise=0.3)], "m", SAME) == ["speaker-2"]
     assert films.speakers.names() == {"speaker-2": "Anna"}
-    heard(films, SaidLine(0, 1, "hi", "speaker-2"))
+    heard(films, spoken(0, "hi", "speaker-2"))
     films.speakers.forget(["speaker-2"])
     assert [(row.speaker, row.name, row.seconds) for row in films.speakers.rows()] == [("speaker-1", None, 5.0)]
     assert [line.speaker for line in lines_of(films)] == ["speaker 2"]
     stored = films.tables.rows("speakers").to_pylist()[1]
     assert (stored["name"], set(stored["vector"])) == (None, {0.0})
-    assert films.speakers.match([Voice(1)], "m", SAME) == ["speaker-3"], "a number is not given again"
+    assert films.speakers.match([voice(1)], "m", SAME) == ["speaker-3"], "a number is not given again"
 
 
 def test_a_speaker_is_found_by_number_or_name_or_nobody_is(films):
     speakers = films.speakers
     with pytest.raises(QueryError, match=r"does not know; it knows nobody: kinodex add speech --speakers"):
         speakers.find("Anna")
-    speakers.match([Voice(0), Voice(1)], "m", SAME)
+    speakers.match([voice(0), voice(1)], "m", SAME)
     for text in ("speaker-2", "Speaker 2", "2"):
         assert [row.speaker for row in speakers.find(text)] == ["speaker-2"], text
     for name in ("علی\u200cرضا", "👩\u200d🚀 Ada", "Zoë O'Neil [bold]", "Bo"):
@@ -345,12 +294,12 @@ def test_a_speaker_is_found_by_number_or_name_or_nobody_is(films):
 
 def test_words_of_lines_are_kept_where_the_table_has_a_column_for_them(films):
     words = (SpokenWord("hello", 0.0, 0.5), SpokenWord("you", 0.5, 1.0))
-    heard(films, SaidLine(0, 1, "hello you", None, words=words), SaidLine(1, 2, "hi", None))
+    heard(films, spoken(0, "hello you", words=words), spoken(1, "hi"))
     assert [line.words for line in lines_of(films)] == [words, ()]
     films.additions.discard("speech", "whisper", "aaaa")
     films.tables["transcript"].drop_columns(["words"])
     older = Library.open(films.uri)
-    heard(older, SaidLine(0, 1, "hello", "speaker-1", words=words))
+    heard(older, spoken(0, "hello", "speaker-1", words=words))
     (line,) = lines_of(older)
     assert (line.text, line.speaker, line.words) == ("hello", "speaker 1", ())
     assert "words" not in older.tables.schema("transcript").names

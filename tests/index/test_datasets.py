@@ -30,8 +30,6 @@ from kinodex.index.store.schema import CHECKSUM, equal
 from tests.index.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import (
     OTHER_DIM,
-    SETTINGS,
-    fingerprint,
     made,
     other_space,
     vectors_of,
@@ -74,6 +72,8 @@ def test_a_plan_keeps_to_its_state_in_another_process_too(patchy: Library) -> No
     assert frames_of(pickle.loads(pickle.dumps(plan))) == ALL
     again = plan_frames(patchy, KEY, versions=plan.versions)
     assert np.array_equal(again.pieces, plan.pieces)
+    then, now = (TablesAt(patchy.uri, each) for each in (plan.versions, read_versions(patchy.tables, ["videos"])))
+    assert ["ffff" in each.rows("videos", None, KEY[:1])[KEY[0]].to_pylist() for each in (then, now)] == [False, True]
     later = plan_frames(patchy, KEY)
     assert frames_of(later) == sorted([key for key in ALL if key[0] != "bbbb"] + [("ffff", n) for n in range(3)])
 
@@ -101,6 +101,14 @@ def test_what_makes_no_sense_is_refused(patchy: Library) -> None:
     for options, words in refused:
         with pytest.raises(QueryError, match=words):
             plan_frames(patchy, **options)
+    for bad in ({"videos": 1}, {"videos": 1, "frames": "2"}, {"videos": 1, "frames": 2, "runs": 3}):
+        with pytest.raises(QueryError, match="give those of videos, frames"):
+            checked_versions(bad, ["videos", "frames"])  # type: ignore[arg-type]
+    assert checked_versions({"frames": 3, "videos": 2}, ["videos", "frames"]) == {"videos": 2, "frames": 3}
+    with pytest.raises(QueryError, match="got rank 2 of 2; ranks count from 0"):
+        Readers(2).check(2)
+    with pytest.raises(QueryError, match="a batch size of 0"):
+        Batching(0).check()
     for name in VIDEOS:
         patchy.writer.discard(name * 4)
     plan = plan_frames(patchy, [*KEY, "vector"])
@@ -130,11 +138,6 @@ def test_frames_come_in_the_order_of_videos_and_numbers(patchy: Library, batch_r
         assert np.array_equal(np.array(row["vector"], np.float16), by_id[row["video_id"]].vectors[row["frame_no"]])
 
 
-def test_short_videos_are_read_together(patchy: Library) -> None:
-    sizes = [table.num_rows for table in frames_by_video(patchy, ["vector"], ["aaaa", "bbbb", "dddd"], batch_rows=20)]
-    assert sizes == [13, *[20] * 35]
-
-
 def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None:
     with pytest.raises(LibraryError, match=r"video cccc is not in .* any more"):
         list(frames_by_video(patchy, COLUMNS, ["aaaa", "cccc"]))
@@ -146,13 +149,6 @@ def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None
         list(frames_by_video(patchy, ["jpeg"], ["aaaa", "bbbb"]))
     with pytest.raises(SpaceMismatch, match="got space"):
         list(frames_by_video(patchy, ["vector"], ["aaaa"], space=other_space().name))
-
-
-def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
-    patchy.tables.update("frames", equal("video_id", "aaaa") & equal("frame_no", 4), {CHECKSUM: 1})
-    with pytest.raises(DamagedRows, match="the picture of frame 4 of video aaaa"):
-        list(frames_by_video(patchy, COLUMNS, ORDER))
-    assert sum(table.num_rows for table in frames_by_video(patchy, ["frame_no", "vector"], ["aaaa"])) == 9
 
 
 def test_rows_come_from_the_smallest_table_that_has_them() -> None:
@@ -188,19 +184,6 @@ def test_every_row_has_what_belongs_to_its_frame(patchy: Library, piece_rows: in
         assert (row["width_px"], row["height_px"]) == (64, 36)
 
 
-def test_many_small_videos_in_one_piece_find_their_vectors(tmp_path) -> None:
-    library = Library.create(str(tmp_path / "many"), SETTINGS, fingerprint())
-    videos = [made(f"{number:04d}", 3, number) for number in range(40)]
-    library.writer.add_frames({video.video_id: video.frame_rows() for video in videos})
-    assert library.writer.complete([video.video_row() for video in videos]) == ()
-    plan = plan_frames(library, ["video_id", "frame_no", "jpeg", "vector"])
-    assert len(plan.pieces) == 1
-    for row in FrameReader(plan).read(plan.pieces).to_pylist():
-        assert np.array_equal(
-            np.array(row["vector"], np.float16), videos[int(row["video_id"])].vectors[row["frame_no"]]
-        )
-
-
 def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patchy: Library) -> None:
     patchy.tables.delete(patchy.vectors_table, equal("video_id", "aaaa") & equal("frame_no", 4))
     plan = plan_frames(patchy, ["jpeg", "vector"])
@@ -208,12 +191,16 @@ def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patch
         FrameReader(plan).read(plan.pieces)
 
 
-def test_a_damaged_picture_of_a_piece_is_an_error(patchy: Library) -> None:
+def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
     patchy.tables.update("frames", equal("video_id", "dddd") & equal("frame_no", 4), {CHECKSUM: 1})
     for columns in (["jpeg"], ["jpeg", "vector"], ["image"]):
         plan = plan_frames(patchy, stored_names(columns))
         with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
             FrameReader(plan).read(plan.pieces)
+    with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
+        list(frames_by_video(patchy, COLUMNS, ORDER))
+    sizes = [table.num_rows for table in frames_by_video(patchy, ["vector"], ["aaaa", "bbbb", "dddd"], batch_rows=20)]
+    assert sizes == [13, *[20] * 35], "short videos are read together"
     without = plan_frames(patchy, ["frame_no", "width_px"])
     assert FrameReader(without).read(without.pieces).num_rows == len(ALL)
 
@@ -256,22 +243,7 @@ def test_even_ranks_have_as_many_batches_each(drop_last: bool) -> None:
     assert all(0 <= some <= all_ for a, b in zip(even, free, strict=True) for some, all_ in zip(a, b, strict=True))
 
 
-def test_numbers_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(QueryError, match="got rank 2 of 2; ranks count from 0"):
-        Readers(2).check(2)
-    with pytest.raises(QueryError, match="a batch size of 0"):
-        Batching(0).check()
-
-
 # Tables at fixed versions: the rows of then, or a clear word that they are gone.
-
-
-def test_a_table_shows_the_rows_of_its_version(patchy: Library) -> None:
-    versions = read_versions(patchy.tables, ["videos", "frames"])
-    write(patchy, made("ffff", 3, 7))
-    before, now = TablesAt(patchy.uri, versions), TablesAt(patchy.uri, read_versions(patchy.tables, ["videos"]))
-    assert "ffff" not in before.rows("videos", None, ["video_id"])["video_id"].to_pylist()
-    assert "ffff" in now.rows("videos", None, ["video_id"])["video_id"].to_pylist()
 
 
 def test_a_state_that_was_deleted_is_said_to_be(patchy: Library) -> None:
@@ -280,11 +252,3 @@ def test_a_state_that_was_deleted_is_said_to_be(patchy: Library) -> None:
     maintain(patchy, 0.0)
     with pytest.raises(LibraryError, match=r"got version \d+ of \w+ in .* which is not there.*--keep-minutes"):
         plan_frames(patchy, ["frame_no"], versions=plan.versions)
-
-
-def test_versions_have_to_be_of_the_same_tables() -> None:
-    assert checked_versions({"frames": 3, "videos": 2}, ["videos", "frames"]) == {"videos": 2, "frames": 3}
-    refused: list[Any] = [{"videos": 1}, {"videos": 1, "frames": "2"}, {"videos": 1, "frames": 2, "runs": 3}]
-    for bad in refused:
-        with pytest.raises(QueryError, match="give those of videos, frames"):
-            checked_versions(bad, ["videos", "frames"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
 
 import lancedb
 import numpy as np
@@ -18,47 +16,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow
 from kinodex.index.store.schema import table_schemas
 from kinodex.index.sweep import audit
-from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, run_together, write
-
-
-def _write_without_end(uri: str) -> None:
-    library = Library.open(uri)
-    for number in range(1000):
-        write(library, made(f"video{number:04d}", 40, seed=number))
-
-
-@pytest.mark.slow
-def test_a_killed_writer_leaves_only_whole_videos(library):
-    writer = get_context("spawn").Process(target=_write_without_end, args=(library.uri,))
-    writer.start()
-    while len(library.videos()) < 3:
-        assert writer.is_alive()
-    writer.kill()
-    writer.join()
-    rows = library.videos()
-    assert len(rows) >= 3
-    for row in rows:
-        assert len(library.vectors(row.video_id).frame_no) == row.frames == 40
-        assert library.frames(row.video_id, [39])[0].jpeg == f"jpeg {row.video_id} 39".encode()
-
-
-def test_a_library_can_be_sent_to_another_process(library):
-    write(library, made("aaaa", 3, seed=1))
-    assert pickle.loads(pickle.dumps(library)).has_video("aaaa")
-
-
-def _append(uri: str, worker: int) -> None:
-    library = Library.open(uri)
-    for number in range(4):
-        write(library, made(f"w{worker}v{number}", 20, seed=number))
-
-
-@pytest.mark.slow
-def test_workers_append_at_once(library):
-    context = get_context("spawn")
-    run_together([context.Process(target=_append, args=(library.uri, worker)) for worker in range(3)])
-    assert len(library.videos()) == 12
-    assert all(len(library.vectors(row.video_id).frame_no) == 20 for row in library.videos())
+from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
 
 
 def test_open_or_create_refuses_other_settings_and_spaces(tmp_path):

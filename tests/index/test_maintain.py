@@ -24,7 +24,7 @@ from kinodex.index.maintain import (
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
 from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.sweep import INGEST, MAINTENANCE, audit
-from tests.support.command import Kinodex, bad, runner
+from tests.support.command import bad, runner
 from tests.support.libraries.random_library import (
     SETTINGS,
     WHEN,
@@ -137,46 +137,32 @@ def test_nothing_of_a_removed_video_is_left(monkeypatch, capsys, thirty: Library
     assert {row.video_id for row in thirty.videos()} == {*kept}
     assert thirty.frames(kept[5], [3])[0].jpeg == f"jpeg {kept[5]} 3".encode()
     assert [hit.video_id for hit in thirty.search.transcript(words_of(5), k=1)] == [kept[5]]
+    with thirty.lease("add captions", "a run"):
+        bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0", code=4, says="add captions is at work")
+        assert kinodex("maintain", thirty.uri, "--purge").code == 0
+    bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0.5", code=2, says="or 0 if nobody")
+    bad(kinodex, "maintain", thirty.uri, "--check", "--purge", code=2, says="--check, which deletes nothing")
 
 
 @pytest.mark.parametrize("number", [0, GONE, VIDEOS - 1])
 def test_wherever_it_was_in_its_file(thirty: Library, number: int) -> None:
     """At a file's end nothing is seen to be missing."""
     tables = thirty.tables
-    before = {each.name for each in tables["captions"].describe_indices()}
+    before = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
     remove_videos(thirty, id_of(number))
     for name in ("captions", "frames"):
         assert holds_deleted(tables, name)
         purge_table(tables, name)
         assert not holds_deleted(tables, name)
+    indexes = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
+    assert sorted(indexes) == ["by_text", "by_video_id"], "indexes keep words and vectors of rows that are gone"
+    assert not {*indexes.values()} & {*before.values()}
     refresh(thirty.tables, EAGER)
     now = {each.name for each in tables["captions"].describe_indices()}
-    assert now == before == {"by_text", "by_vector", "by_video_id"}
+    assert now == {*before} == {"by_text", "by_vector", "by_video_id"}
     query = unit_vectors(VIDEOS, 5)[9].astype(np.float32)
     assert thirty.search.captions("nothing", query, k=1)[0].video_id == id_of(9)
     assert audit(thirty).problems == ()
-
-
-def test_indexes_are_made_anew(thirty: Library) -> None:
-    """They keep words and vectors of rows that are gone, as long as the table has files that stay."""
-    tables = thirty.tables
-    before = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
-    purge_table(tables, "captions")
-    now = {each.name: each.segments[0].uuid for each in tables["captions"].describe_indices()}
-    assert sorted(before) == ["by_text", "by_vector", "by_video_id"]
-    assert sorted(now) == ["by_text", "by_video_id"]
-    assert not {*now.values()} & {*before.values()}
-
-
-def test_without_older_states_only_alone(monkeypatch, capsys, thirty: Library) -> None:
-    kinodex: Kinodex = runner(monkeypatch, capsys)
-    with thirty.lease("add captions", "a run"):
-        with pytest.raises(LibraryBusy):
-            maintain(thirty, 0.0)
-        bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0", code=4, says="add captions is at work")
-        assert kinodex("maintain", thirty.uri, "--purge").code == 0
-    bad(kinodex, "maintain", thirty.uri, "--keep-minutes", "0.5", code=2, says="or 0 if nobody")
-    bad(kinodex, "maintain", thirty.uri, "--check", "--purge", code=2, says="--check, which deletes nothing")
 
 
 # Videos and additions are removed with all their rows, and beside no run that writes the same.

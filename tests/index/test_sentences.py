@@ -34,16 +34,12 @@ def captioned(embedded: Library, model: str, text: str, video_id: str = "aaaa") 
     assert embedded.additions.complete("captions", model, {video_id: 1}, {}) == ()
 
 
-def test_a_library_without_sentences(embedded):
-    assert embedded.sentences.spaces() == () and embedded.sentences.space() is None
-    assert embedded.sentences.load() is None and embedded.sentences.meaning("car") is None
-    assert embedded.sentences.outdated(ConceptModel().space) == []
-    with pytest.raises(SpaceMismatch, match="holds none; `kinodex add sentences` adds one"):
-        embedded.sentences.space("concepts")
-
-
 def test_rows_hold_the_lines_and_unit_vectors(embedded):
     model = ConceptModel()
+    with pytest.raises(SpaceMismatch, match="holds none; `kinodex add sentences` adds one"):
+        embedded.sentences.space("concepts")
+    assert (embedded.sentences.spaces(), embedded.sentences.space(), embedded.sentences.load()) == ((), None, None)
+    assert embedded.sentences.meaning("car") is None and embedded.sentences.outdated(model.space) == []
     add_sentences(embedded, model)
     (name,) = [name for name in embedded.tables.names() if name.startswith("sentences_concepts_")]
     rows = embedded.tables.rows(name).sort_by([("video_id", "ascending"), ("start_s", "ascending")]).to_pylist()
@@ -58,6 +54,10 @@ def test_rows_hold_the_lines_and_unit_vectors(embedded):
     ]
     with pytest.raises(ValueError, match="vectors have shape"):
         embedded.sentences.add({"aaaa": (embedded.sentences.lines("aaaa"), np.zeros((2, 5)))}, model.space)
+    refresh(embedded.tables)
+    remove_videos(embedded, "aaaa")
+    assert set(embedded.tables.rows(name)["video_id"].to_pylist()) == {"bbbb"}
+    assert not [index for index in embedded.tables[name].describe_indices() if index.field_names == ["text"]]
 
 
 def test_videos_are_outdated_once_their_text_is_another(embedded):
@@ -119,16 +119,6 @@ def test_an_interrupted_run_is_a_leftover_and_lost_rows_are_broken(embedded):
     assert audit_added(embedded) == AddedAudit() and embedded.tables.count(table) == 0
 
 
-def test_rows_go_with_their_video_and_survive_maintenance(embedded):
-    model = ConceptModel()
-    add_sentences(embedded, model)
-    refresh(embedded.tables)
-    remove_videos(embedded, "aaaa")
-    (table,) = [name for name in embedded.tables.names() if name.startswith("sentences_")]
-    assert set(embedded.tables.rows(table)["video_id"].to_pylist()) == {"bbbb"}
-    assert not [index for index in embedded.tables[table].describe_indices() if index.field_names == ["text"]]
-
-
 def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp_path):
     from kinodex.index.spaces.sentence_model import load_sentence_model
 
@@ -152,18 +142,15 @@ def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp
     assert "carried" in line and Library.open(embedded.uri).sentences.meaning("a red boat") is not None
 
 
-def test_a_model_that_cannot_be_had_is_said_and_words_go_on(embedded):
-    add_sentences(embedded, ConceptModel("/no/such/folder"))
-    assert embedded.sentences.meaning("car") is None
-    assert "/no/such/folder cannot be had" in embedded.sentences.missing
-    assert [hit.text for hit in embedded.search.words("car", k=1)] == ["we drove the car"]
-
-
 def test_a_model_that_is_damaged_since_is_said_and_another_is_tried(embedded, tmp_path):
     from kinodex.index.spaces.sentence_model import load_sentence_model
 
+    add_sentences(embedded, ConceptModel("/no/such/folder"), "aaaa")
+    assert embedded.sentences.meaning("car") is None
+    assert "/no/such/folder cannot be had" in embedded.sentences.missing
+    assert [hit.text for hit in embedded.search.words("car", k=1)] == ["we drove the car"]
     model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
-    add_sentences(embedded, model, "aaaa")
+    add_sentences(embedded, model, "aaaa", "bbbb")
     weights = tmp_path / "bert" / "model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:5000])

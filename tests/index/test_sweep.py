@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -152,6 +153,10 @@ def test_killed_writers_leave_nothing_that_a_sweep_does_not_find(library):
             time.sleep(random.uniform(0.0, 0.4))
             writer.kill()
         assert writer.returncode == -signal.SIGKILL  # it was at work until then
+        reader: Library = pickle.loads(pickle.dumps(library))
+        for row in reader.videos():  # before any sweep, too, readers see whole videos alone
+            assert reader.vectors(row.video_id).frame_no.tolist() == list(range(row.frames)) == list(range(20))
+            assert reader.frames(row.video_id, [19])[0].jpeg == f"jpeg {row.video_id} 19".encode()
         with library.lease("ingest", "the next run"):
             sweep(library)
         assert audit(library).problems == ()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import unicodedata
+from functools import partial
+from itertools import product
+from typing import Any
+
 import pytest
+import regex
 
 from kinodex.index.errors import QueryError, checked_text
+from kinodex.index.search.fusion import plain_words
 from kinodex.index.search.words import check_words
 from kinodex.index.spaces.sentence_model import ModelFacts
 from kinodex.index.spaces.text_tower import clean
-from kinodex.index.text import redact, redact_uri, redact_values
+from kinodex.index.text import beginning, end, redact, redact_uri, redact_values, words
+from tests.support.scripts import SCRIPTS
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"
 SAS = "sv=2020&se=2024&sr=b&sp=r&spr=https&skoid=1&sig=abc%3D"
@@ -72,23 +80,47 @@ def test_headers_and_common_forms_of_keys_are_masked() -> None:
         assert redact(plain) == plain
 
 
-# Texts that are no UTF-8 are refused wherever a query comes in.
-
-HALVES = ["\ud800", "caf\udcc3\udca9"]
-"""As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""
-
-
-@pytest.mark.parametrize("text", HALVES)
-def test_a_text_that_is_not_utf8_is_refused_with_a_reason(text):
+def test_a_text_that_is_not_utf8_is_refused_with_a_reason() -> None:
+    """As JSON may hold it, and as an argument arrives where the locale is not UTF-8."""
     facts = ModelFacts("mean", 64, "", "", "[PAD]")
-    for read in (checked_text, check_words, facts.query, facts.line, lambda text: clean(text, "none"), clean_all):
+    cleaners = [partial(clean, cleaning=each) for each in ("none", "lower")]
+    readers: list[Any] = [checked_text, check_words, facts.query, facts.line, *cleaners]
+    for text, read in product(("\ud800", "caf\udcc3\udca9"), readers):
         with pytest.raises(QueryError, match="is not UTF-8; type it where the locale is UTF-8"):
             read(text)
-
-
-def clean_all(text: str) -> str:
-    return clean(text, "lower")
-
-
-def test_any_other_text_stays():
     assert checked_text("😀 مرحبا \x00") == "😀 مرحبا \x00"
+
+
+# Words and characters of thirteen scripts: none is split at its marks, none is cut to nothing.
+
+UNSPACED = ("Thai", "Chinese", "Japanese")
+
+
+def test_words_are_those_between_spaces_and_are_shared_with_their_own_line_alone() -> None:
+    for script in SCRIPTS:
+        for line in script.lines:
+            if script.name in UNSPACED:
+                letters = [each for each in regex.findall(r"\X", line) if each[0].isalpha()]
+                assert words(line) == ["".join(letters[at : at + 2]) for at in range(len(letters) - 1)], line
+            else:
+                assert words(line) == regex.sub(r"\p{P}", " ", line).split()
+        first, *others = script.lines
+        for word in (
+            plain_words(unicodedata.normalize("NFC", script.word)),
+            plain_words(unicodedata.normalize("NFD", script.word)),
+        ):
+            assert word <= plain_words(first) or script.name == "Japanese", "象 is one character, and no pair"
+            assert not any(word & plain_words(line) for line in others), script
+
+
+def test_a_cut_text_keeps_what_fits() -> None:
+    for script, most in product(SCRIPTS, (1, 7, 60, 200, 900)):
+        text = (" " if script.name not in UNSPACED else "").join(script.lines * 9)
+        head, tail = beginning(text, most), end(text, most)
+        assert text.startswith(head) and text.endswith(tail)
+        characters = {*regex.findall(r"\X", text)}
+        for part in (head, tail):
+            assert most - 40 <= len(part) <= most or len(text) <= most, (script, most)
+            assert {*regex.findall(r"\X", part)} <= characters, "a character was cut apart"
+    endless = "题目 " + "大象在河边走" * 900
+    assert len(beginning(endless, 5000)) == len(end(endless + " 完", 5000)) == 5000

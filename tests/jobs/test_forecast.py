@@ -165,11 +165,6 @@ def test_a_past_run_is_the_better_basis(
     assert "| eea | 0 | 0 | 0 | 0 | 0 |" in done.out
 
 
-def test_the_command_prints_a_forecast(kinodex: Kinodex, folder: Path, sketches: SketchLibrary) -> None:
-    ran = kinodex("ask", folder / "library", "Where is the cat?", "--agent", "uniform", "--dry-run")
-    assert ran.code == 0 and "| uniform | 1 | 1 |" in ran.out and "nothing was sent" in ran.out
-
-
 @pytest.mark.slow
 def test_helper_calls_grow_with_the_rollouts(sketches: SketchLibrary) -> None:
     films = {each.film: sketches.films[Path(each.film).stem] for each in sketches.known}

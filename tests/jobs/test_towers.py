@@ -17,7 +17,7 @@ from kinodex.index.spaces.text_tower import TextTower
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.index.store.carried_towers import LEASE, held_towers
 from kinodex.jobs.towers import carry_or_note, carry_towers, offer_carried
-from tests.support.command import Kinodex, bad, json_of
+from tests.support.command import bad, json_of
 from tests.support.libraries.random_library import SETTINGS
 from tests.support.models.stage_models import tiny_film
 from tests.support.models.tiny_models import TINY, write_model
@@ -99,7 +99,9 @@ def test_what_is_not_exported_by_the_way_is_said(tmp_path):
     assert held_towers(library.uri, library.fingerprint.digest) is None
 
 
-def test_an_ingest_exports_the_tower_and_says_so_or_leaves_it_out(kinodex, model, film, tmp_path):
+def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it_out(
+    kinodex, model, film, torch_space, tmp_path
+):
     uri, space = tmp_path / "library", f"local-dir:{model}"
     assert kinodex("ingest", film, "--library", uri, "--space", space, "--no-text-tower").err == ""
     assert "text tower: not carried" in kinodex("info", uri).out
@@ -114,21 +116,11 @@ def test_an_ingest_exports_the_tower_and_says_so_or_leaves_it_out(kinodex, model
     (tower,) = json_of(kinodex, "info", uri)["towers"]
     assert (tower["space"], tower["tower"]) == (space, "text")
     assert kinodex("search", uri, "a red boat").code == 0
-
-
-def test_a_space_that_is_added_gets_its_tower_too(kinodex, model, library_of_films, torch_space):
-    space = f"local-dir:{model}"
-    ran = kinodex("add", "vectors", library_of_films, "--space", space)
+    other = tmp_path / "other"
+    assert kinodex("ingest", film, "--library", other, "--space", "builtin").err == ""
+    ran = kinodex("add", "vectors", other, "--space", space)
     assert (ran.code, f"text tower of {space}: carried, " in ran.err) == (0, True)
-    assert_agree(Library.open(str(library_of_films)).load_space(space, "text"), torch_space)
-    assert f"text tower of {space}: carried, " in kinodex("info", library_of_films).out
-
-
-@pytest.fixture
-def library_of_films(kinodex: Kinodex, film: Path, tmp_path: Path) -> Path:
-    ran = kinodex("ingest", film, "--library", tmp_path / "films", "--space", "builtin")
-    assert (ran.code, ran.err) == (0, "")
-    return tmp_path / "films"
+    assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)
 
 
 @pytest.mark.slow

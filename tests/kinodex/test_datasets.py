@@ -80,9 +80,8 @@ def test_ranks_come_from_torch_or_from_the_options(opened: kinodex.Library, tmp_
         torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "words"),
-    [
+def test_what_makes_no_sense_is_refused(opened: kinodex.Library) -> None:
+    cases: tuple[tuple[list[str], dict[str, Any], str], ...] = (
         (["picture"], {}, "got columns picture; give some of"),
         (["image"], {"batchsize": 3}, "got batchsize; to_torch takes batch_size, drop_last"),
         (["image"], {"rank": 1}, "got one of rank and world_size"),
@@ -90,11 +89,10 @@ def test_ranks_come_from_torch_or_from_the_options(opened: kinodex.Library, tmp_
         (["image"], {"batch_size": 0}, "got a batch size of 0"),
         (["image"], {"versions": {"runs": 1}}, "got versions of runs; give those of videos, frames"),
         (["image"], {"videos": ["film-99"]}, "film-99"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(opened: kinodex.Library, columns: Any, options: Any, words: str) -> None:
-    with pytest.raises(kinodex.KinodexError, match=words):
-        opened.to_torch(columns, **options)
+    )
+    for columns, options, words in cases:
+        with pytest.raises(kinodex.KinodexError, match=words):
+            opened.to_torch(columns, **options)
 
 
 WITHOUT = """

@@ -21,8 +21,10 @@ from kinodex.find import (
     unit_vector,
     upright_pixels,
 )
+from kinodex.index.errors import KinodexError, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
 from kinodex.web.openai_chat import read_picture
 
 ORIENTATION = 0x0112
@@ -79,25 +81,21 @@ def test_places_are_known_by_every_spelling() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("query", "says"),
-    [
+def test_a_query_that_makes_no_sense_is_refused(finder: Finder) -> None:
+    for query, says in (
         (Query("  "), "got an empty query"),
         (Query("a bird", where="sounds"), "it is one of all, pictures, words, speech, screen-text"),
         (Query(picture=np.zeros(4)), "a vector of length 0"),
         (Query(picture=np.full(4, np.nan)), "NaN or infinity"),
-        (Query(picture=np.array(["a"])), "got a vector of <U1"),
         (Query(picture=np.zeros((4, 4), np.uint8)), r"got an array of uint8 \[4, 4\]"),
         (Query(picture=np.zeros((4, 4, 3))), r"got an array of float64 \[4, 4, 3\]"),
         (Query(picture=np.zeros((4, 4, 3), np.uint8), where="speech"), "are looked for in pictures"),
         (Query("a bird", np.zeros(4), "captions"), "are looked for in pictures"),
         (Query(picture=b"GIF89a, or so it says"), "cannot read the picture"),
         (Query(picture=Path("none.png")), "cannot read the picture none.png"),
-    ],
-)
-def test_a_query_that_makes_no_sense_is_refused(finder: Finder, query: Query, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
-        finder.find(query)
+    ):
+        with pytest.raises(UsageError, match=says):
+            finder.find(query)
 
 
 def test_what_was_never_added_is_named(finder: Finder) -> None:
@@ -108,3 +106,24 @@ def test_what_was_never_added_is_named(finder: Finder) -> None:
         "chapters": "summaries",
         "detections": "detections",
     }
+
+
+def test_a_space_is_known_by_name_and_digest_and_has_to_be_filled(described: Path) -> None:
+    library = Library.open(str(described))
+    own, other = library.spaces()
+    assert find_space(library, None) == own == find_filled_space(library, None, library.videos())
+    assert find_space(library, other.name) == find_space(library, other.digest) == other
+    assert load_text_tower(library, other.name).embed_text(["a boat"]).shape == (1, other.dim)
+    assert find_filled_space(library, other.name, [library.video("film-02")]) == other
+    with pytest.raises(SpaceMismatch, match="2 of the 3 videos asked about, such as film-01, have no vectors yet"):
+        find_filled_space(library, other.name, library.videos())
+    assert [video.title for video in open_environment(library.uri, ["film-03"]).videos] == ["film-03"]
+    for refused in (
+        lambda: find_space(library, "nowhere"),
+        lambda: load_text_tower(library, "nowhere"),
+        lambda: find_filled_space(library, "nowhere", library.videos()),
+        lambda: open_environment(library.uri, space="nowhere"),
+        lambda: open_environment(library.uri, ["nowhere"]),
+    ):
+        with pytest.raises(KinodexError, match="nowhere"):
+            refused()

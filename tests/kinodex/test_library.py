@@ -51,7 +51,7 @@ def test_arguments_of_version_2_are_taken_with_a_warning(opened: kinodex.Library
 
 def test_frames_are_pictures_and_arrays_at_their_times(opened: kinodex.Library) -> None:
     film = opened.video("film-01")
-    early, late = opened.frames("film-01", [0.5, 14.2])
+    early, late = opened.frames("film-01", [0.5, 14.9])  # on screen then; the nearest of the second is that of 15 s
     assert (early.time_s, late.time_s) == (0.0, 14.0)
     assert late.image.mode == "RGB" and late.image.size == (late.width_px, late.height_px)
     assert late.array.shape == (late.height_px, late.width_px, 3) and late.array.dtype == np.uint8
@@ -118,3 +118,23 @@ def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) ->
     assert opened.ground("a bird", videos="film-01", agent="uniform", cache=False).by == "uniform"
     with pytest.raises(kinodex.UsageError, match="got model without an agent"):
         opened.ground("a bird", model="gpt-4o")
+
+
+def test_films_are_indexed_once(films: Path, tmp_path: Path) -> None:
+    film, place = films / "film-01.mp4", tmp_path / "library"
+    seen: list[object] = []
+    first = kinodex.ingest([film], library=place, space="builtin", workers=1, on_progress=seen.append)
+    again = kinodex.ingest(film, library=place)
+    assert (first.count("indexed"), again.count("indexed"), again.left_out) == (1, 0, 1)
+    assert seen
+    assert [video.title for video in kinodex.open(place).videos()] == ["film-01"]
+
+
+def test_bad_arguments_of_an_ingest_are_refused(films: Path, tmp_path: Path) -> None:
+    with pytest.raises(kinodex.UsageError, match="ingest: got fsp, which is no setting; did you mean fps"):
+        kinodex.ingest(films, library=tmp_path / "library", fsp=2)
+    with pytest.raises(kinodex.UsageError, match="got nothing to index"):
+        kinodex.ingest(library=tmp_path / "library")
+    with pytest.raises(kinodex.PipelineError, match=r"none\.mp4"):
+        kinodex.ingest(tmp_path / "none.mp4", library=tmp_path / "library", space="builtin")
+    assert not (tmp_path / "library").exists()

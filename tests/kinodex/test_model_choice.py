@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,21 +48,13 @@ def opened(choice: ModelChoice) -> Any:
     return asyncio.run(run())
 
 
-def test_the_built_in_model_is_the_default() -> None:
+def test_models_are_named_with_the_settings_that_their_replies_depend_on(roles: Path, tmp_path: Path) -> None:
     assert isinstance(opened(ModelChoice()), RuleBasedModel)
-    assert describe_models(ModelChoice()) == {"default": "builtin"}
-    assert not ModelChoice().has_language
-
-
-def test_an_endpoint_answers_for_all_roles(tmp_path: Path) -> None:
+    assert describe_models(ModelChoice()) == {"default": "builtin"} and not ModelChoice().has_language
     choice = ModelChoice("large", "http://localhost:8000/v1", cache_path=tmp_path / "replies.sqlite", sample=2)
     models = opened(choice)
-    assert list(models) == ["default"] and isinstance(models["default"], OpenAIModel)
+    assert list(models) == ["default"] and isinstance(models["default"], OpenAIModel) and choice.has_language
     assert describe_models(choice) == {"default": "large at http://localhost:8000/v1, sample=2"}
-    assert choice.has_language
-
-
-def test_each_role_is_named_with_the_settings_that_its_replies_depend_on(roles: Path) -> None:
     assert describe_models(ModelChoice(roles_file=roles)) == {
         "default": "large at http://localhost:8000/v1, temperature=0.2",
         "vision": "seer at http://localhost:8000/v1, temperature=0.2",
@@ -69,7 +62,7 @@ def test_each_role_is_named_with_the_settings_that_its_replies_depend_on(roles: 
     }
 
 
-def test_processes_share_what_a_role_may_have_in_flight(tmp_path: Path) -> None:
+def test_processes_share_what_a_role_may_have_in_flight() -> None:
     def at_once(**options: Any) -> int:
         choice = ModelChoice("m", "http://localhost:1/v1", cache=False, **options)
         role = opened(choice)["default"].role
@@ -81,30 +74,28 @@ def test_processes_share_what_a_role_may_have_in_flight(tmp_path: Path) -> None:
 GIVEN = {"base_url": "http://127.0.0.1:7/v1", "input_price": 3.0, "at_once": 5}
 
 
-@pytest.mark.parametrize("tables", ["", "[default]", "[policy]", "[policy] [vision]", "[default] [vision]"])
-@pytest.mark.parametrize("own", range(4))
-def test_what_a_file_of_roles_does_not_say_the_options_do(tables: str, own: int, tmp_path: Path) -> None:
+def test_what_a_file_of_roles_does_not_say_the_options_do(tmp_path: Path) -> None:
     """Of the last table some settings are its own, of others none; an option that no role takes is refused."""
     said = {"base_url": '"http://127.0.0.1:8/v1"', "price": "{output = 4.0}", "at_once": "6"}
-    owned = list(said)[:own]
-    names, lines = tables.split(), list[str]()
-    for name in names:
-        lines += [name, 'model = "m"', *(f"{each} = {said[each]}" for each in owned if name == names[-1])]
-    (tmp_path / "roles.toml").write_text("\n".join(lines))
-    choice = ModelChoice(roles_file=tmp_path / "roles.toml", cache=False, **GIVEN)  # type: ignore[arg-type]
-    shared = len(names) > 1
-    if owned and not shared and names:
-        with pytest.raises(UsageError, match=r"got --base-url, and every role in .* has its own base_url"):
-            opened(choice)
-        return
-    roles = {f"[{name}]": model.role for name, model in opened(choice).items()}
-    assert set(roles) == set(names)
-    for name, role in roles.items():
-        kept = owned if name == names[-1] else []
-        assert role.base_url == ("http://127.0.0.1:8/v1" if "base_url" in kept else "http://127.0.0.1:7/v1")
-        assert (role.price.input, role.price.output) == ((0.0, 4.0) if "price" in kept else (3.0, 0.0))
-        assert role.at_once == (6 if "at_once" in kept else 5)
-    assert has_prices(choice) == bool(names)
+    for tables, own in product(("", "[default]", "[policy] [vision]", "[default] [vision]"), range(4)):
+        owned, names = list(said)[:own], tables.split()
+        lines = list[str]()
+        for name in names:
+            lines += [name, 'model = "m"', *(f"{each} = {said[each]}" for each in owned if name == names[-1])]
+        (tmp_path / "roles.toml").write_text("\n".join(lines))
+        choice = ModelChoice(roles_file=tmp_path / "roles.toml", cache=False, **GIVEN)  # type: ignore[arg-type]
+        if owned and len(names) == 1:
+            with pytest.raises(UsageError, match=r"got --base-url, and every role in .* has its own base_url"):
+                opened(choice)
+            continue
+        roles = {f"[{name}]": model.role for name, model in opened(choice).items()}
+        assert set(roles) == set(names)
+        for name, role in roles.items():
+            kept = owned if name == names[-1] else []
+            assert role.base_url == ("http://127.0.0.1:8/v1" if "base_url" in kept else "http://127.0.0.1:7/v1")
+            assert (role.price.input, role.price.output) == ((0.0, 4.0) if "price" in kept else (3.0, 0.0))
+            assert role.at_once == (6 if "at_once" in kept else 5)
+        assert has_prices(choice) == bool(names)
 
 
 def test_a_role_takes_from_default_before_it_takes_from_the_options(tmp_path: Path) -> None:
@@ -141,23 +132,15 @@ def test_the_cache_is_in_the_users_folder_unless_a_variable_names_another(
     assert cache_file() == tmp_path / "own" / "replies.sqlite"
 
 
-def test_a_choice_has_prices_only_if_one_is_given(roles: Path) -> None:
-    url = "http://localhost:1/v1"
-    assert not has_prices(ModelChoice())
-    assert not has_prices(ModelChoice("replay:trace.jsonl"))
-    assert not has_prices(ModelChoice("m", url))
-    assert has_prices(ModelChoice("m", url, output_price=1.0))
-    assert has_prices(ModelChoice(roles_file=roles))
-
-
-@pytest.mark.parametrize(
-    ("choice", "problem"),
-    [
-        (ModelChoice(base_url="http://localhost:1/v1"), "got --base-url without --model"),
-        (ModelChoice(roles_file=Path("/nowhere/roles.toml")), "give a TOML file with a table for each role"),
-        (ModelChoice("m", roles_file=Path("/nowhere/roles.toml")), r"name it in the file's table \[default\]"),
-    ],
-)
-def test_what_makes_no_sense_is_one_clear_error(choice: ModelChoice, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        opened(choice)
+def test_a_choice_has_prices_only_if_one_is_given_and_what_makes_no_sense_is_one_clear_error(roles: Path) -> None:
+    url, nowhere = "http://localhost:1/v1", Path("/nowhere/roles.toml")
+    for choice in (ModelChoice(), ModelChoice("replay:trace.jsonl"), ModelChoice("m", url)):
+        assert not has_prices(choice)
+    assert has_prices(ModelChoice("m", url, output_price=1.0)) and has_prices(ModelChoice(roles_file=roles))
+    for choice, problem in (
+        (ModelChoice(base_url=url), "got --base-url without --model"),
+        (ModelChoice(roles_file=nowhere), "give a TOML file with a table for each role"),
+        (ModelChoice("m", roles_file=nowhere), r"name it in the file's table \[default\]"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            opened(choice)

@@ -1,4 +1,4 @@
-"""Fixtures of the pipeline's tests."""
+"""Fixtures of the pipeline's tests: a film, a folder of video files, and a web server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinodex.pipeline.images import encode_video
+from tests.support.servers.files.film_server import film_server
 
 FILM_S, FILM_FPS = 12, 10
 
@@ -27,3 +28,22 @@ def film_frames() -> Iterator[NDArray[np.uint8]]:
         frame = np.full((64, 128, 3), 40, np.uint8)
         frame[:, number * 112 // 120 : number * 112 // 120 + 16] = (250, 200, 30)
         yield frame
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small library: nested, hidden, oddly named and subtitled files."""
+    names = ["a.mp4", "b/c.MKV", "b/notes.txt", "film.mp4", "film.srt", "film.en.vtt", "film.trailer.mp4"]
+    names += ["film.trailer.en.ass", ".hidden.mp4", ".cache/x.mp4", "._a.mp4", "take[1].mov", "data.bin", "films.srt"]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name.encode())
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    pytest.importorskip("aiohttp")
+    with film_server() as address:
+        yield address

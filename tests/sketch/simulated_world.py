@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import BadSettings, NeedsLanguage
+from kinodex.agent.errors import NeedsLanguage
 from kinodex.agent.protocol import (
     Exchange,
     Note,
@@ -29,9 +29,7 @@ from kinodex.agent.protocol import (
 )
 from kinodex.agent.requests.answer import AnswerFrames, Guess, Recall
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
-from kinodex.agent.variants.base import check_at_least
 from kinodex.agent.variants.eea import ScoreAndPropose
-from kinodex.agent.variants.vca import ChooseFrames
 from kinodex.index.rows import FrameVectors, StoredFrame
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.spaces.towers import Fingerprint
@@ -71,14 +69,6 @@ class Scenery:
     flicker: float = 0.4
     """Standard deviation of a frame within its shot; that of whole shots is such that both make 1."""
 
-    def __post_init__(self) -> None:
-        check_at_least(self, match=0, lookalikes=0, flicker=0)
-        if self.shot_s <= 0 or self.flicker > 1 or not 0 <= self.fits <= 1:
-            raise BadSettings(
-                f"got shot_s={self.shot_s}, flicker={self.flicker}, fits={self.fits}; "
-                "shots are longer than 0 s, the others are from 0 to 1"
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -108,15 +98,6 @@ class Noise:
     """Chance, at every decision, of an answer from frames that do not show it: a guess."""
     discovers: float = 0.2
     """Chance that a query proposed on seeing new frames is one that ought to match the evidence."""
-
-    def __post_init__(self) -> None:
-        check_at_least(self, reward=0, step=0, floor=0, selection=0)
-        chances = ("fooled", "misled", "suffices", "understands", "false_confidence", "discovers")
-        wrong = next((name for name in chances if not 0 <= getattr(self, name) <= 1), None)
-        if wrong is not None:
-            raise BadSettings(f"got {wrong}={getattr(self, wrong)}; a chance is from 0 to 1")
-        if self.context_s <= 0:
-            raise BadSettings(f"got context_s={self.context_s}; it is above 0")
 
 
 # A model that knows the evidence of a question and answers with set noise: for studying search, for nothing else.
@@ -181,8 +162,6 @@ class SimulatedModel:
                 return {"segments": [self._score(segment) for segment in segments]}
             case Decide():
                 return self._decide(request)
-            case ChooseFrames():
-                return self._choose(request)
             case AnswerFrames(frames=frames) | Guess(frames=frames) | Recall(frames=frames):
                 return self._answer(frames)
         raise NeedsLanguage(
@@ -221,19 +200,6 @@ class SimulatedModel:
         blur = self.noise.selection * drawn.standard_normal(len(fresh)) + 1e-6 * drawn.random(len(fresh))
         scores = np.array([(each.score or 0.0) / most for each in fresh]) + blur
         return fresh[int(np.argmax(scores))].segment.number
-
-    def _choose(self, request: ChooseFrames) -> dict[str, Any]:
-        """Choose times without a tree: half of them near the most relevant frame of the memory, the others anywhere."""
-        if self._ready(request.frames):
-            return self._answer(request.frames)
-        drawn = np.random.default_rng([*self._seed, 4, self._decisions])
-        video = request.videos[0]
-        best = max(request.frames, key=lambda frame: float(self._relevance[frame.frame_no]), default=None)
-        centre_s = video.start_s + video.duration_s / 2 if best is None else best.time_s
-        near_s = centre_s + self.noise.context_s * drawn.standard_normal(request.count // 2)
-        times_s = np.append(near_s, drawn.uniform(video.start_s, video.end_s, request.count - len(near_s)))
-        inside_s = np.clip(times_s, video.start_s, video.end_s - 1e-3)
-        return {"action": "look", "video": video.video_id, "times_s": inside_s.tolist()}
 
     def _answer(self, frames: Sequence[ShownFrame]) -> dict[str, Any]:
         shown = self._sufficient(frames)

@@ -1,41 +1,31 @@
-"""Run a simulation from beginning to end: sweeps in several processes, `simulate.json`, plots and a page."""
+"""Run a simulation from beginning to end: sweeps in several processes, `simulate.json` and tables of it."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
 from pydantic import TypeAdapter
 
 from kinodex.agent.ask import ask
-from kinodex.agent.matches import SIMILARITY_MIDPOINT
+from kinodex.agent.environment import SIMILARITY_MIDPOINT
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEA, REWARD_TEMPERATURE, EEAParameters
-from kinodex.jobs.child_processes import without_interrupts
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, parse_contenders
-from kinodex.jobs.eval.plots import INK, MUTED, PAGE_IN, colour, for_page, marker, save_plot
+from kinodex.jobs.eval.folder import Contender, parse_contenders
 from kinodex.jobs.eval.score import Estimate, estimate
-from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, World, make_world
+from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, make_world
 from tests.support.say import say
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Run one trial: an agent with its settings on all questions of a set, under one set of assumptions.
 
@@ -78,7 +68,7 @@ class TrialResult:
 
 def run_trial(trial: Trial, questions: Sequence[SimulatedQuestion], seed: int) -> list[TrialResult]:
     """Answer every question, in order; equal arguments give equal results."""
-    return asyncio.run(_all(trial, [_rescale(each, trial) for each in questions], seed))
+    return [asyncio.run(_one(trial, _rescale(each, trial), seed)) for each in questions]
 
 
 def _rescale(spec: SimulatedQuestion, trial: Trial) -> SimulatedQuestion:
@@ -92,44 +82,32 @@ def _rescale(spec: SimulatedQuestion, trial: Trial) -> SimulatedQuestion:
     return replace(spec, duration_s=duration_s, evidence=tuple(evidence))
 
 
-async def _all(trial: Trial, questions: Sequence[SimulatedQuestion], seed: int) -> list[TrialResult]:
-    return [await _one(trial, spec, seed) for spec in questions]
-
-
 async def _one(trial: Trial, spec: SimulatedQuestion, seed: int) -> TrialResult:
     world = make_world(spec, trial.scenery, seed)
     world.environment.similarity_midpoint = trial.similarity_midpoint
-    counter = _FrameCounter(world)
+    shown: set[int] = set()
+    until_evidence: list[int] = []
+
+    def count(event: Event) -> None:
+        if isinstance(event, Exchanged) and not until_evidence:
+            numbers = [frame.frame_no for frame in event.request.frames]
+            shown.update(numbers)
+            if any(world.evidence[number] for number in numbers):
+                until_evidence.append(len(shown))
+
     answer = await ask(
         world.question,
         world.environment,
         SimulatedModel(world, trial.noise, seed),
         agent=trial.agent,
         parameters=trial.settings,
-        on_event=counter.count,
+        on_event=count,
     )
     right = answer.option == spec.option
-    return TrialResult(spec.video, right, counter.frames_to_evidence, answer.ledger.frames, answer.rounds)
+    return TrialResult(spec.video, right, next(iter(until_evidence), None), answer.ledger.frames, answer.rounds)
 
 
-@dataclass(slots=True)
-class _FrameCounter:
-    """Counter of the frames that a run shows."""
-
-    world: World
-    shown: set[int] = field(default_factory=set)
-    frames_to_evidence: int | None = None
-
-    def count(self, event: Event) -> None:
-        if isinstance(event, Exchanged) and self.frames_to_evidence is None:
-            numbers = [frame.frame_no for frame in event.request.frames]
-            self.shown.update(numbers)
-            if any(self.world.evidence[number] for number in numbers):
-                self.frames_to_evidence = len(self.shown)
-
-
-RESULTS = "simulate.json"
-Map = Callable[[Callable[[Trial], list[TrialResult]], Sequence[Trial]], Iterator[list[TrialResult]]]
+RESULTS, TABLES = "simulate.json", "simulate.md"
 
 
 def simulate(
@@ -139,69 +117,25 @@ def simulate(
     workers: int,
     on_progress: Callable[[str], object],
 ) -> Simulation:
-    """Run all trials of some sweeps on the same questions; `on_progress` gets a line for each finished sweep.
-
-    Raises `UsageError` if a process dies.
-    """
+    """Run all trials of some sweeps on the same questions; `on_progress` gets a line for each finished sweep."""
     run = partial(run_trial, questions=questions, seed=seed)
     done = []
-    with _processes(workers) as map_trials:
+    with ExitStack() as stack:
+        spread: Any = map  # a single worker is this process
+        if workers > 1:
+            spread = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn"))).map
         for sweep in sweeps:
-            done.append(aggregate_sweep(sweep, list(map_trials(run, sweep.trials))))
+            done.append(aggregate_sweep(sweep, list(spread(run, sweep.trials))))
             on_progress(f"{sweep.name}: {len(sweep.trials)} trials of {len(questions)} questions")
     return Simulation(describe(questions), seed, Scenery(), Noise(), tuple(done))
 
 
 def write_simulation(simulation: Simulation, folder: Path) -> Path:
-    """Write `simulate.json`, the plots and `simulate.html` into a folder; return the page's path."""
-
+    """Write the figures as `simulate.json` and as tables into a folder; return the path of the tables."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULTS).write_bytes(TypeAdapter(Simulation).dump_json(simulation, indent=1))
-    return write_page(simulation, folder)
-
-
-def read_simulation(folder: Path) -> Simulation:
-    """Read the figures that `write_simulation` wrote."""
-    return TypeAdapter(Simulation).validate_json((folder / RESULTS).read_bytes())
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[Map]:
-    """Give a `map` over so many processes, or the plain one for a single worker."""
-    if workers == 1:
-        yield map
-        return
-    spawning = get_context("spawn")
-    reader, writer = spawning.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, mp_context=spawning, initializer=_end_with, initargs=(reader,))
-
-    def map_trials(run: Callable[[Trial], list[TrialResult]], trials: Sequence[Trial]) -> Iterator[list[TrialResult]]:
-        with without_interrupts():
-            return pool.map(run, trials)
-
-    try:
-        yield map_trials
-    except BrokenProcessPool as error:
-        raise UsageError(
-            f"one of the {workers} processes of the simulation died (out of memory?); run again with fewer --workers"
-        ) from error
-    finally:
-        writer.close()
-        pool.shutdown(cancel_futures=True)
-
-
-def _end_with(pipe: Connection) -> None:
-    """End this process as soon as the other end of a pipe is closed, also in the middle of a trial.
-
-    So Ctrl-C ends all at once, and the parent alone reports it.
-    """
-
-    def wait() -> None:
-        with suppress(EOFError, OSError):
-            pipe.recv()
-        os._exit(0)
-
-    Thread(target=wait, daemon=True).start()
+    (folder / TABLES).write_text(tables(simulation), encoding="utf-8")
+    return folder / TABLES
 
 
 # Question sets for simulations: generated in the likeness of LVBench, or with the times of a real annotation file.
@@ -322,57 +256,33 @@ class Sweep:
 
 def all_sweeps() -> tuple[Sweep, ...]:
     """List every sweep, those of conditions first."""
-    return (
-        _conditions(
-            "reward-noise", "Noise of the rewards", "standard deviation, points", (0, 10, 20, 35, 50), _set_noise
+    deviations = "evidence above the median, deviations"
+    conditions: list[tuple[str, str, str, Sequence[float], Callable[[Trial, float], Trial]]] = [
+        ("reward-noise", "Noise of the rewards", "standard deviation, points", (0, 10, 20, 35, 50), _noise("reward")),
+        ("match", "How well queries match", deviations, (1, 2, 3, 4, 6, 9), _scenery("match")),
+        ("lookalikes", "Places that only look like evidence", "an hour", (0, 3, 6, 15, 40), _scenery("lookalikes")),
+        ("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _last),
+        ("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _lengthen),
+        (
+            "false-confidence",
+            "Answers too early",
+            "chance at a decision",
+            (0, 0.1, 0.2, 0.4),
+            _noise("false_confidence"),
         ),
-        _conditions(
-            "match", "How well queries match", "evidence above the median, deviations", (1, 2, 3, 4, 6, 9), _set_match
-        ),
-        _conditions(
-            "lookalikes",
-            "Places that only look like evidence",
-            "lookalikes an hour",
-            (0, 3, 6, 15, 40),
-            _set_lookalikes,
-        ),
-        _conditions("duration", "Length of the videos", "minutes", (5, 30, 60, 100, 180), _set_duration),
-        _conditions("evidence", "Length of the evidence", "times as long", (0.25, 1, 4, 16), _lengthen),
-        _conditions("false-confidence", "Answers too early", "chance at a decision", (0.0, 0.1, 0.2, 0.4), _set_haste),
-        _choice(
-            "anchor-frames",
-            "Anchors among the frames of a round",
-            "B_s of B = 6",
-            range(7),
-            EEAParameters().anchor_frames,
-            _set("anchor_frames"),
-        ),
-        _choice(
-            "reward-temperature",
-            "Temperature of the softmax behind the entropy",
-            "points",
-            (1, 3, 10, 30, 100),
-            REWARD_TEMPERATURE,
-            _set("reward_temperature"),
-        ),
-        _choice(
-            "pooling",
-            "Query score of a segment's anchors",
-            "pooling",
-            ("mean", "sum", "best"),
-            EEAParameters().pooling,
-            _set("pooling"),
-        ),
-        _choice("anchors", "Form of the anchors", "form", ("here", "paper"), "here", _set_anchors),
-        _choice(
-            "halfway",
-            "Calibration of similarities",
-            "deviations that become 0.5",
-            (1.5, 3, 6, 12),
-            SIMILARITY_MIDPOINT,
-            _set_midpoint,
-        ),
-    )
+    ]
+    default = EEAParameters()
+    choices: list[tuple[str, str, str, Sequence[float | str], float | str, Callable[[Trial, Any], Trial]]] = [
+        ("anchor-frames", "Anchors of a round", "B_s of B = 6", range(7), default.anchor_frames, _set("anchor_frames")),
+        ("reward-temperature", "Temperature of the softmax behind the entropy", "points", (1, 3, 10, 30, 100),
+         REWARD_TEMPERATURE, _set("reward_temperature")),
+        ("pooling", "Query score of a segment's anchors", "pooling", ("mean", "sum", "best"), default.pooling,
+         _set("pooling")),
+        ("anchors", "Form of the anchors", "form", ("here", "paper"), "here", _set_anchors),
+        ("halfway", "Calibration of similarities", "deviations that become 0.5", (1.5, 3, 6, 12), SIMILARITY_MIDPOINT,
+         _set_midpoint),
+    ]  # fmt: skip
+    return (*(_conditions(*each) for each in conditions), *(_choice(*each) for each in choices))
 
 
 def select_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
@@ -461,28 +371,20 @@ def _axis_value(value: float | str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
-def _set_noise(trial: Trial, points: float) -> Trial:
-    return replace(trial, noise=replace(trial.noise, reward=points))
+def _noise(name: str) -> Callable[[Trial, float], Trial]:
+    return lambda trial, value: replace(trial, noise=replace(trial.noise, **{name: value}))
 
 
-def _set_match(trial: Trial, deviations: float) -> Trial:
-    return replace(trial, scenery=replace(trial.scenery, match=deviations))
+def _scenery(name: str) -> Callable[[Trial, float], Trial]:
+    return lambda trial, value: replace(trial, scenery=replace(trial.scenery, **{name: value}))
 
 
-def _set_lookalikes(trial: Trial, an_hour: float) -> Trial:
-    return replace(trial, scenery=replace(trial.scenery, lookalikes=an_hour))
-
-
-def _set_duration(trial: Trial, minutes: float) -> Trial:
+def _last(trial: Trial, minutes: float) -> Trial:
     return replace(trial, duration_s=60 * minutes)
 
 
 def _lengthen(trial: Trial, times: float) -> Trial:
     return replace(trial, longer=times)
-
-
-def _set_haste(trial: Trial, chance: float) -> Trial:
-    return replace(trial, noise=replace(trial.noise, false_confidence=chance))
 
 
 def _set_midpoint(trial: Trial, deviations: float) -> Trial:
@@ -575,15 +477,11 @@ def aggregate_sweep(sweep: Sweep, results: Sequence[Sequence[TrialResult]]) -> S
 def _values(results: Sequence[TrialResult]) -> Values:
     return {
         "found": [float(each.frames_to_evidence is not None) for each in results],
-        "frames_to_evidence": [float(_frames_to_evidence(each)) for each in results],
+        "frames_to_evidence": [float(each.frames_to_evidence or FRAMES_AT_MOST) for each in results],
         "accuracy": [float(each.right) for each in results],
         "frames": [float(each.frames) for each in results],
         "rounds": [float(each.rounds) for each in results],
     }
-
-
-def _frames_to_evidence(result: TrialResult) -> int:
-    return FRAMES_AT_MOST if result.frames_to_evidence is None else result.frames_to_evidence
 
 
 def _less(values: Sequence[float], others: Sequence[float]) -> list[float]:
@@ -606,72 +504,32 @@ def _pooled(sweep: Sweep, differences: Sequence[tuple[Values, list[str]]]) -> tu
     return tuple(pooled)
 
 
-# Plots of a simulation, each marked as one.
+# Write `simulate.md`: a table of every sweep, each marked as a simulation.
 
-PANELS = {
-    "found": ("evidence shown, %", 100.0),
-    "frames_to_evidence": ("frames to evidence", 1.0),
-    "accuracy": ("right answers, %", 100.0),
+COLUMNS = {
+    "evidence shown, %": ("found", 100.0),
+    "frames to evidence": ("frames_to_evidence", 1.0),
+    "right, %": ("accuracy", 100.0),
+    "frames": ("frames", 1.0),
+    "rounds": ("rounds", 1.0),
 }
-"""Label and factor of the figures that are drawn."""
+"""Heads of the tables with their figures, and what these are multiplied by."""
 
 
-def plot_sweep(swept: SweepResult, folder: Path) -> str:
-    """Draw a sweep as NAME.svg and NAME.png into a folder; return the SVG."""
-    draw = _draw_choice if swept.kind == "choice" else _draw_conditions
-    return save_plot(
-        lambda figure: draw(figure, swept), folder, swept.name, width_in=PAGE_IN, height_in=2.8, simulated=True
-    )
-
-
-def _draw_conditions(figure: Figure, swept: SweepResult) -> None:
-    """Draw a panel a figure and a line an agent, with 95 % intervals."""
-    panels = figure.subplots(1, len(PANELS))
-    series = list(dict.fromkeys(point.series for point in swept.points))
-    shift = (max(float(point.x) for point in swept.points) - min(float(point.x) for point in swept.points)) / 150
-    for axes, (name, (label, factor)) in zip(panels, PANELS.items(), strict=True):
-        for at, one in enumerate(series):
-            points = [point for point in swept.points if point.series == one]
-            estimates = [getattr(point.means, name) for point in points]
-            places = [float(point.x) + shift * (at - len(series) / 2) for point in points]
-            _line(axes, places, estimates, factor, at, one)
-        axes.set_title(label)
-    panels[1].set_xlabel(swept.axis)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-
-
-def _line(
-    axes: Axes, places: Sequence[float], estimates: Sequence[Estimate], factor: float, at: int, label: str
-) -> None:
-    means = [factor * each.mean for each in estimates]
-    axes.errorbar(places, means, yerr=_reach(estimates, factor), color=colour(at), marker=marker(at), label=label)
-
-
-def _draw_choice(figure: Figure, swept: SweepResult) -> None:
-    """Draw the difference of each value from the reference value: a faint line a world, a strong one over all."""
-    panels = figure.subplots(1, len(PANELS))
-    values = list(dict.fromkeys(point.x for point in swept.points))
-    places = range(len(values))
-    for axes, (name, (label, factor)) in zip(panels, PANELS.items(), strict=True):
-        for series in dict.fromkeys(point.series for point in swept.points):
-            world = [point.difference for point in swept.points if point.series == series]
-            heights = [0.0 if each is None else factor * getattr(each, name).mean for each in world]
-            axes.plot(places, heights, color=MUTED, linewidth=0.6, alpha=0.6, label="one world")
-        pooled = [getattr(point.means, name) for point in swept.pooled]
-        axes.errorbar(
-            places,
-            [factor * each.mean for each in pooled],
-            yerr=_reach(pooled, factor),
-            color=colour(0),
-            marker=marker(0),
-            label="all worlds",
-        )
-        axes.axhline(0, color=INK, linewidth=0.6)
-        axes.set_xticks(places, [axis_text(value) for value in values])
-        axes.set_title(f"{label}, against {axis_text(swept.against)}")
-    panels[1].set_xlabel(swept.axis)
-    handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2)
+def tables(simulation: Simulation) -> str:
+    """Sweeps as Markdown: a row a trial, means ± standard error, in brackets the difference on equal questions."""
+    parts = [
+        "# SIMULATION: search of agents",
+        f"No video and no model is behind these figures. {simulation.questions}, seed {simulation.seed}.",
+        f"Assumed where a sweep makes no other: {simulation.scenery}, {simulation.noise}",
+    ]
+    for sweep in simulation.sweeps:
+        heads = (sweep.axis, "agent" if sweep.kind == "conditions" else "world", *COLUMNS)
+        rows = [f"## SIMULATION: {sweep.title}", f"Differences are from {axis_text(sweep.against)}.", ""]
+        rows += [_row(heads), _row(["---"] * len(heads))]
+        rows += [_row((axis_text(each.x), each.series, *_cells(each))) for each in (*sweep.points, *sweep.pooled)]
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts) + "\n"
 
 
 def axis_text(value: float | str) -> str:
@@ -679,44 +537,16 @@ def axis_text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _reach(estimates: Sequence[Estimate], factor: float) -> list[list[float]]:
-    """Lengths of the 95 % intervals below and above the means."""
-    below = [0.0 if each.low is None else factor * (each.mean - each.low) for each in estimates]
-    above = [0.0 if each.high is None else factor * (each.high - each.mean) for each in estimates]
-    return [below, above]
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
-# Write `simulate.html`: one page with the plot and the table of every sweep; it needs no network.
-
-PAGE = "simulate.html"
-PAGE_FIGURES = {"found": 100.0, "frames_to_evidence": 1.0, "accuracy": 100.0, "frames": 1.0, "rounds": 1.0}
-"""The columns of the tables, and what they are multiplied by."""
-
-
-def write_page(simulation: Simulation, folder: Path) -> Path:
-    """Draw the sweeps into `figures/` and put them on a page in a folder; return its path."""
-    from dataclasses import asdict
-
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
-    templates.filters.update(shown=axis_text, cells=_cells)
-    drawn = {sweep.name: for_page(plot_sweep(sweep, folder / "figures")) for sweep in simulation.sweeps}
-    page = folder / PAGE
-    page.write_text(
-        templates.get_template("simulate.html.jinja").render(
-            simulation=simulation, scenery=asdict(simulation.scenery), noise=asdict(simulation.noise), plots=drawn
-        ),
-        encoding="utf-8",
-    )
-    return page
-
-
-def _cells(means: Means | None) -> list[str]:
-    """Format each figure as "mean ± standard error"; dashes for the trial that others are compared with."""
-    if means is None:
-        return ["–"] * len(PAGE_FIGURES)
-    return [_cell(getattr(means, name), factor) for name, factor in PAGE_FIGURES.items()]
+def _cells(point: Point) -> list[str]:
+    cells = []
+    for name, factor in COLUMNS.values():
+        difference = f" ({_cell(getattr(point.difference, name), factor)})" if point.difference else ""
+        cells.append(_cell(getattr(point.means, name), factor) + difference)
+    return cells
 
 
 def _cell(each: Estimate, factor: float) -> str:
@@ -725,7 +555,7 @@ def _cell(each: Estimate, factor: float) -> str:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Folder for simulate.json, simulate.html and figures.")],
+    out: Annotated[Path, typer.Option(help="Folder for simulate.json and simulate.md.")],
     sweep: Annotated[
         list[str] | None, typer.Option(help="Only this; may be repeated. A wrong name lists them.")
     ] = None,

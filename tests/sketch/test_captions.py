@@ -41,7 +41,7 @@ def test_near_misses_are_mostly_false() -> None:
 
 
 def test_words() -> None:
-    assert plural("bus") == "buses" and plural("fish") == "fish" and plural("boat") == "boats"
+    assert [plural(noun) for noun in ("bus", "fish", "boat", "kitty")] == ["buses", "fish", "boats", "kitties"]
     assert with_article("apple") == "an apple" and with_article("red scissors") == "red scissors"
     scene = Scene("snow", True, (Group("house", "red"), Group("bus", "blue", 2)))
     assert plain_wording(full_claim(scene)) == "a red house and two blue buses in the snow at night"

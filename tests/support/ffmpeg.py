@@ -108,14 +108,17 @@ def packet_times(path: Path, stream: int) -> tuple[float, ...]:
     return tuple(sorted(float(p["pts_time"]) for p in packets if "D" not in p["flags"]))
 
 
-def ffmpeg_shows(path: Path, stream: int, fps: float, width: int, height: int) -> list[NDArray[np.uint8]]:
-    """Decode with ffmpeg itself: the picture `[height, width, 3]` at each `k / fps` after the first frame.
+def ffmpeg_shows(
+    path: Path, stream: int, fps: float, width: int, height: int, most: int = 10_000
+) -> list[NDArray[np.uint8]]:
+    """Decode with ffmpeg itself: the picture `[height, width, 3]` at each `k / fps` after the first frame, `most`.
 
     Its fps filter, rounding times up to the grid, repeats at `k` the last frame that is not after `k / fps`.
     """
     scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+full_chroma_int"
     filters = f"setpts=PTS-STARTPTS,fps={fps}:round=up,{scale}"
-    raw = ffmpeg("-i", path, "-map", f"0:{stream}", "-vf", filters, "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1")
+    output = ["-frames:v", str(most), "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]
+    raw = ffmpeg("-i", path, "-map", f"0:{stream}", "-vf", filters, *output)
     return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3))
 
 
@@ -132,6 +135,7 @@ MADE: dict[str, list[str]] = {
     "h264_fields.mkv": ["libx264", "-flags", "+ilme+ildct", "-x264-params", "keyint=40:open-gop=1:bframes=3"],
     "hevc.mp4": ["libx265", "-x265-params", "log-level=none:keyint=40:open-gop=0:bframes=4:b-pyramid=1"],
     "hevc_open.mkv": ["libx265", "-x265-params", "log-level=none:keyint=40:open-gop=1:bframes=4:b-pyramid=1"],
+    "ten_bits.mkv": ["libx265", "-x265-params", "log-level=none:keyint=40:bframes=4", "-pix_fmt", "yuv420p10le"],
     "vp9.webm": ["libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "40"],
     "av1.mkv": ["libsvtav1", "-preset", "12", "-g", "40"],
     "mpeg2.ts": ["mpeg2video", "-g", "15", "-bf", "2"],
@@ -140,15 +144,25 @@ MADE: dict[str, list[str]] = {
 }
 """Small videos of 10 s in many codecs, with closed and open groups of pictures, and how ffmpeg makes them."""
 
+MADE_TO_DAMAGE = {
+    "mpeg4.avi": ["mpeg4", "-g", "30"],
+    "vp8.webm": ["libvpx", "-deadline", "realtime", "-cpu-used", "8", "-g", "25"],
+    "refresh.mkv": ["libx264", "-x264-params", "keyint=30:intra-refresh=1"],
+}
+
 
 def make(kind: str, media: Path, folder: Path) -> Path:
-    """The file of `MADE`; skips the test where ffmpeg has no such encoder."""
+    """The file of `MADE` or `MADE_TO_DAMAGE`, made once; skips the test where ffmpeg has no such encoder."""
     path = folder / kind
-    clip = media / "clips" / "torchcodec__dog_eating_854132.mp4"
+    if path.exists():
+        return path
+    clip, codec = media / "clips" / "torchcodec__dog_eating_854132.mp4", (MADE | MADE_TO_DAMAGE)[kind]
+    filters = ["-vf", "scale=160:96", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
     try:
-        ffmpeg("-i", clip, "-an", "-vf", "scale=160:96", "-pix_fmt", "yuv420p", "-c:v", *MADE[kind], path)
+        ffmpeg("-i", clip, "-an", *filters, "-c:v", *codec, path)
     except subprocess.CalledProcessError as error:
+        path.unlink(missing_ok=True)
         if b"Unknown encoder" not in error.stderr:
             raise
-        pytest.skip(f"ffmpeg has no {MADE[kind][0]}")
+        pytest.skip(f"ffmpeg has no {codec[0]}")
     return path

@@ -20,29 +20,26 @@ from kinodex.agent.models.completion import parse_completion, parse_json, parse_
 from kinodex.agent.models.endpoint import (
     GAP_PX,
     MAX_TILES,
-    SHEET_SIDE_PX,
     STRIP_PX,
     count_pictures,
-    draw_sheet,
     fit_pictures,
 )
 from kinodex.agent.models.openai_model import (
     OpenAIModel,
     fit_context,
     fit_request,
-    quoted_characters,
     shorten_request,
     shorten_texts,
 )
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts import Message, render, user_message
-from kinodex.agent.protocol import Note, Question, Turn, Video
-from kinodex.agent.requests.answer import AnswerNotes, Guess
+from kinodex.agent.protocol import Question, Turn, Video
+from kinodex.agent.requests.answer import Guess
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
 from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
-from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Step, Walk, ask, decide, discover, frame, score
+from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame, score
 
 
 def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
@@ -57,30 +54,11 @@ def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
     assert exchange.reply == Queries(queries=["a"])
 
 
-def test_half_a_character_does_not_travel() -> None:
-    with ChatServer(lambda _: Behaviour(content="a \ud800 kite")) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.raw == "a ? kite"
-
-
 def test_arguments_may_be_text_or_an_object_and_do_not_change_the_tool() -> None:
     for arguments in ['{"where": "home"}', {"where": "home"}, '{"where": "home", "tool": "stop"}']:
         with ChatServer(in_turn(Behaviour(calls=(("go", arguments),)))) as server:
             [exchange] = ask(server, Walk())
         assert exchange.reply == HOME, arguments
-
-
-def test_a_tool_without_arguments_needs_none() -> None:
-    for arguments in ("", None, "{}", dict[str, Any]()):
-        with ChatServer(in_turn(Behaviour(calls=(("stop", arguments),)))) as server:
-            [exchange] = ask(server, Walk())
-        assert exchange.reply == Step(tool="stop"), arguments
-
-
-def test_both_of_two_calls_stand_in_the_record() -> None:
-    with ChatServer(lambda _: calling(GO, {"tool": "stop"})) as server:
-        [exchange] = ask(server, Walk())
-    assert [json.loads(line)["tool"] for line in exchange.raw.splitlines()] == ["go", "stop"]
 
 
 def answered(message: dict, **others: object) -> dict:
@@ -100,18 +78,6 @@ def test_tokens_that_a_server_does_not_count_are_unknown_and_estimated() -> None
         assert prompt / 5 < exchange.usage.cost < prompt / 2, usage
 
 
-def test_known_tokens_are_not_estimated() -> None:
-    with ChatServer(lambda _: QUERIES) as server:
-        [exchange] = ask(server, discover())
-    assert exchange.usage.input_tokens > 0
-    assert (exchange.usage.unknown_calls, exchange.usage.estimated_tokens) == (0, 0)
-
-
-def test_the_least_that_a_server_can_send_is_a_completion() -> None:
-    completion = parse_completion(answered({"content": "{}"}))
-    assert (completion.text, completion.finish_reason, completion.usage_known) == ("{}", "stop", False)
-
-
 def test_a_reply_in_the_place_of_the_thoughts_is_read() -> None:
     for content in [None, "", " \n"]:
         for place in ["reasoning_content", "reasoning"]:
@@ -121,16 +87,6 @@ def test_a_reply_in_the_place_of_the_thoughts_is_read() -> None:
                 place,
                 content,
             )
-
-
-def test_thoughts_without_a_reply_are_an_empty_one() -> None:
-    for thoughts in ["Hm, let me see.", '{"queries": ["a', None, 7, [{"text": "{}"}]]:
-        assert parse_completion(answered({"content": None, "reasoning_content": thoughts})).text == "", thoughts
-
-
-def test_thoughts_beside_a_reply_are_not_read() -> None:
-    sent = answered({"content": json.dumps(QUERIES), "reasoning_content": '{"queries": ["a dog"]}'})
-    assert json.loads(parse_completion(sent).text) == QUERIES
 
 
 def test_tokens_below_none_are_none() -> None:
@@ -155,12 +111,6 @@ def test_each_tool_is_a_function_with_its_arguments_and_one_call_is_wanted() -> 
     assert (go["name"], go["description"], go["strict"]) == ("go", "Walk somewhere.", True)
     assert list(go["parameters"]["properties"]) == ["where", "fast"]
     assert stop["parameters"]["properties"] == {}
-
-
-def test_other_requests_offer_no_tools() -> None:
-    with ChatServer(lambda _: {"queries": ["a"]}) as server:
-        ask(server, discover())
-    assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(server.seen[0].body)
 
 
 def test_json_is_found_in_text() -> None:
@@ -234,19 +184,6 @@ def test_a_repair_shows_the_model_its_reply_and_what_was_wrong() -> None:
     assert '"queries"' in wish["content"]
 
 
-def test_a_repair_shows_the_call_and_asks_for_one_call() -> None:
-    with ChatServer(in_turn(calling(GO, {"tool": "stop"}), calling(GO))) as server:
-        [bad] = ask(server, Walk())
-        [good] = ask(server, replace(Walk(), attempt=1, complaint=bad.invalid or "", bad_reply=bad.raw))
-    assert good.reply == HOME
-    assert server.problems == []
-    _, reply, wish = server.seen[1].body["messages"]
-    assert reply == {"role": "assistant", "content": bad.raw}
-    assert "give one" in wish["content"]
-    assert "one call of one tool" in wish["content"]
-    assert server.seen[1].tools
-
-
 def test_a_model_that_thinks_before_it_writes_is_not_asked_for_its_reasons() -> None:
     with ChatServer(lambda _: QUERIES) as server:
         [exchange] = ask(server, discover(), reasoning=False)
@@ -263,11 +200,6 @@ def test_reasons_under_another_name_are_read_and_never_make_a_reply_invalid() ->
             reasoning="late", queries=QUERIES["queries"]
         )
     assert parse_json(json.dumps({"reasoning": {"step": 1}, **QUERIES}), discover()).reasoning == '{"step": 1}'
-
-
-def test_two_replies_that_differ_in_their_reasons_alone_are_one() -> None:
-    text = f"{json.dumps({'reasoning': 'a', **QUERIES})} or {json.dumps({'reasoning': 'b', **QUERIES})}"
-    assert parse_json(text, discover()).queries == QUERIES["queries"]
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
@@ -300,12 +232,6 @@ def picture(part: Any) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
 
 
-def test_what_fits_stays_as_it_is() -> None:
-    messages = shown(3)
-    assert fit_pictures(messages, 3).messages == messages
-    assert fit_pictures([{"role": "user", "content": "no picture"}], 1).sheets == 0
-
-
 def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes() -> None:
     for count, most, sheets, left_out in [(4, 1, 1, 0), (8, 3, 3, 0), (40, 2, 2, 8), (3, 2, 1, 0)]:
         fitted = fit_pictures(shown(count), most)
@@ -329,34 +255,6 @@ def test_the_text_says_which_tile_is_which_frame_and_the_tiles_are_in_that_order
     reds = np.asarray(drawn)[..., 0]
     assert [round(reds[y, x] / 40) for x, y in centres] == [1, 2, 3]
     assert reds[:STRIP_PX, :320].max() > 200, "a label is drawn above the tile"
-
-
-def test_a_sheet_of_large_frames_is_scaled_down_and_asked_for_at_full_detail() -> None:
-    [_, _, sheet] = parts(fit_pictures(shown(16, (640, 360), "low"), 1).messages)
-    assert max(picture(sheet).size) <= SHEET_SIDE_PX
-    assert sheet["image_url"]["detail"] == "high"
-
-
-def test_tall_frames_fit_too() -> None:
-    jpegs = [frame(number, size=(300, 900)).jpeg for number in range(5)]
-    assert max(Image.open(io.BytesIO(draw_sheet(jpegs, ["a"] * 5))).size) <= SHEET_SIDE_PX
-
-
-def test_a_label_that_is_too_long_for_its_tile_does_not_run_into_the_next_one() -> None:
-    jpegs = [frame(number, size=(160, 90)).jpeg for number in range(2)]
-    long = "frame 12 at 3600.00 s (1:00:00) of video abcdef012345"
-    sheets = [Image.open(io.BytesIO(draw_sheet(jpegs, [label, "b"]))) for label in ("a", long)]
-    strips = [np.asarray(sheet.crop((sheet.width // 2 + 8, 0, sheet.width, STRIP_PX - 8)), float) for sheet in sheets]
-    assert np.abs(strips[0] - strips[1]).max() < 40  # the noise of JPEG
-
-
-def test_a_picture_without_a_label_is_numbered_and_other_texts_stay() -> None:
-    content = parts(shown(2))
-    content[1] = {"type": "text", "text": "A long text\nof two lines, which is no label"}
-    fitted = fit_pictures([{"role": "user", "content": content}], 1)
-    texts = [part["text"] for part in parts(fitted.messages) if "text" in part]
-    assert texts[:2] == ["Look:", "A long text\nof two lines, which is no label"]
-    assert texts[2].endswith("tile 1 is picture 1; tile 2 is frame 2 at 2.00 s")
 
 
 # Long requests in short contexts: which quoted words are shortened, in which order, and what never changes.
@@ -415,16 +313,6 @@ def test_captions_in_gaps_go_before_words_and_words_before_the_conversation():
     assert len(last.turns[1].text) < len(located.text)
 
 
-def test_the_table_of_contents_goes_first():
-    chapters = tuple(Note(FILM.video_id, 60.0 * n, 60.0 * n + 60, "scene", f"Scene {n}: {LINE}") for n in range(9))
-    request = replace(choosing(clip(1, 900, "a red kite " * 30)), chapters=chapters)
-    first = shorten_request(request, 200)
-    assert first.clips == request.clips
-    assert all(each.text.startswith(f"Scene {n}") for n, each in enumerate(first.chapters))
-    assert sum(len(each.text) for each in first.chapters) <= sum(len(each.text) for each in chapters) - 200
-    assert len(shorten_request(request, 800).clips[0].seen) < 330
-
-
 def test_a_request_is_fitted_and_its_question_stays():
     for tokens in [400, 600, 1200, 2400]:
         request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
@@ -434,22 +322,6 @@ def test_a_request_is_fitted_and_its_question_stays():
         assert count(fitted) <= max(tokens, 500), tokens
         assert QUESTION.text in render(fitted), tokens
         assert {each.number for each in fitted.clips} <= {each.number for each in request.clips}, tokens
-
-
-def test_what_fits_is_left_as_it_is():
-    request = choosing(clip(1, 300))
-    assert fit_request(request, 10_000, count) is request
-    assert fit_request(Guess(question=QUESTION, videos=(FILM,)), 1, count) == Guess(question=QUESTION, videos=(FILM,))
-
-
-def test_notes_keep_their_numbers():
-    notes = tuple(Note(FILM.video_id, 10.0 * n, 10.0 * n + 10, "caption", LINE * (n + 1)) for n in range(9))
-    request = AnswerNotes(question=QUESTION, videos=(FILM,), notes=notes)
-    fitted = fit_request(request, 500, count)
-    assert count(fitted) <= 500
-    assert [note.start_s for note in fitted.notes] == [note.start_s for note in notes]
-    assert all(note.text for note in fitted.notes)
-    assert quoted_characters(request) == sum(len(note.text) for note in notes)
 
 
 def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
@@ -506,22 +378,6 @@ def test_a_refusal_for_length_is_sent_again_with_shorter_words():
             names_it
         )  # learnt, and the same again
         assert server.problems == [], names_it
-
-
-def test_the_length_that_a_server_lists_is_kept_from_the_beginning():
-    with ChatServer(short_of_context(6_000, names_it=True)) as server:
-        server.model_facts = {"max_model_len": 6_000}
-        (exchange,) = sent_over(server, LONG)
-    assert exchange.reply is not None
-    assert len(server.seen) <= 2
-
-
-def test_the_length_in_a_roles_settings_is_kept_from_the_beginning():
-    with ChatServer(lambda body: "<answer>B</answer>") as server:
-        sent_over(server, LONG, context_tokens=4_000)
-        sent_over(server, LONG)
-    short, whole = (len(each.text) for each in server.seen)
-    assert short < 4 * 3_000 < whole
 
 
 def test_what_cannot_be_shortened_is_refused_with_what_to_do():

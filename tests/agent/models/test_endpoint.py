@@ -31,12 +31,6 @@ def test_a_request_without_frames_is_plain_text_with_the_roles_parameters() -> N
     assert body["response_format"]["json_schema"]["strict"] is True
 
 
-def test_the_request_says_its_own_temperature_unless_the_role_does() -> None:
-    with ChatServer(lambda _: QUERIES) as server:
-        ask(server, discover())
-    assert server.seen[0].body["temperature"] == discover().temperature
-
-
 def test_no_more_requests_are_in_flight_than_the_role_allows() -> None:
     async def run(server: ChatServer) -> None:
         async with OpenAIModel(role(server, at_once=3)) as model:
@@ -63,17 +57,6 @@ def test_a_cancelled_request_is_cancelled_at_once() -> None:
     with ChatServer(lambda _: rate_limited(str(RETRY_AFTER_S))) as server, pytest.raises(TimeoutError):
         asyncio.run(run(server))
     assert time.monotonic() - started < RETRY_AFTER_S
-
-
-def test_a_closed_model_may_be_used_in_another_loop() -> None:
-    async def run(model: OpenAIModel) -> None:
-        async with model:
-            assert (await model.ask(discover())).reply is not None
-
-    with ChatServer(lambda _: QUERIES) as server:
-        model = OpenAIModel(role(server))
-        asyncio.run(run(model))
-        asyncio.run(run(model))
 
 
 HANGING_S = 60.0
@@ -162,9 +145,3 @@ def test_a_server_that_hangs_is_an_error_in_time() -> None:
     assert time.monotonic() - started < HANGING_S
     assert len(server.seen) == 2
     assert "within 0.3 s" in one_line(caught)
-
-
-def test_a_server_that_hung_once_is_asked_again() -> None:
-    with ChatServer(in_turn(hanging(HANGING_S), QUERIES)) as server:
-        [exchange] = ask(server, discover(), timeout_s=0.5)
-    assert exchange.reply is not None

@@ -21,7 +21,6 @@ from kinodex.agent.models.local import (
     load_local_model,
     message_tokens,
     opens_thinking,
-    reply_grammar,
     without_control_tokens,
 )
 from kinodex.agent.prompts import Message
@@ -150,24 +149,6 @@ def test_it_stops_where_it_is_told_to(model, tokenizer):
     assert all(text.partition("</answer>")[2] == "" and text.count(END) == text.endswith(END) for text in said)
 
 
-def test_one_that_is_cancelled_leaves_the_others_their_turn(model, tokenizer):
-    async def two():
-        prompt = first_tokens(tokenizer, "what is it")
-        first = asyncio.create_task(model.generator.generate(prompt, 0.0))
-        second = asyncio.create_task(model.generator.generate(prompt, 0.0))
-        await asyncio.sleep(0)
-        first.cancel()
-        return await second, await asyncio.gather(first, return_exceptions=True)
-
-    said, (cancelled,) = asyncio.run(two())
-    assert said and isinstance(cancelled, asyncio.CancelledError)
-
-
-def test_the_limit_counts_new_tokens_too(model, tokenizer):
-    with pytest.raises(ModelRejected, match="4092 tokens and 5 new ones"):
-        asyncio.run(model.generator.generate([tokenizer.eos_token_id] * 4092, 1.0))
-
-
 # Constrained decoding: a model with random weights, which knows nothing at all, gives replies that can be used.
 
 
@@ -211,12 +192,6 @@ def test_random_weights_give_valid_replies(exchanges: dict[str, list[Exchange[An
         assert len({each.raw for each in exchanges[name]}) > 1 or name == "last word", name
 
 
-def test_without_the_bound_they_give_none(letters: Path, bound_model: LocalModel) -> None:
-    free = load_local_model(str(letters), max_new_tokens=50)
-    assert asyncio.run(free.ask(REQUESTS["guess"])).reply is None
-    assert (free.name, bound_model.name) == (f"local:{letters}", f"constrained:{letters}")
-
-
 def test_texts_and_lists_get_a_limit_and_keep_their_own() -> None:
     text: dict[str, Any] = {"type": "string"}
     schema = {"type": "object", "properties": {"a": text, "b": {"type": "array", "items": {**text, "maxLength": 3}}}}
@@ -224,17 +199,6 @@ def test_texts_and_lists_get_a_limit_and_keep_their_own() -> None:
     assert bounded["properties"]["a"] == {"type": "string", "maxLength": MAX_CHARACTERS}
     assert bounded["properties"]["b"] == {"type": "array", "items": {"type": "string", "maxLength": 3}, "maxItems": 8}
     assert bounded["anyOf"] == [{"type": "string", "enum": ["x"]}, {"type": "array", "minItems": 20, "maxItems": 20}]
-
-
-class AnyText(ChooseAction):
-    """A request that any text answers."""
-
-    def pattern(self) -> str:
-        return ""
-
-
-def test_a_text_of_any_form_is_not_bound() -> None:
-    assert reply_grammar(AnyText(**MASTER)) == ""
 
 
 def test_a_grammar_that_cannot_be_followed_is_refused_with_what_to_do(bound_model: LocalModel) -> None:
@@ -261,11 +225,6 @@ def test_a_conversation_is_written_piece_by_piece(tokenizer):
     assert conversation_tokens(tokenizer, MESSAGES) == [*said, *told]
 
 
-def test_it_is_what_the_template_makes_of_the_whole(tokenizer):
-    whole = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, return_dict=False)
-    assert conversation_tokens(tokenizer, MESSAGES) == whole
-
-
 def test_without_a_template_paragraphs_do(words):
     plain = words_tokenizer(words, words=9, template=None)
     assert plain.decode(conversation_tokens(plain, MESSAGES)) == "what is it a kite here now"
@@ -284,7 +243,3 @@ def test_a_template_may_open_the_thinking():
     for end, opens in [("<think>\n", True), ("", False), ("<think>\n\n</think>\n\n", False)]:
         template = TEMPLATE.replace("assistant: {% endif %}", "assistant: " + end + "{% endif %}")
         assert opens_thinking(words_tokenizer(["it is"], words=2, template=template)) == opens, (end, opens)
-
-
-def test_without_a_template_nothing_is_opened():
-    assert not opens_thinking(words_tokenizer(["it is"], words=2, template=None))

@@ -13,10 +13,10 @@ import pytest
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import AllRejected, ModelRejected
+from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.roles import ResponseCache
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.trace import Event, Exchanged
@@ -163,39 +163,6 @@ def test_a_server_without_schemas_gets_the_joint_one_in_words() -> None:
     assert text.index("as {") < text.index("It must fit this JSON schema") < text.index("anyOf")
 
 
-def test_openai_alone_gets_joint_schemas_by_itself() -> None:
-    assert Role(model="m", base_url="https://api.openai.com/v1").joins_schemas
-    assert not Role(model="m", base_url="http://127.0.0.1:8000/v1").joins_schemas
-    assert not Role(model="m", base_url="https://api.openai.com/v1", joint_schema=False).joins_schemas
-
-
-def test_frames_go_over_the_wire_in_the_order_of_arrival_under_labels_that_stay(environment: Environment) -> None:
-    with ChatServer(explorer) as server:
-        run(server, environment, Budget(rounds=3))
-    several = [[sent.label for sent in seen.frames] for seen in server.seen if len(seen.frames) > 1]
-    assert several
-    for labels in several:
-        numbers = [int(label.split()[1]) for label in labels]
-        assert numbers == sorted(numbers)
-    named = {label.split()[1]: label for labels in several for label in labels}
-    assert all(named[label.split()[1]] == label for labels in several for label in labels)
-
-
-def test_a_server_with_habits_of_its_own_is_got_used_to(environment: Environment) -> None:
-    def plain(request: dict) -> str:
-        schema = json.dumps(request["messages"]).rpartition("JSON schema:")[2]
-        named = {key for key in ("queries", "segments", "action") if f'\\"{key}\\":' in schema}
-        scores = "ScoresAndQueries" if "queries" in named else "SegmentScores"
-        kind = "Decision" if "action" in named else scores if "segments" in named else "Queries"
-        told = {**request, "response_format": {"json_schema": {"name": kind}}}
-        return f"Let me think.\n```json\n{json.dumps(finder(told))}\n```"
-
-    with ChatServer(plain, rejects=["json_schema", "json_object", "max_tokens", "temperature"]) as server:
-        answer, exchanged = run(server, environment, Budget(rounds=6))
-    assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("answered", "red", 0)
-    assert answer.ledger.calls == len(exchanged) == len(server.seen) - 4
-
-
 def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Environment, tmp_path: Path) -> None:
     with ResponseCache(tmp_path / "replies.sqlite") as cache:
         with ChatServer(finder) as server:
@@ -288,44 +255,12 @@ def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
     assert caplog.text.count("takes no tools") == 1
 
 
-def test_the_json_ladder_goes_on_below_the_tools() -> None:
-    with ChatServer(lambda _: GO, rejects=["tools", "json_schema", "json_object"]) as server:
-        [exchange] = ask_model(server, Walk())
-    assert exchange.reply == HOME
-    assert [seen.body.get("response_format", {}).get("type") for seen in server.seen] == [
-        None,
-        "json_schema",
-        "json_object",
-        None,
-    ]
-    assert "JSON schema" in server.seen[-1].text
-
-
 def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
     with ChatServer(lambda _: calling(GO), rejects=["parallel_tool_calls"]) as server:
         first, second = ask_model(server, Walk(), Walk())
     assert first.reply == second.reply == HOME
     assert ["parallel_tool_calls" in seen.body for seen in server.seen] == [True, False, False]
     assert all(seen.tools for seen in server.seen)
-
-
-def test_tools_of_the_users_own_that_are_refused_are_an_error() -> None:
-    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    own = {"tools": [{"type": "function", "function": {"name": "fly", "description": "Up.", "parameters": schema}}]}
-    with ChatServer(lambda _: failing(400, "no such tool")) as server, pytest.raises(ModelRejected, match="no such"):
-        ask_model(server, discover(), extra=own)
-
-
-def test_requests_side_by_side_step_down_together() -> None:
-    async def run(server: ChatServer) -> None:
-        async with OpenAIModel(role(server)) as model:
-            exchanges = await asyncio.gather(*(model.ask(discover()) for _ in range(6)))
-            assert all(exchange.reply for exchange in exchanges)
-
-    with ChatServer(lambda _: QUERIES, rejects=["json_schema"]) as server:
-        asyncio.run(run(server))
-    formats = [seen.body["response_format"]["type"] for seen in server.seen]
-    assert formats.count("json_object") == 6
 
 
 FORMAT = "response_format"
@@ -348,13 +283,6 @@ def test_a_format_is_refused_in_many_ways_and_asked_for_in_words_at_once() -> No
         assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), refused
         assert [FORMAT in seen.body for seen in server.seen] == [True, True, False, False], refused
         assert "JSON schema" in server.seen[-1].text, refused
-
-
-def test_a_format_of_the_users_own_that_is_refused_is_an_error() -> None:
-    said = failing(400, "response_format is not supported")
-    with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected, match="take response_format out of the"):
-        ask_model(server, discover(), extra={FORMAT: {"type": "json_object"}})
-    assert len(server.seen) == 1
 
 
 def refusing_pictures(refused: Behaviour, most: int, reply: dict) -> Reply:
@@ -387,13 +315,6 @@ def test_a_server_of_few_pictures_gets_contact_sheets_from_its_first_refusal_on(
     assert server.problems == []
 
 
-def test_a_limit_that_the_role_names_needs_no_refusal() -> None:
-    with ChatServer(refusing_pictures(failing(400, "no"), 1, SCORES)) as server:
-        [exchange] = ask_model(server, score([frame(number) for number in range(1, 30)]), images=1)
-    assert len(server.seen) == 1
-    assert (exchange.usage.sheets, exchange.usage.left_out_frames) == (1, 13)
-
-
 @pytest.mark.parametrize(
     "refused",
     [
@@ -409,30 +330,3 @@ def test_a_model_that_does_not_see_is_an_error_at_once_with_what_to_do(refused: 
     assert "'tester' at 127.0.0.1 takes no pictures" in one_line(caught)
     assert "a model with vision" in one_line(caught)
     assert len(server.seen) == 1
-
-
-@pytest.mark.parametrize(
-    ("refused", "kind", "words"),
-    [
-        (failing(400, "maximum context length is 9 tokens (64 in the messages, 20 in the functions)"), ModelRejected,
-         "longer than 'tester'"),
-        (failing(500, "the request exceeds the available context size."), ModelRejected, "longer than 'tester'"),
-        (Behaviour(status=402, body={"detail": "Insufficient Balance"}), AllRejected, "add credit"),
-        (failing(429, "quota", code="insufficient_quota"), AllRejected, "add credit"),
-        (failing(400, "filtered", code="content_filter"), ModelRejected, "a filter at 127.0.0.1"),
-    ],
-)  # fmt: skip
-def test_a_refusal_that_no_other_form_helps_is_an_error_at_once(refused: Behaviour, kind: type, words: str) -> None:
-    with ChatServer(lambda _: refused) as server, pytest.raises(kind, match=words):
-        ask_model(server, Walk())
-    assert len(server.seen) == 1
-
-
-def test_no_message_has_another_speaker_than_user_and_assistant() -> None:
-    """Chat templates of some models (Gemma) refuse a system message, and two of one speaker in a row."""
-    with ChatServer(in_turn("nonsense", QUERIES)) as server:
-        [bad] = ask_model(server, discover())
-        ask_model(
-            server, discover().__class__(**{**vars(discover()), "bad_reply": bad.raw, "complaint": "no", "attempt": 1})
-        )
-    assert [message["role"] for message in server.seen[1].body["messages"]] == ["user", "assistant", "user"]

@@ -13,17 +13,9 @@ import pytest
 
 from kinodex.agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
 from kinodex.agent.models import provider_errors
-from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
-from tests.support.servers.chat_server import Behaviour, ChatServer, failing, hanging
-from tests.support.servers.wire import GO, HOME, QUERIES, Walk, ask, discover, one_line
-
-
-def test_errors_that_may_pass() -> None:
-    for status in (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503):
-        transient = provider_errors.is_transient(refusal(status, {"error": {"message": "no"}}))
-        assert transient == (status in (408, 409, 429, 500, 503)), status
-
+from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
 TOO_LONG = "This model's maximum context length is 8192 tokens (64 in the messages, 20 in the functions)."
@@ -52,15 +44,6 @@ def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits() -> None:
         assert "\n" not in str(error), status
 
 
-def test_no_password_of_a_url_is_told() -> None:
-    settings = Role(model="tester", base_url="http://me:secret@127.0.0.1:1/v1?key=hidden", attempts=1)
-    with pytest.raises(ModelUnreachable) as caught:
-        asyncio.run(OpenAIModel(settings).ask(discover()))
-    assert "nobody answers at http://127.0.0.1:1/v1 " in one_line(caught)
-    assert "secret" not in one_line(caught)
-    assert "start the server or correct base_url" in one_line(caught)
-
-
 def test_text_is_clipped_to_one_line_without_what_the_endpoint_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", "marked-key-1")
     url = "http://marked-user-2:marked%20pass@h/v1?api_key=marked-value-3"
@@ -83,26 +66,11 @@ def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
     assert len(server.seen) == 1
 
 
-def test_a_wrong_path_says_where_chat_completions_are_looked_for() -> None:
-    with ChatServer(lambda _: QUERIES) as server, pytest.raises(ModelRejected) as caught:
-        ask(server, discover(), base_url=server.base_url.removesuffix("/v1"))
-    assert "usually ends in /v1" in one_line(caught)
-
-
 def test_a_web_page_is_not_a_completion() -> None:
     page = Behaviour(raw=b"<html>\nWelcome</html>", headers={"Content-Type": "text/html"})
     with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as caught:
         ask(server, discover(), attempts=1)
     assert "<html> Welcome</html>" in one_line(caught)
-
-
-def test_a_refused_key_is_an_error_at_once_and_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WRONG_KEY", "sk-not-this-one")
-    with ChatServer(lambda _: QUERIES, key="right") as server, pytest.raises(ModelRejected) as caught:
-        ask(server, discover(), key_env="WRONG_KEY")
-    assert "WRONG_KEY" in one_line(caught)
-    assert "sk-not-this-one" not in one_line(caught)
-    assert len(server.seen) == 1
 
 
 def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -112,19 +80,6 @@ def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(capl
     assert [each.body["max_tokens"] for each in server.seen] == [5000, 1024]
     assert "4096" in one_line(caught)
     assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
-
-
-def test_refusals_as_servers_word_them() -> None:
-    for refusal in [
-        failing(400, "registry/tester does not support tools"),
-        failing(404, "No endpoints found that support tool use."),
-        failing(400, "Failed to call a function. Please adjust your prompt.", code="tool_use_failed"),
-        failing(500, "tools param requires --jinja flag"),
-        failing(501, "Only 'auto' or 'none' tool_choice is supported"),
-    ]:
-        with ChatServer(lambda request: refusal if "tools" in request else GO) as server:  # noqa: B023
-            [exchange] = ask(server, Walk(), attempts=1)
-        assert exchange.reply == HOME, refusal
 
 
 @pytest.mark.parametrize(
@@ -147,15 +102,6 @@ def test_each_error_of_the_official_client_is_one_of_ours(status: int, theirs: s
     assert type(caught.value.__cause__).__name__ == theirs
     assert type(caught.value) is ours
     assert f"({status}: no)" in one_line(caught)
-
-
-def test_a_client_that_waits_in_vain_or_is_cut_off_is_one_of_ours() -> None:
-    with ChatServer(lambda _: hanging(60)) as server, pytest.raises(ModelUnreachable) as late:
-        ask(server, discover(), attempts=1, timeout_s=0.2)
-    assert type(late.value.__cause__).__name__ == "APITimeoutError"
-    with pytest.raises(ModelUnreachable) as gone:
-        ask(server, discover(), attempts=1)
-    assert type(gone.value.__cause__).__name__ == "APIConnectionError"
 
 
 # Causes of refusals, read from bodies of real servers wherever in them the reason stands.
@@ -241,13 +187,6 @@ def test_a_servers_own_words_are_found_wherever_they_stand() -> None:
         ("", ""),
     ]:
         assert provider_errors.server_message(refusal(400, body)) == message, (body, message)
-
-
-def test_words_of_the_request_are_not_the_servers() -> None:
-    body = {"detail": [{"type": "missing", "loc": ["body", "x"], "msg": "required", "input": "the tool, image input"}]}
-    error = refusal(422, body)
-    assert not provider_errors.rejects_tools(error)
-    assert provider_errors.most_images(error, 3) is None
 
 
 def test_the_most_images_are_read_or_halved() -> None:

@@ -11,18 +11,16 @@ import pytest
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.completion import parse_reply
-from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Note, Question, Request, Video
+from kinodex.agent.protocol import Question, Request, Video
 from kinodex.agent.requests.answer import (
     AnswerNotes,
     Conclusion,
     Guess,
-    answer_in_words,
     check_not_refused,
     chosen_option,
     named_option,
 )
-from kinodex.agent.requests.describe import JudgeAnswer, Verdict
+from kinodex.agent.requests.describe import Verdict
 from kinodex.agent.requests.tree import Decide
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction
 from kinodex.agent.variants.videoseek_requests import Act, Limits
@@ -99,28 +97,6 @@ def test_the_other_ends_of_a_search_take_no_word_for_nothing_either() -> None:
     turn = ChooseAction(question=OPEN, videos=(VIDEO,), clips=(), steps=3, vision=True, turns=())
     assert parse_reply("<think>Hm.</think><answer>null</answer>", turn)[0] is None
     assert parse_reply("<think>Hm.</think><answer>None</answer>", turn)[0] is not None
-
-
-def test_that_the_evidence_is_insufficient_needs_no_answer() -> None:
-    guess(CHOICE).check(Conclusion.model_validate({"action": "insufficient_evidence"}))
-
-
-def test_a_text_that_names_one_option_is_an_answer() -> None:
-    assert answer_in_words(CHOICE, "The answer is (B).") == {
-        "action": "answer",
-        "option": "B",
-        "answer": "The answer is (B).",
-    }
-    assert guess(CHOICE).in_words("The answer is (B).") == answer(option="B", answer="The answer is (B).")
-    assert guess(CHOICE).in_words("It may be A or B.") is None
-    assert guess(OPEN).in_words("A kite falls.") is None
-
-
-def test_notes_are_numbered_for_the_evidence() -> None:
-    notes = (Note(VIDEO.video_id, 3.0, 4.0, "caption", "a kite"), Note(VIDEO.video_id, 9.0, 9.5, "caption", "a crow"))
-    text = render(AnswerNotes(question=CHOICE, videos=(VIDEO,), notes=notes))
-    assert "1. 3.0 s to 4.0 s (caption): a kite" in text
-    assert "2. 9.0 s to 9.5 s (caption): a crow" in text
 
 
 COLOURS = ("red", "dark blue", "blue", "green")
@@ -240,19 +216,6 @@ def test_an_article_is_no_letter() -> None:
         assert named_option(text, DEEDS) == option, (text, option)
 
 
-def test_words_go_before_letters_where_letters_are_options() -> None:
-    assert named_option("A", ("B", "A")) == 1
-
-
-def test_short_options_are_not_looked_for_in_sentences() -> None:
-    for text in ["I see 2 people in frame 4", "no one is there", "4 of the 2"]:
-        assert named_option(text, ("2", "4", "no")) is None, text
-
-
-def test_short_options_alone_are_read() -> None:
-    assert [named_option(text, ("2", "4", "no")) for text in ("4", "No.", "Answer: A")] == [1, 2, 0]
-
-
 def test_the_ninth_letter_is_read_where_it_can_only_be_one() -> None:
     for text in ["I", "I. nine", "The answer is I.", "The answer is (I)", "nine"]:
         options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -263,11 +226,6 @@ def test_the_speaker_is_no_letter() -> None:
     for text in ["I believe so", "The answer is I guess unknown"]:
         options = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
         assert named_option(text, options) is None, text
-
-
-def test_an_open_question_has_no_option_to_name() -> None:
-    assert named_option("The best answer is (B) because of frame 2.", COLOURS) == B
-    assert named_option("B", ()) is None
 
 
 CHOOSE = AnswerNotes(question=Question("What colour?", COLOURS), videos=(), notes=())
@@ -394,8 +352,3 @@ def test_a_score_may_come_with_a_reason_or_alone() -> None:
 def test_a_score_beyond_the_scale_is_no_verdict(score: object) -> None:
     with pytest.raises(ValueError, match="score"):
         Verdict.model_validate({"reason": "", "score": score})
-
-
-def test_the_judge_is_shown_question_reference_and_answer() -> None:
-    text = render(JudgeAnswer(question="What flies?", reference="a kite", answer="a red kite"))
-    assert all(words in text for words in ("What flies?", "a kite", "a red kite"))

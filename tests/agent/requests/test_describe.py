@@ -7,18 +7,12 @@ import pytest
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Note, Segment, Video
-from kinodex.agent.replies import strict_schema
 from kinodex.agent.requests.answer import check_not_echoed, check_not_looping
 from kinodex.agent.requests.describe import DescribeSegment, Description, PartSummary, Summarize, SummarizePart, Summary
 from tests.support.scripts import SCRIPTS, Script
 
 DESCRIBE = DescribeSegment(segment=Segment(1, "a" * 32, 0.0, 5.0), frames=())
 SUMMARIZE = Summarize(videos=(Video("a" * 32, "kites", 0.0, 60.0),), notes=())
-
-
-def test_a_caption_and_a_summary_with_words_are_replies() -> None:
-    DESCRIBE.check(Description.model_validate({"caption": "a kite", "confidence": "85%"}))
-    SUMMARIZE.check(Summary(summary="Kites fly."))
 
 
 def test_empty_ones_are_refused() -> None:
@@ -31,11 +25,6 @@ def test_empty_ones_are_refused() -> None:
 def test_a_confidence_beyond_the_scale_is_no_reply() -> None:
     with pytest.raises(ValueError, match="confidence"):
         Description.model_validate({"caption": "a kite", "confidence": 101})
-
-
-def test_the_schemas_say_what_is_wanted() -> None:
-    assert strict_schema(Description)["description"].startswith("What is seen, and how sure the model")
-    assert strict_schema(Summary)["description"] == "What a video shows as a whole."
 
 
 # Requests for a title and a summary: what is known is quoted, and a reply without either is none.
@@ -52,17 +41,6 @@ def test_the_prompt_quotes_what_is_known():
     assert "1. 10.0 s to 14.0 s (caption): a red kite\n2. 12.0 s to 13.5 s (transcript): Look, it flies!\n" in text
     assert "No frame is shown." in text
     assert "its scenes" not in text
-
-
-def test_a_chapter_is_given_by_its_scenes():
-    chapter = SummarizePart(part=SCENE.part, level="chapter", notes=(Note(VIDEO, 10.0, 20.0, "scene", "Kites"),))
-    assert "titles and summaries of its scenes" in render(chapter)
-
-
-def test_a_part_without_words():
-    text = render(SummarizePart(part=SCENE.part, level="scene", notes=()))
-    assert "line by line" not in text
-    assert "\n\n\n" not in text
 
 
 @pytest.mark.parametrize(
@@ -82,10 +60,6 @@ def test_a_part_without_words():
 def test_replies_that_cannot_be_used(title, summary, problem):
     with pytest.raises(InvalidReply, match=problem):
         SCENE.check(PartSummary(title=title, summary=summary))
-
-
-def test_a_title_and_a_summary_are_a_reply():
-    SCENE.check(PartSummary(title="Kites", summary="Kites fly."))
 
 
 # Loops and repetitions of the instructions are no content; songs, lists and plain sentences are.
@@ -122,12 +96,6 @@ def test_what_says_something():
 def test_repetitions_of_the_instructions(text):
     with pytest.raises(InvalidReply, match="repeats the instructions"):
         check_not_echoed(text, INSTRUCTIONS)
-
-
-def test_fewer_words_in_common_are_chance():
-    check_not_echoed("A table of fruit, and eight words", INSTRUCTIONS)
-    with pytest.raises(InvalidReply):
-        check_not_echoed("A table of fruit", "for a table of contents", words=3)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)

@@ -18,13 +18,11 @@ from kinodex.agent.protocol import Question
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import uniform_frames, uniform_times
 from kinodex.agent.tools.detection import WHOLE, Box, Match, detect, match_label, track, zoom
-from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow
-from kinodex.jobs.open import EVERYDAY_THINGS, detect_with, open_environment
+from kinodex.jobs.open import detect_with, open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library
 from tests.support.libraries.random_library import detection
-from tests.support.libraries.text_library import text_video_id
 from tests.support.models import stage_models as stage_kit
 
 LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
@@ -127,21 +125,6 @@ def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(libr
     assert session.account.ledger.frames == 2 + 4
 
 
-@pytest.mark.slow
-def test_a_detector_that_does_not_know_a_label_leaves_it_to_the_index(library, models):
-    session = session_of(library, detect_with(library, str(models.closed), device="cpu"))
-    (found,) = run(detect(session, frames(session, 3, 41), "red kite"))
-    assert (found.time_s, found.source) == (41, "index")
-    assert session.account.ledger.frames == 0
-
-
-@pytest.mark.slow
-def test_a_detector_that_is_asked_in_words_looks_for_any_label(library, models):
-    session = session_of(library, detect_with(library, str(models.words), min_score=0.02, device="cpu"))
-    found = run(detect(session, frames(session, 3), "Two boats at night"))
-    assert {(each.label, each.source) for each in found} == {("two boats at night", "detector")}
-
-
 def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
     seen = []
 
@@ -211,23 +194,6 @@ def test_labels_of_the_library_are_meant_by_other_words_for_them(library):
         assert (len(tracks.things), tracks.source) == (3, "library"), asked
 
 
-def test_an_environment_knows_the_labels_of_its_videos(library):
-    environment = session_of(library).environment
-    assert environment.detection_labels() == environment.detection_labels(film_id(session_of(library))) == ("red boat",)
-    assert environment.detection_labels(environment.video("other").video_id) == ()
-
-
-def test_nothing_found_says_who_looked(library):
-    nobody = session_of(library)
-    found = asyncio.run(detect(nobody, frames(nobody, 3, 75), "kite desert"))
-    assert (found.things, found.source) == ((), "index")
-    looking = session_of(library, lambda frames, label: [])
-    found = asyncio.run(detect(looking, frames(looking, 3, 75), "kite desert"))
-    assert (found.things, found.source) == ((), "detector")
-    found = asyncio.run(detect(looking, frames(looking, 3, 75), "red boat"))
-    assert (found.things, found.source) == ((), "library")
-
-
 def test_no_label_is_everything_that_the_library_or_a_detector_knows(library):
     asked = []
 
@@ -241,16 +207,6 @@ def test_no_label_is_everything_that_the_library_or_a_detector_knows(library):
     other = session.environment.frames(session.environment.video("other").video_id, [3, 4])
     found = asyncio.run(detect(session, other, ""))
     assert ([each.label for each in found.things], found.source, asked) == (["kite"] * 2, "detector", [""])
-
-
-@pytest.mark.slow
-def test_a_detector_without_a_label_finds_all_that_it_knows(library, models):
-    session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
-    assert session.environment.detect is not None
-    known = {row.label for row in session.environment.detect(frames(session, 3, 41), "") or ()}
-    assert len(known) > 1
-    words = detect_with(library, str(models.words), min_score=0.02, device="cpu")
-    assert {row.label for row in words(frames(session, 3), "") or ()} <= set(EVERYDAY_THINGS)
 
 
 @pytest.mark.slow
@@ -301,12 +257,6 @@ def test_kinds_of_a_thing_are_it_loosely(environment: Environment) -> None:
         assert match_label(environment, asked, KNOWN) == Match(label, loose=True), (asked, label)
 
 
-def test_other_things_are_none_of_the_labels(environment: Environment) -> None:
-    for asked in ["kite", "red kite", "glass", "   ", "doghouse"]:
-        assert match_label(environment, asked, KNOWN) is None, asked
-        assert match_label(environment, asked, ()) is None, asked
-
-
 def test_likeness_of_words_makes_synonyms(tmp_path: Path) -> None:
     def embed(texts: list[str]) -> np.ndarray:
         """Two synonyms close to each other, all else by chance."""
@@ -337,16 +287,3 @@ def test_videos_get_their_share_of_the_frames_by_duration(tmp_path: Path) -> Non
     shown = uniform_frames(environment, times_s)
     assert [frame.time_s for frame in shown if frame.video_id == short] == [10.0, 20.0]
     assert len(shown) == 8
-
-
-def test_a_short_video_gives_the_frames_that_it_has(tmp_path: Path) -> None:
-    environment = environment_of(make_library(tmp_path / "library", {"short": film(1, 3)}))
-    assert sum(map(len, uniform_times(environment, 8).values())) == 3
-
-
-def test_words_have_times_and_no_frames(words_library: Library) -> None:
-    environment = environment_of(words_library, "told", "film")
-    times_s = uniform_times(environment, 6)
-    assert len(times_s[text_video_id("told")]) == 3
-    shown = uniform_frames(environment, times_s)
-    assert {frame.video_id for frame in shown} == {words_library.video("film").video_id}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +16,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
-from kinodex.agent.trace import Decided, Event, Expanded, Finished, QueriesAdded, Remembered, RunStarted, Scored
+from kinodex.agent.trace import Event, Expanded, QueriesAdded, Remembered, RunStarted, Scored
 from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -121,12 +120,9 @@ def test_new_queries_come_with_the_scores_and_are_retrieved_alone(library):
     assert [event.queries for event in added] == [("red kite desert",), ("white cat snow",)]
     assert {anchor.query for anchor in added[1].anchors} == {"red kite desert", "white cat snow"}
     assert len(added[1].anchors) > len(added[0].anchors)
-
-
-def test_in_the_papers_form_queries_are_proposed_in_a_call_of_their_own(library):
     _, events, model = run(library, proposing("white cat snow"), Budget(rounds=2), separate_queries=True)
     kinds = [type(request) for request in model.requests]
-    assert kinds == [DiscoverQueries, ScoreSegments, ProposeQueries, Decide, ScoreSegments, Decide]
+    assert kinds == [DiscoverQueries, ScoreSegments, ProposeQueries, Decide, ScoreSegments, Decide], "the paper's form"
     assert len(of(QueriesAdded, events)) == 2
 
 
@@ -134,15 +130,6 @@ def test_known_queries_are_not_added_again(library):
     _, events, model = run(library, proposing("RED kite desert"), Budget(rounds=3))
     assert len(of(QueriesAdded, events)) == 1
     assert [request.known for request in model.asked(ScoreAndPropose)] == [("red kite desert",)] * 2
-
-
-def test_later_rounds_carry_the_history_and_their_parent(library):
-    _, events, model = run(library, budget=Budget(rounds=2))
-    first, second = model.asked(ScoreSegments)
-    assert (first.parent, first.history) == (None, ())
-    assert second.parent == of(Expanded, events)[1].parent.number
-    assert [each.segment for each in second.history] == list(first.segments)  # the parent, and what can be chosen
-    assert second.history[0].score == 50
 
 
 def frame_nos(frames):
@@ -205,12 +192,9 @@ def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
     for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
         assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
         assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
-
-
-def test_in_the_papers_form_the_reward_model_sees_the_new_frames_alone(library):
     _, events, model = run(library, budget=Budget(rounds=3), shared_frames=False)
     shown = [frame_nos(request.frames) for request in model.asked(ScoreSegments)]
-    assert shown == [frame_nos(event.frames) for event in of(Expanded, events)]
+    assert shown == [frame_nos(event.frames) for event in of(Expanded, events)], "the new ones alone"
 
 
 @pytest.mark.parametrize(("reward", "counts"), [(10, False), (60, True)])
@@ -257,43 +241,6 @@ def test_the_time_that_a_question_names_is_looked_at_first(library):
     assert seen == {True: True, False: False}
 
 
-def test_policy_may_go_back_to_an_older_segment(library):
-    def backtracking(request):
-        if isinstance(request, Decide) and not request.must_answer:
-            return {"Segment": min(each.segment.number for each in request.candidates if each.explorable)}
-        return explorer(request)
-
-    _, events, _ = run(library, backtracking)
-    parents = [event.parent.number for event in of(Expanded, events)]
-    assert parents[:3] == [0, 1, 2]
-
-
-def test_without_guided_expansion_frames_are_spread_uniformly(library):
-    _, events, _ = run(library, budget=Budget(rounds=1), semantic_guided_expansion=False)
-    first = of(Expanded, events)[0]
-    assert first.anchor_frame_nos == ()
-    assert np.diff([frame.time_s for frame in first.frames]) == pytest.approx([514] * 5, abs=2)
-
-
-def test_without_fusion_the_score_is_the_reward(library):
-    _, events, model = run(library, budget=Budget(rounds=1), uncertainty_aware_fusion=False)
-    scored = of(Scored, events)[0]
-    assert [each.fused for each in scored.candidates] == [0.5] * 7
-    assert "joins two things" not in render(model.asked(Decide)[0])
-    assert [each.score for each in model.asked(Decide)[0].candidates] == [50] * 7
-
-
-def test_without_query_update_nothing_is_proposed(library):
-    _, _, model = run(library, query_update=False)
-    assert model.asked(ProposeQueries) == model.asked(ScoreAndPropose) == []
-    assert model.asked(DiscoverQueries)
-
-
-def test_with_no_use_for_queries_none_are_discovered(library):
-    _, _, model = run(library, semantic_guided_expansion=False, uncertainty_aware_fusion=False, query_update=False)
-    assert model.asked(DiscoverQueries) == []
-
-
 def test_search_begins_in_the_video_that_matches(two_films):
     _, events, _ = run(two_films, budget=Budget(rounds=1))
     titles = {video.video_id: video.title for video in of(RunStarted, events)[0].videos}
@@ -301,30 +248,9 @@ def test_search_begins_in_the_video_that_matches(two_films):
     scored = of(Scored, events)[0]
     assert len(scored.candidates) == 8
     assert sum(each.reward is None for each in scored.candidates) == 1
-
-
-def test_of_many_videos_the_best_matching_are_searched(two_films):
     _, events, model = run(two_films, budget=Budget(rounds=1), videos=1)
     assert [video.title for video in model.asked(Decide)[0].videos] == ["second"]
     assert len(of(Scored, events)[0].candidates) == 7
-
-
-def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
-    short = make_library(tmp_path / "short", {"short": film(5, 9)})
-    answer, _, model = run(short, budget=Budget(rounds=None), memory=16)
-    assert frame_nos(model.asked(Decide)[0].frames) == list(range(9))
-    assert len(model.requests) == answer.ledger.calls == 1
-    assert (answer.status, answer.ledger.frames) == ("answered", 9)
-    assert model.asked(Decide)[0].must_answer
-
-
-def test_the_answer_comes_with_evidence_that_was_shown(library):
-    answer, events, _ = run(library, budget=Budget(rounds=2))
-    assert (answer.text, answer.letter, answer.rounds) == ("blue", "A", 2)
-    shown = {frame.time_s for event in of(Expanded, events) for frame in event.frames}
-    assert [each.start_s in shown for each in answer.evidence] == [True]
-    assert isinstance(events[-1], Finished)
-    assert of(Decided, events)[-1].forced
 
 
 def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
@@ -359,14 +285,26 @@ def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):
     assert answers["both", False] != [(200.0, 203.0)]
 
 
+def test_what_is_switched_off_is_not_asked_and_not_used(library):
+    _, _, model = run(library, query_update=False)
+    assert model.asked(ProposeQueries) == model.asked(ScoreAndPropose) == [] and model.asked(DiscoverQueries)
+    _, _, model = run(library, semantic_guided_expansion=False, uncertainty_aware_fusion=False, query_update=False)
+    assert model.asked(DiscoverQueries) == []
+    _, events, _ = run(library, budget=Budget(rounds=1), semantic_guided_expansion=False)
+    (first,) = of(Expanded, events)
+    assert first.anchor_frame_nos == ()
+    assert np.diff([frame.time_s for frame in first.frames]) == pytest.approx([514] * 5, abs=2)
+    _, events, model = run(library, budget=Budget(rounds=1), uncertainty_aware_fusion=False)
+    assert [each.fused for each in of(Scored, events)[0].candidates] == [0.5] * 7
+    assert "joins two things" not in render(model.asked(Decide)[0])
+    assert [each.score for each in model.asked(Decide)[0].candidates] == [50] * 7
+
+
 def test_query_score_is_the_papers_log_mean_exp() -> None:
     assert query_score([0.32]) == pytest.approx(0.32)
     assert query_score([0.32, 0.2, 0.2]) == pytest.approx(0.257, abs=1e-3)
     assert query_score([1.0, 1.0]) == pytest.approx(1.0)
     assert query_score([]) == 0.0
-
-
-def test_by_the_sum_every_anchor_adds_and_by_the_best_no_other_counts() -> None:
     assert query_score([0.32, 0.2, 0.2], pooling="sum") == pytest.approx(0.367, abs=1e-3)
     assert query_score([0.95] * 40, pooling="sum") == 1.0
     assert query_score([0.32, 0.2, 0.2], pooling="best") == pytest.approx(0.32)
@@ -376,71 +314,38 @@ def test_entropy_on_the_scale_of_rewards() -> None:
     assert reward_entropy([100, 0, 0, 0, 0, 0, 0]) == pytest.approx(0.0, abs=1e-2)
     assert reward_entropy([50.0] * 7) == pytest.approx(1.0)
     assert reward_entropy([80, 80, 0, 0, 0, 0, 0], 1.0) == pytest.approx(0.356, abs=1e-3)
-    assert reward_entropy([70.0]) == 0.0
-
-
-@pytest.mark.parametrize(("lead", "entropy"), [(5, 0.99), (10, 0.95), (30, 0.49), (50, 0.12), (70, 0.02)])
-def test_a_lead_in_steps_of_five_or_ten_is_graded_not_switched(lead: float, entropy: float) -> None:
-    rewards = [20.0 + lead, *[20.0] * 6]
-    assert reward_entropy(rewards) == pytest.approx(entropy, abs=0.01)
-    assert lead < 10 or reward_entropy(rewards, 1.0) < 0.005
-
-
-def test_a_higher_temperature_makes_rewards_less_sure() -> None:
-    rewards = [80.0, 70.0, 0.0]
-    entropies = [reward_entropy(rewards, temperature) for temperature in (1.0, 10.0, 100.0)]
-    assert entropies == sorted(entropies)
-    assert entropies[0] < 0.01
-    assert entropies[2] > 0.9
-
-
-def test_what_was_not_rated_takes_no_part_and_is_scored_by_its_matches() -> None:
-    assert reward_entropy([None, None]) == 1.0
-    assert reward_entropy([None]) == 1.0
-    assert reward_entropy([90, None, None]) == 0.0
-    assert reward_entropy([50, 50, None]) == pytest.approx(1.0)
-    assert fuse(None, 0.5, 0.4) == 0.5
+    for lead, entropy in ((5, 0.99), (10, 0.95), (30, 0.49), (50, 0.12), (70, 0.02)):  # graded, not switched
+        rewards = [20.0 + lead, *[20.0] * 6]
+        assert reward_entropy(rewards) == pytest.approx(entropy, abs=0.01)
+        assert lead < 10 or reward_entropy(rewards, 1.0) < 0.005
+    sure, graded, unsure = (reward_entropy([80.0, 70.0, 0.0], temperature) for temperature in (1.0, 10.0, 100.0))
+    assert sure < 0.01 < graded < 0.9 < unsure
+    assert (reward_entropy([None, None]), reward_entropy([None]), reward_entropy([70.0])) == (1.0, 1.0, 0.0)
+    assert reward_entropy([90, None, None]) == 0.0 and reward_entropy([50, 50, None]) == pytest.approx(1.0)
 
 
 def test_fusion_moves_from_reward_to_query_score() -> None:
     assert fuse(80, 0.3, 0.0) == pytest.approx(0.8)
     assert fuse(80, 0.3, 1.0) == pytest.approx(0.3)
     assert fuse(80, 0.3, 0.25) == pytest.approx(0.75 * 0.8 + 0.25 * 0.3)
+    assert fuse(None, 0.5, 0.4) == 0.5, "what was not rated is scored by its matches"
 
 
-FILM = Video("a" * 32, "film", 0.0, 100.0)
-ASKING = ScoreAndPropose(
-    question=Question("What colour is the kite?", ("red", "blue")),
-    videos=(FILM,),
-    segments=(Segment(1, FILM.video_id, 0.0, 50.0), Segment(2, FILM.video_id, 50.0, 100.0)),
-    frames=(),
-    known=("red kite",),
-)
-SCORES = {"Segment 1": {"explanation": "sky", "score": 70}, "Segment 2": 10}
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {**SCORES, "queries": ["a boat"]},
-        {**SCORES, "query1": "a boat"},
-        {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}], "queries": ["a boat"]},
-        {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}], "query1": "a boat"},
-    ],
-)
-def test_queries_are_read_beside_scores_in_any_form(said: dict) -> None:
-    reply = ScoresAndQueries.model_validate(said)
-    assert [(each.segment, each.score) for each in reply.segments] == [(1, 70), (2, 10)]
-    assert reply.queries == ["a boat"]
-
-
-def test_no_query_is_no_fault_and_one_too_long_is() -> None:
-    ASKING.check(ScoresAndQueries.model_validate(SCORES))
+def test_queries_are_read_beside_scores_in_any_form() -> None:
+    scores = {"Segment 1": {"explanation": "sky", "score": 70}, "Segment 2": 10}
+    listed = {"segments": [{"segment": 1, "score": 70}, {"segment": 2, "score": 10}]}
+    for said in (
+        {**scores, "queries": ["a boat"]},
+        {**scores, "query1": "a boat"},
+        {**listed, "queries": ["a boat"]},
+        {**listed, "query1": "a boat"},
+    ):
+        reply = ScoresAndQueries.model_validate(said)
+        assert [(each.segment, each.score) for each in reply.segments] == [(1, 70), (2, 10)], said
+        assert reply.queries == ["a boat"], said
+    film = Video("a" * 32, "film", 0.0, 100.0)
+    parts = (Segment(1, film.video_id, 0.0, 50.0), Segment(2, film.video_id, 50.0, 100.0))
+    asking = ScoreAndPropose(question=QUESTION, videos=(film,), segments=parts, frames=(), known=("red kite",))
+    asking.check(ScoresAndQueries.model_validate(scores))
     with pytest.raises(InvalidReply, match="a query is empty"):
-        ASKING.check(ScoresAndQueries.model_validate({**SCORES, "queries": ["x" * 400]}))
-
-
-def test_the_prompt_asks_for_both_and_names_what_was_searched_for() -> None:
-    text = render(ASKING)
-    assert "Searched for already: red kite." in text
-    assert json.loads(text.rpartition("made up: ")[2])["queries"]
+        asking.check(ScoresAndQueries.model_validate({**scores, "queries": ["x" * 400]}))

@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from mcp import Client
 
 from kinodex.agent.ask import find_variant
 from kinodex.agent.environment import Environment
-from kinodex.agent.errors import InvalidReply, UnknownAgent
+from kinodex.agent.errors import UnknownAgent
 from kinodex.agent.limits import Budget
-from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Question, Reply, Request
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.base import with_settings
 from kinodex.agent.variants.baselines import UNIFORM
@@ -179,29 +176,6 @@ def test_what_an_agent_raises_in_a_run_says_at_which_question(
     assert results and all(
         "boom" in (each.error or "") and "first.py, line" in (each.error or "") for each in results
     ), done
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountThings(Request["Count"]):
-    template: ClassVar[str] = (
-        'Count them.\n{% include "_question.jinja" %}\nReply with JSON only: {"count": <number>}\n'
-    )
-    role: ClassVar[str] = "policy"
-    question: Question
-
-    def check(self, reply: Count) -> None:
-        if reply.count < 0:
-            raise InvalidReply(f"{reply.count} things; give 0 or more")
-
-
-class Count(Reply):
-    count: int
-
-
-def test_a_request_brings_its_own_template() -> None:
-    text = render(CountThings(question=Question("How many boats?")))
-    assert text.startswith("Count them.\nQuestion: How many boats?\n")
-    assert text.endswith('{"count": <number>}')
 
 
 @pytest.mark.slow

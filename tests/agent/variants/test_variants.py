@@ -8,16 +8,14 @@ from typing import Any, Literal
 
 import pytest
 
-from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, ask, find_variant
-from kinodex.agent.environment import Environment
 from kinodex.agent.errors import BadSettings, NeedsLanguage, NeedsPictures, UnknownAgent
 from kinodex.agent.models.rules import RuleBasedModel
-from kinodex.agent.protocol import Models, Question
-from kinodex.agent.trace import Event
-from kinodex.agent.variants.base import Variant, describe_parameters, list_choices, with_settings
+from kinodex.agent.trace import Record
+from kinodex.agent.variants.base import clock, describe_parameters, joined, list_choices, quoted, span, with_settings
 from kinodex.agent.variants.baselines import UNIFORM
 from kinodex.agent.variants.eea import EEAParameters
+from kinodex.web.sentences import action_words, step_words
 from tests.support.libraries.agent_library import ScriptedModel, environment_of
 from tests.support.runs.kite_runs import QUESTION, kite_environment
 
@@ -32,74 +30,18 @@ def environment(tmp_path_factory):
     return kite_environment(tmp_path_factory.mktemp("run"))
 
 
-@pytest.mark.parametrize("variant", [each for each in VARIANTS if each.needs_language], ids=lambda each: each.name)
-def test_agents_that_reason_in_words_refuse_the_builtin_model_before_any_work(environment, variant):
-    events: list[object] = []
-    with pytest.raises(NeedsLanguage, match=f"the agent {variant.name} reasons in words"):
-        asyncio.run(ask(QUESTION, environment, RuleBasedModel(environment), agent=variant.name, on_event=events.append))
-    assert events == []
-
-
-KITE = Question("What colour is the kite?", ("blue", "red"))
-LOOKING = [each for each in VARIANTS if each.needs_pictures]
-SAID = "mind the wind"
-
-
-def every(variants: list[Variant]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("variant", variants, ids=lambda variant: variant.name)
-
-
-def asked(
-    environment: Environment, question: Question, model: Models, agent: str, parameters: Any = None
-) -> tuple[Answer, list[Event]]:
-    events: list[Event] = []
-    answer = asyncio.run(ask(question, environment, model, agent=agent, parameters=parameters, on_event=events.append))
-    return answer, events
-
-
-@every(LOOKING)
-def test_who_looks_refuses_at_once(words_library, variant):
-    model = ScriptedModel(lambda request: pytest.fail("it was asked"))
-    with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
-        asked(environment_of(words_library, "told"), KITE, model, variant.name)
-    assert {each.name for each in LOOKING} == {"eea", "vca", "videoseek"}
-
-
-def test_parameters_are_set_by_name_and_checked():
-    defaults = EEAParameters()
-    assert with_settings(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
-        frames=4, query_update=False, clip_s=2.5
-    )
-    with pytest.raises(BadSettings, match="no parameter 'frame'; did you mean 'frames'"):
-        with_settings(defaults, {"frame": "4"})
-    with pytest.raises(BadSettings, match="no parameter 'foo'; the parameters are "):
-        with_settings(defaults, {"foo": "3"})
-    with pytest.raises(BadSettings, match="got frames='many'; Input should be a valid integer"):
-        with_settings(defaults, {"frames": "many"})
-    with pytest.raises(BadSettings, match="got anchor_frames=9 of frames=6"):
-        with_settings(defaults, {"anchor_frames": "9"})
-    with pytest.raises(BadSettings, match="got memory=0; it is at least 1"):
-        with_settings(defaults, {"memory": "0"})
-
-
-WRONG: dict[str, list[dict[str, Any]]] = {
-    "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}],
-    "vca": [{"frames": 0}, {"memory": 0}, {"rounds": 0}],
-    "longvideoagent": [{"window": 4}, {"window": 0}, {"rounds": 0}, {"frames": 0}, {"clips": 0}, {"clip_s": -1.0}],
-    "videoseek": [{"alpha": 0}, {"videos": 0}, {"rounds": 0}],
-    "videoagent2": [{"enough": 6}, {"segment_s": 0}, {"frames": 0}, {"rounds": 0}],
-    "videoagent": [{"first_frames": 0}, {"retrieved": 0}, {"rounds": 0}, {"videos": 0}],
-    "videotree": [{"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0}, {"max_breadth": 4}],
-    "uniform": [{"frames": 0}],
-}
-
-
-def test_parameters_that_make_no_sense_are_refused() -> None:
-    for name, settings in WRONG.items():
-        for wrong in settings:
-            [(field, value)] = wrong.items()
-            with pytest.raises(BadSettings, match=f"{field}={value}"):
-                with_settings(find_variant(name).parameters(3600.0), wrong)
+def test_agents_refuse_at_once_a_model_without_words_or_a_video_without_pictures(environment, words_library):
+    looking = [each for each in VARIANTS if each.needs_pictures]
+    assert {each.name for each in looking} == {"eea", "vca", "videoseek"}
+    model, told = ScriptedModel(lambda request: pytest.fail("it was asked")), environment_of(words_library, "told")
+    for variant in looking:
+        with pytest.raises(NeedsPictures, match=f"the agent {variant.name} looks at frames.*'told'.*videotree"):
+            asyncio.run(ask(QUESTION, told, model, agent=variant.name))
+    for name in [each.name for each in VARIANTS if each.needs_language]:
+        events: list[object] = []
+        with pytest.raises(NeedsLanguage, match=f"the agent {name} reasons in words"):
+            asyncio.run(ask(QUESTION, environment, RuleBasedModel(environment), agent=name, on_event=events.append))
+        assert events == [], name
 
 
 def test_defaults_are_those_of_the_papers() -> None:
@@ -131,18 +73,97 @@ class Own(Common):
     """Rounds at most."""
 
 
-def test_docstrings_stand_under_fields_and_are_inherited():
+def test_parameters_are_described_by_the_docstrings_under_them():
+    assert describe_parameters(Common) == {"frames": "Frames of a round, over two lines."}
     assert describe_parameters(Own) == {
         "frames": "Frames of a round, over two lines.",
         "reward": "Who scores.",
         "rounds": "Rounds at most.",
     }
-    assert describe_parameters(Common) == {"frames": "Frames of a round, over two lines."}
-
-
-def test_a_class_without_source_has_no_descriptions():
-    assert describe_parameters(make_dataclass("Made", [("frames", int, 3)])) == {}
-
-
-def test_choices_are_those_of_literals():
+    assert describe_parameters(make_dataclass("Made", [("frames", int, 3)])) == {}, "a class without a source"
     assert list_choices(Own) == {"reward": ("model", "none")}
+
+
+WRONG: dict[str, list[dict[str, Any]]] = {
+    "eea": [{"frames": 0}, {"anchor_frames": 7}, {"memory": 0}, {"query_temperature": 0.0}],
+    "vca": [{"frames": 0}, {"memory": 0}, {"rounds": 0}],
+    "longvideoagent": [{"window": 4}, {"window": 0}, {"rounds": 0}, {"frames": 0}, {"clips": 0}, {"clip_s": -1.0}],
+    "videoseek": [{"alpha": 0}, {"videos": 0}, {"rounds": 0}],
+    "videoagent2": [{"enough": 6}, {"segment_s": 0}, {"frames": 0}, {"rounds": 0}],
+    "videoagent": [{"first_frames": 0}, {"retrieved": 0}, {"rounds": 0}, {"videos": 0}],
+    "videotree": [{"breadth": 0}, {"branches": 1}, {"depth": 0}, {"highly_relevant": 0}, {"max_breadth": 4}],
+    "uniform": [{"frames": 0}],
+}
+
+
+def test_parameters_are_set_by_name_and_refused_where_they_make_no_sense():
+    defaults = EEAParameters()
+    assert with_settings(defaults, {"frames": "4", "query_update": "false", "clip_s": "2.5"}) == EEAParameters(
+        frames=4, query_update=False, clip_s=2.5
+    )
+    for settings, wrong in (
+        ({"frame": "4"}, "no parameter 'frame'; did you mean 'frames'"),
+        ({"foo": "3"}, "no parameter 'foo'; the parameters are "),
+        ({"frames": "many"}, "got frames='many'; Input should be a valid integer"),
+        ({"anchor_frames": "9"}, "got anchor_frames=9 of frames=6"),
+        ({"memory": "0"}, "got memory=0; it is at least 1"),
+    ):
+        with pytest.raises(BadSettings, match=wrong):
+            with_settings(defaults, settings)
+    for name, each in WRONG.items():
+        for settings in each:
+            [(field, value)] = settings.items()
+            with pytest.raises(BadSettings, match=f"{field}={value}"):
+                with_settings(find_variant(name).parameters(3600.0), settings)
+
+
+# Steps of agents in plain words, as each agent brings them for the page.
+
+RANGE = {"start_s": 10.0, "end_s": 75.5}
+NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}
+
+
+def acted(action: str, problem: str = "", notes: tuple[Record, ...] = (), /, **arguments: object) -> Record:
+    return {"event": "Acted", "action": action, "arguments": arguments, "problem": problem, "notes": list(notes)}
+
+
+STEPS = [
+    ("videoseek", acted("skim", query="a dog", video=None, **RANGE), "skimmed 0:10 to 1:15.5 for “a dog”"),
+    ("videoseek", acted("focus", query="a dog", **RANGE), "watched 0:10 to 1:15.5 closely for “a dog”"),
+    ("videoseek", acted("skim", "the range is too short", query="a dog", **RANGE), ", which did not work"),
+    ("videoseek", acted("answer", sufficient=True), ""),
+    ("vca", acted("look", video="a", times_s=[3.0, 1.0, 9.0]), "chose frames from 0:01 to 0:09"),
+    ("videoagent2", acted("detect", label="dog", **RANGE), "looked for “dog” in 0:10 to 1:15.5"),
+    ("videoagent2", acted("zoom_caption", start_s=5.0, end_s=None), "zoomed in at 0:05 and had it put into words"),
+    ("videoagent2", acted("track", label=None, **RANGE), "followed a thing from 0:10 to 1:15.5"),
+    ("longvideoagent", acted("request_grounding", "", (NOTE,), query="keys"), "which led to 0:10 to 0:20"),
+    ("longvideoagent", acted("malformed"), "got no step from its model that could be taken"),
+    ("videoagent", acted("retrieve", frames=["segment 2: a dog", "segment 3: a cat"]), "for “a dog” and “a cat”"),
+    ("videotree", acted("deepen", frames=1), "put 1 more frame like the relevant ones into words"),
+    (
+        "eea",
+        acted("verify", answer="x", second_look="x"),
+        "looked again at the evidence alone, which led to the answer",
+    ),
+    ("eea", acted("verify", "it does not", answer="x"), "which did not lead to the answer"),
+    ("vca", acted("chapters", parts=4, listed=4), "read the list of scenes and chapters"),
+    ("vca", acted("chapters", "of 'a' and of 1 more", parts=0, listed=0), "found no scenes or chapters to read"),
+    ("mine", acted("read_map", place="x"), "took the step “read map”"),
+    ("mine", {**acted("read_map", place="x"), "words": "read the map of x"}, "read the map of x"),
+]
+
+
+def test_a_step_is_said_in_plain_words_and_names_the_video_where_there_are_several():
+    for agent, step, expected in STEPS:
+        assert action_words(step, step_words(agent), {}).endswith(expected), (agent, step)
+    titles, words = {"abcd" * 8: "sintel", "ef" * 16: "caminandes"}, step_words("videoseek")
+    assert action_words(acted("overview", video="abcdabcd"), words, titles) == "looked over the whole video of “sintel”"
+    assert action_words(acted("overview", video=None), words, titles) == "looked over the whole video"
+
+
+def test_lists_texts_and_times_are_as_a_sentence_holds_them():
+    assert quoted(["a", "b", "c", "d", "e"]) == "“a”, “b”, “c”, and 2 more"
+    assert quoted(["x" * 200]) == f"“{'x' * 79}…”"
+    assert [joined("abc"[:count]) for count in range(4)] == ["", "a", "a and b", "a, b, and c"]
+    assert [clock(each) for each in (0, 75.5, 59.96, 3675)] == ["0:00", "1:15.5", "1:00", "1:01:15"]
+    assert [span({"start_s": 5.0, "end_s": None}), span({"start_s": None})] == ["0:05", ""]

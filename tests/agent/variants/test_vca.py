@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Question, ShownFrame, Video
+from kinodex.agent.protocol import Question, Video
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
-from kinodex.agent.trace import Acted, Expanded, Ranked, Remembered, Scored
+from kinodex.agent.trace import Acted, Event, Expanded, Ranked, Remembered, Scored
 from kinodex.agent.variants.vca import ChooseFrames, FrameChoice
-from tests.support.libraries.agent_library import environment_of, explorer, film, make_library
-from tests.support.runs.vca_runs import FILM, QUESTION, TWO_FILMS, of, run
+from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
+
+QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
+FILM = {"film": film(1, 700, {420: ("red kite desert", 20)})}
+TWO_FILMS = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite desert", 10)})}
+
+
+def run(library, script=explorer, budget=None, **parameters):
+    environment, model = environment_of(library), ScriptedModel(script)
+    events: list[Event] = []
+    settings = replace(default_parameters("vca", environment), **parameters)
+    budget = budget or Budget(rounds=3)
+    answer = asyncio.run(
+        ask(QUESTION, environment, model, agent="vca", parameters=settings, budget=budget, on_event=events.append)
+    )
+    return answer, events, model
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +103,6 @@ def test_a_segment_explored_again_shows_its_widest_gaps(library):
     assert np.diff([400.0, *seen_s, 500.0]).min() >= 6.0
 
 
-def test_it_may_go_back_to_an_older_segment(library):
-    _, events, _ = run(library, going_to(7, 1))
-    assert [event.parent.number for event in of(Expanded, events)] == [0, 7, 1]
-
-
 def test_rewards_come_with_explanations_and_lead_on_their_own_scale(library):
     _, events, model = run(library, rewarding(lambda part: 10 * (part.start_s // 100)), Budget(rounds=2))
     decide = model.asked(Decide)[0]
@@ -129,25 +146,11 @@ def test_a_segment_left_out_has_no_reward(library):
     assert ", not rated" in render(model.asked(Decide)[0])
 
 
-def test_one_call_to_reward_and_one_to_decide_a_round(library):
-    _, _, model = run(library, budget=Budget(rounds=2))
-    assert [type(request) for request in model.requests] == [ScoreSegments, Decide] * 2
-
-
 def test_its_own_limit_ends_the_search_with_an_answer(library):
     answer, _, model = run(library, budget=Budget(), rounds=4)
     assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
     assert answer.ledger.frames == 24
     assert model.requests[-1].must_answer
-
-
-@pytest.mark.parametrize("reward", ["model", "image", "none"])
-def test_a_short_video_is_seen_whole_and_then_answered(tmp_path, reward):
-    short = make_library(tmp_path / "short", {"short": film(5, 9)})
-    answer, _, model = run(short, budget=Budget(), reward=reward, memory=16)
-    assert [type(request) for request in model.requests] == [Decide]
-    assert numbers(model.requests[0].frames) == list(range(9))
-    assert answer.status == "answered"
 
 
 def test_without_reward_nothing_is_scored_and_the_oldest_frames_leave(library):
@@ -220,26 +223,6 @@ def test_without_tree_search_the_answer_may_come_at_any_time(library):
     assert [(each.start_s, each.end_s) for each in answer.evidence] == [(200.0, 201.0)]
 
 
-@pytest.mark.parametrize("said", [{"times_s": [-5]}, "?"])
-def test_without_tree_search_two_bad_choices_lead_to_the_best_answer_so_far(library, said):
-    def script(request):
-        return said if isinstance(request, ChooseFrames) else explorer(request)
-
-    answer, _, model = run(library, script, tree_search=False)
-    assert (answer.status, answer.option, answer.rounds) == ("answered", 0, 1)
-    assert [type(each) for each in model.requests] == [ChooseFrames, ChooseFrames, Decide]
-
-
-def test_without_tree_search_a_model_that_gives_up_is_shown_the_rest(library):
-    def script(request):
-        return {"action": "insufficient_evidence"} if isinstance(request, ChooseFrames) else explorer(request)
-
-    answer, events, _ = run(library, script, Budget(rounds=2), tree_search=False)
-    assert (answer.status, answer.rounds, answer.ledger.declined) == ("budget_exhausted", 2, 2)
-    first, then = of(Remembered, events)
-    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}
-
-
 def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films):
     first = next(video for video in environment_of(two_films).videos if video.title == "first")
     script = looking_at(10, 20, video=first.video_id[:12])
@@ -249,86 +232,73 @@ def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films)
     assert [(frame.video_id, frame.time_s) for frame in then.added] == [(first.video_id, 10), (first.video_id, 20)]
 
 
-def test_without_tree_search_a_short_video_ends_when_it_was_seen(tmp_path):
+def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):
     short = make_library(tmp_path / "short", {"short": film(5, 9)})
+    for reward in ("model", "image", "none"):
+        answer, _, model = run(short, budget=Budget(), reward=reward, memory=16)
+        assert [type(request) for request in model.requests] == [Decide], reward
+        assert numbers(model.requests[0].frames) == list(range(9)) and answer.status == "answered"
     answer, _, model = run(short, looking_at(0, 1, 2), Budget(), tree_search=False)
     assert (answer.status, answer.ledger.frames) == ("answered", 9)
     assert isinstance(model.requests[-1], Decide)
 
 
+def test_without_tree_search_bad_choices_and_giving_up_lead_to_the_best_answer_so_far(library):
+    def choosing(said):
+        return lambda request: said if isinstance(request, ChooseFrames) else explorer(request)
+
+    for said in ({"times_s": [-5]}, "?"):
+        answer, _, model = run(library, choosing(said), tree_search=False)
+        assert (answer.status, answer.option, answer.rounds) == ("answered", 0, 1), said
+        assert [type(each) for each in model.requests] == [ChooseFrames, ChooseFrames, Decide], said
+    giving_up = choosing({"action": "insufficient_evidence"})
+    answer, events, _ = run(library, giving_up, Budget(rounds=2), tree_search=False)
+    assert (answer.status, answer.rounds, answer.ledger.declined) == ("budget_exhausted", 2, 2)
+    first, then = of(Remembered, events)
+    assert len(first.added) == len(then.added) and not {*first.added} & {*then.added}, "it is shown the rest"
+
+
 LONG_FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
 OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
-KITE = Question("What colour is the kite?", ("red", "blue"))
-FRAMES = (ShownFrame(LONG_FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(LONG_FILM.video_id, 70, 70.0, 8, 8, b"y"))
-
-
-def choosing(**more) -> ChooseFrames:
-    seen = ((LONG_FILM.video_id, 70.0), (LONG_FILM.video_id, 50.04))
-    return ChooseFrames(
-        **{"question": KITE, "videos": (LONG_FILM,), "frames": FRAMES, "seen": seen, "count": 6, **more}
-    )
-
-
-def test_choosing_frames_names_times_and_how_many():
-    text = render(choosing())
-    assert "A. red\nB. blue" in text
-    assert "The video lasts 100.0 s, from 1.5 s to 101.5 s." in text
-    assert "You have seen so far:\n- 70.0 s, 50.0 s\n" in text
-    assert "the times of 1 to 6 frames" in text
-    assert '"video": null' in text
-    assert "JSON only" in text
-    assert "\n\n\n" not in text
-
-
-def test_choosing_frames_of_several_videos_names_them():
-    seen = ((LONG_FILM.video_id, 70.0), (OTHER.video_id, 2.0), (LONG_FILM.video_id, 50.04))
-    text = render(choosing(videos=(LONG_FILM, OTHER), seen=seen))
-    assert "- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n" in text
-    assert "all of one video" in text
-
-
-def test_nothing_seen_yet():
-    text = render(choosing(frames=(), seen=()))
-    assert "No frame is shown." in text
-    assert "You have seen so far:\n- nothing\n" in text
-
-
-@pytest.mark.parametrize(
-    ("said", "wrong"),
-    [
-        ({"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
-        ({"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
-        ({"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
-        ({"times_s": [2], "video": "1234"}, "'1234' names no video; the videos are abcdef012345"),
-        ({"action": "answer", "option": "C"}, "names no option"),
-    ],
+SEEN = ((LONG_FILM.video_id, 70.0), (LONG_FILM.video_id, 50.04))
+CHOOSING = ChooseFrames(
+    question=Question("What colour is the kite?", ("red", "blue")), videos=(LONG_FILM,), frames=(), seen=SEEN, count=6
 )
-def test_impossible_choices_are_refused(said, wrong):
-    with pytest.raises(InvalidReply, match=wrong):
-        choosing().check(FrameChoice.model_validate(said))
 
 
-@pytest.mark.parametrize(
-    "said", [{"times_s": ["soon"]}, {"action": "explore"}, {"times_s": 5}, ["look"], {"times_s": [5], "option": "B"}]
-)
-def test_misshapen_choices_are_refused(said):
-    with pytest.raises(ValidationError):
-        FrameChoice.model_validate(said)
+def test_choosing_frames_names_times_and_videos():
+    several = replace(CHOOSING, videos=(LONG_FILM, OTHER), seen=(*SEEN, (OTHER.video_id, 2.0)))
+    for request, holds in (
+        (CHOOSING, ("from 1.5 s to 101.5 s.", "\n- 70.0 s, 50.0 s\n", "times of 1 to 6 frames", '"video": null')),
+        (several, ("- video abcdef012345: 70.0 s, 50.0 s\n- video fedcba987654: 2.0 s\n", "all of one video")),
+        (replace(CHOOSING, seen=()), ("No frame is shown.", "You have seen so far:\n- nothing\n")),
+    ):
+        assert [each for each in holds if each not in render(request)] == [], render(request)
 
 
-def test_of_several_videos_one_has_to_be_named():
-    request = choosing(videos=(LONG_FILM, OTHER))
-    request.check(FrameChoice.model_validate({"times_s": [49.9], "video": "fedcba987654"}))
-    with pytest.raises(InvalidReply, match="60 s is not in the video, 0 s to 50 s"):
-        request.check(FrameChoice.model_validate({"times_s": [60], "video": "fedcba987654"}))
-    with pytest.raises(InvalidReply, match="None names no video; the videos are abcdef012345, fedcba987654"):
-        request.check(FrameChoice.model_validate({"times_s": [2]}))
-
-
-def test_times_in_an_exhausted_video_are_refused():
-    """They were accepted: a round then showed nothing new, or ended in an error."""
-    request = choosing(videos=(LONG_FILM, OTHER), exhausted=(OTHER.video_id,))
-    look = {"reasoning": "", "action": "look", "times_s": [5.0]}
-    request.check(FrameChoice.model_validate({**look, "video": LONG_FILM.video_id}))
-    with pytest.raises(InvalidReply, match=r"all frames of video fedcba987654 .* another one \(abcdef012345\)"):
-        request.check(FrameChoice.model_validate({**look, "video": OTHER.video_id}))
+def test_choices_that_are_impossible_or_misshapen_are_refused():
+    several = replace(CHOOSING, videos=(LONG_FILM, OTHER))
+    exhausted = replace(several, exhausted=(OTHER.video_id,))
+    several.check(FrameChoice.model_validate({"times_s": [49.9], "video": "fedcba987654"}))
+    exhausted.check(FrameChoice.model_validate({"times_s": [5], "video": LONG_FILM.video_id}))
+    for request, said, wrong in (
+        (CHOOSING, {"times_s": [101.5]}, r"101.5 s is not in the video, 1.5 s to 101.5 s"),
+        (CHOOSING, {"action": "look", "times_s": []}, "got 0 times; name 1 to 6"),
+        (CHOOSING, {"times_s": [2, 3, 4, 5, 6, 7, 8]}, "got 7 times; name 1 to 6"),
+        (CHOOSING, {"times_s": [2], "video": "1234"}, "'1234' names no video; the videos are abcdef012345"),
+        (CHOOSING, {"action": "answer", "option": "C"}, "names no option"),
+        (several, {"times_s": [60], "video": "fedcba987654"}, "60 s is not in the video, 0 s to 50 s"),
+        (several, {"times_s": [2]}, "None names no video; the videos are abcdef012345, fedcba987654"),
+        (exhausted, {"times_s": [5], "video": OTHER.video_id}, r"all frames of video fedcba987654 .* \(abcdef012345\)"),
+    ):
+        with pytest.raises(InvalidReply, match=wrong):
+            request.check(FrameChoice.model_validate(said))
+    for misshapen in (
+        {"times_s": ["soon"]},
+        {"action": "explore"},
+        {"times_s": 5},
+        ["look"],
+        {"times_s": [5], "option": "B"},
+    ):
+        with pytest.raises(ValidationError):
+            FrameChoice.model_validate(misshapen)

@@ -6,27 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from kinodex.index.library import Library
-from kinodex.index.rows import Hit, Scope
+from kinodex.index.rows import Hit
 from kinodex.index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours, word_share
-from tests.support.libraries.random_library import SETTINGS, caption, fingerprint, made, unit_vectors, write
-
-MEANINGS = unit_vectors(3, seed=50)
-SPOKEN = ((2.0, 3.0, "a kite"), (3.0, 4.0, "a kite, again"), (6.0, 7.0, "one more kite"))
-DESCRIBED = ("a kite", "a kite, again", "one more kite")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A library of one video whose captions begin at 0, 10 and 20 s, and lines at 2, 3 and 6 s."""
-    library = Library.create(str(tmp_path_factory.mktemp("gap") / "library"), SETTINGS, fingerprint())
-    write(library, made("aaaa", 30, seed=9, lines=SPOKEN))
-    rows = [caption(number, text, MEANINGS[number]) for number, text in enumerate(DESCRIBED)]
-    library.additions.add_captions({"aaaa": rows}, "m")
-    assert library.additions.complete("captions", "m", {"aaaa": len(rows)}, {}) == ()
-    return library
 
 
 def frame(time_s: float, video_id: str = "a") -> Hit:
@@ -64,6 +46,21 @@ def test_fusion_by_hand():
         ("a", 80.0, "transcript"),
     ]
     np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
+
+
+def test_fusion_of_three_by_hand():
+    def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
+        return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
+
+    lines = [hit("b", 1.0, 2.0, "transcript")]
+    captions = [hit("a", 0.0, 10.0, "caption"), hit("b", 0.0, 10.0, "caption"), hit("a", 4.0, 9.0, "caption")]
+    fused = fuse([frame(5.0), frame(8.0)], lines, captions)
+    assert [(h.video_id, h.time_s, h.end_s, h.text, h.source) for h in fused] == [
+        ("a", 5.0, 10.0, "caption 0.0", "both"),
+        ("b", 1.0, 10.0, "transcript 1.0", "both"),
+        ("a", 8.0, 9.0, "caption 4.0", "both"),
+    ]
+    np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])
 
 
 def test_a_line_counts_by_the_share_of_the_words_that_it_has():
@@ -104,35 +101,3 @@ def test_spacing_counts_each_video_apart():
     hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
     assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
     assert suppress_neighbours(hits, 0.0) == hits
-
-
-def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
-    return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
-
-
-def test_fusion_of_three_by_hand():
-    frames = [Hit("a", 5.0, 6.0, 5, 0.9, None, "frame"), Hit("a", 8.0, 9.0, 8, 0.8, None, "frame")]
-    lines = [hit("b", 1.0, 2.0, "transcript")]
-    captions = [hit("a", 0.0, 10.0, "caption"), hit("b", 0.0, 10.0, "caption"), hit("a", 4.0, 9.0, "caption")]
-    fused = fuse(frames, lines, captions)
-    assert [(h.video_id, h.time_s, h.end_s, h.text, h.source) for h in fused] == [
-        ("a", 5.0, 10.0, "caption 0.0", "both"),
-        ("b", 1.0, 10.0, "transcript 1.0", "both"),
-        ("a", 8.0, 9.0, "caption 4.0", "both"),
-    ]
-    np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])
-
-
-def test_captions_and_lines_of_a_video_are_as_far_apart_as_wanted(library: Library) -> None:
-    def captions(min_gap_s: float, vector: NDArray[np.float32] | None) -> set[float]:
-        return {hit.time_s for hit in library.search.captions("kite", vector, Scope(("aaaa",)), min_gap_s=min_gap_s)}
-
-    def lines(min_gap_s: float) -> set[float]:
-        return {hit.time_s for hit in library.search.transcript("kite", min_gap_s=min_gap_s)}
-
-    for vector in (None, MEANINGS[0].astype(np.float32)):
-        assert captions(0.0, vector) == captions(10.0, vector) == {0.0, 10.0, 20.0}
-        assert (captions(15.0, vector), captions(21.0, vector)) == ({0.0, 20.0}, {0.0})
-    assert lines(0.0) == {2.0, 3.0, 6.0}
-    assert lines(3.0) in ({2.0, 6.0}, {3.0, 6.0})
-    assert len(lines(5.0)) == 1

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
 from kinodex.index.search.words import forgiving_query, lines_like
 from kinodex.index.store.indexes import refresh
-from tests.support.libraries.random_library import DIM, SETTINGS, caption, fingerprint, made, unit_vectors, write
+from tests.support.libraries.random_library import (
+    DIM,
+    SETTINGS,
+    add_stage,
+    caption,
+    fingerprint,
+    made,
+    spoken,
+    unit_vectors,
+    voice,
+    write,
+)
 from tests.support.libraries.sentence_lines import ConceptModel, add_sentences
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.scripts import SCRIPTS
 
 MODEL = ConceptModel()
-SAID = ((1.0, 2.0, "we drove the car home"), (5.0, 6.0, "it was raining"), (9.0, 10.0, "an automobile passed"))
+PASSED = "an automobile passed"
+SAID = ((1.0, 2.0, "we drove the car home"), (5.0, 6.0, "it was raining"), (9.0, 10.0, PASSED))
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +39,7 @@ def worded(tmp_path_factory) -> Library:
     write(library, made("aaaa", 20, 1, lines=SAID))
     write(library, made("bbbb", 20, 2, lines=((3.0, 4.0, "the hound ran into the snow"),)))
     for model, text in (("old", "a ship"), ("new", "a puppy in a car")):
-        library.additions.add_captions({"bbbb": [caption(0, text)]}, model)
-        assert library.additions.complete("captions", model, {"bbbb": 1}, {}) == ()
+        add_stage(library, "captions", model, {"bbbb": [caption(0, text)]})
         add_sentences(library, MODEL)
     add_screen_text(library, "aaaa", [Line(12.0, 14.0, "CAR WASH"), Line(15.0, 16.0, "OPEN")])
     add_sentences(library, MODEL)
@@ -218,34 +227,14 @@ def test_a_word_finds_its_line_in_every_script(library):
 
 # Lines found by their meaning alone say who speaks, as lines found by their words do.
 
-PASSED = "an automobile passed"
-
-
-@dataclass(frozen=True)
-class Voice:
-    vector: NDArray[np.float32]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Spoken:
-    start_s: float
-    end_s: float
-    text: str
-    speaker: str | None
-    language: str | None = "de"
-
 
 @pytest.fixture
 def spoken_films(library: Library) -> Library:
     """A subtitle and, at the same time and later, lines of two speech models, of which the newer tells voices apart."""
-    write(library, made("aaaa", 20, 1, lines=((1.0, 2.0, PASSED),)))
-    voice = Voice(np.eye(1, 256, dtype=np.float32)[0], 4.0)
-    assert library.speakers.match([voice], "tester", 0.8) == ["speaker-1"]
-    lines = [Spoken(time_s, time_s + 1.0, PASSED, "speaker-1") for time_s in (6.0, 9.0)]
-    for model, some in (("older", [replace(line, speaker="Nobody") for line in lines]), ("newer", lines)):
-        library.additions.add_speech({"aaaa": some}, model)
-        assert library.additions.complete("speech", model, {"aaaa": len(some)}, {}) == ()
+    write(library, made("aaaa", 20, 1, lines=((0.0, 2.0, PASSED),)))
+    assert library.speakers.match([voice(0)], "tester", 0.8) == ["speaker-1"]
+    for model, who in (("older", "Nobody"), ("newer", "speaker-1")):
+        add_stage(library, "speech", model, {"aaaa": [spoken(n, PASSED, who, "de") for n in (3, 5)]})
     add_sentences(library, MODEL)
     return library
 
@@ -258,16 +247,12 @@ def test_a_line_found_by_meaning_alone_says_who_speaks_by_the_name_of_today(spok
     meaning = MODEL.meaning("car")
     found = spoken_films.search.words("car", meaning=meaning)
     assert {hit.bm25 for hit in found} == {None}
-    assert who(found) == {(1.0, None, "en"), (6.0, "speaker 1", "de"), (9.0, "speaker 1", "de")}
+    assert who(found) == {(0.0, None, "en"), (6.0, "speaker 1", "de"), (10.0, "speaker 1", "de")}
     spoken_films.speakers.name(["speaker-1"], "Anna")
-    named = {(1.0, None, "en"), (6.0, "Anna", "de"), (9.0, "Anna", "de")}
+    named = {(0.0, None, "en"), (6.0, "Anna", "de"), (10.0, "Anna", "de")}
     assert who(spoken_films.search.words("car", meaning=meaning)) == named
     fused = spoken_films.search.hybrid("car", unit_vectors(1, 9)[0].astype(np.float32), meaning=meaning, k=40)
     assert {(hit.speaker, hit.language) for hit in fused if hit.text} == {(None, "en"), ("Anna", "de")}
-
-
-def test_of_a_subtitle_and_a_spoken_line_that_are_equal_the_spoken_one_says_who(spoken_films):
-    spoken_films.additions.add_speech({"aaaa": [Spoken(1.0, 2.0, PASSED, "speaker-1")]}, "newest")
-    assert spoken_films.additions.complete("speech", "newest", {"aaaa": 1}, {}) == ()
+    add_stage(spoken_films, "speech", "newest", {"aaaa": [spoken(0, PASSED, "speaker-1", "de")]})
     add_sentences(spoken_films, MODEL)
-    assert who(spoken_films.search.words("car", meaning=MODEL.meaning("car"))) == {(1.0, "speaker 1", "de")}
+    assert who(spoken_films.search.words("car", meaning=meaning)) == {(0.0, "Anna", "de")}, "not the equal subtitle"

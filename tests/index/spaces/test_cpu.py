@@ -103,17 +103,26 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def test_an_exported_tower_that_is_quicker_is_taken_at_the_first_batch(name, cache):
+def test_an_exported_tower_that_is_quicker_is_taken_at_the_first_batch_with_the_threads_of_the_process(name, cache):
     space = loaded(name)
     tower = CpuTower(loaded(name), TAKEN)
     assert (tower.fingerprint, tower.name, tower.dim) == (space.fingerprint, name, space.dim)
     assert (tower.arithmetic, tower.embed(pictures(0)).shape) == ("", (0, space.dim))
     rgb = np.random.default_rng(1).integers(0, 256, (90, 160, 3), dtype=np.uint8)
-    before = tower.prepare(rgb)
-    vectors = tower.embed(pictures(9))
-    assert tower.arithmetic == RUNTIME
+    prepared, before = tower.prepare(rgb), torch.get_num_threads()
+    with tower.threads(before + 2):
+        assert torch.get_num_threads() == before + 2
+        vectors = tower.embed(pictures(9))
+        assert tower.arithmetic == RUNTIME
+        assert isinstance(tower._tower, ImageTower) and tower._tower._threads == before + 2
+    with tower.threads(before + 1):
+        assert tower._tower._threads == before + 1
+        tower.embed(pictures(3))
+    assert torch.get_num_threads() == before
     assert cosines(vectors, space.embed(pictures(9))).min() > 0.99999
-    np.testing.assert_array_equal(tower.prepare(rgb), before)
+    np.testing.assert_array_equal(tower.prepare(rgb), prepared)
+    speedup, cosine = compare(space, ImageTower(space.fingerprint, cache / IMAGE_ONNX, 1), pictures(4))
+    assert speedup > 0 and 0.99999 < cosine < 1.00001
 
 
 def test_towers_that_are_small_or_in_bf16_are_not_tried(name, cache):
@@ -208,73 +217,24 @@ def test_an_export_that_fails_is_said_once_and_torch_stays(name, no_cache):
     assert tower.arithmetic.count("not exported to ONNX Runtime: cannot keep a tower in ") == 1
 
 
-def test_threads_are_the_processes_own_and_go_with_the_change(name, cache):
-    tower = CpuTower(loaded(name), TAKEN)
-    before = torch.get_num_threads()
-    with tower.threads(before + 2):
-        assert torch.get_num_threads() == before + 2
-        tower.embed(pictures(3))
-        assert tower.arithmetic == RUNTIME
-        assert isinstance(tower._tower, ImageTower) and tower._tower._threads == before + 2
-    with tower.threads(before + 1):
-        assert tower._tower._threads == before + 1
-        tower.embed(pictures(3))
-    assert torch.get_num_threads() == before
-
-
-def test_towers_are_compared_by_time_and_by_vectors(name, cache):
-    space = loaded(name)
-    speedup, cosine = compare(space, ImageTower(space.fingerprint, cache / IMAGE_ONNX, 1), pictures(4))
-    assert speedup > 0
-    assert 0.99999 < cosine < 1.00001
-
-
-# The export of an image tower into the user's cache, in a process of its own.
-
-
-@pytest.fixture
-def exported_name(tmp_path, monkeypatch) -> str:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return write_model(tmp_path / "model", TINY)
-
-
-def digest_of(exported_name: str) -> str:
-    return load_space(exported_name, device="cpu", towers="image").fingerprint.digest
-
-
-def test_a_tower_that_is_there_is_not_exported_again(exported_name):
-    digest = digest_of(exported_name)
-    folder = export_to_cache(exported_name, digest)
-    assert folder == cached_place(digest, "image")
-    assert ImageTower.open(folder).fingerprint.digest == digest
-    written = (folder / "tower.json").stat()
-    assert export_to_cache(exported_name, digest) == folder
-    assert (folder / "tower.json").stat() == written
-
-
 @pytest.mark.slow
-def test_a_child_says_in_a_line_why_it_failed(exported_name):
-    problem = export_in_child(exported_name, "0" * 12)
-    assert problem is not None
-    assert problem.startswith(f"here {exported_name} stands for other weights: ")
-
-
-def test_another_checkpoint_of_the_same_name_is_refused(exported_name):
+def test_a_tower_is_exported_once_by_one_process_and_only_of_its_own_checkpoint(name, cache):
+    digest = loaded(name).fingerprint.digest
+    written = (cache / "tower.json").stat().st_mtime_ns
+    assert export_to_cache(name, digest) == cache == cached_place(digest, "image")
+    assert (cache / "tower.json").stat().st_mtime_ns == written
+    other = cached_place("0" * 12, "image")
     with pytest.raises(SpaceMismatch, match="stands for other weights"):
-        export_to_cache(exported_name, "0" * 12)
-    assert not cached_place("0" * 12, "image").exists()
-
-
-@pytest.mark.slow
-def test_one_process_exports_at_a_time(exported_name):
-    place = cached_place("1" * 12, "image")
-    place.parent.mkdir(parents=True)
-    with (place.parent / ".image.lock").open("w") as lock:
+        export_to_cache(name, "0" * 12)
+    problem = export_in_child(name, "0" * 12)
+    assert problem is not None and problem.startswith(f"here {name} stands for other weights: ")
+    assert not other.exists()
+    other.parent.mkdir(parents=True, exist_ok=True)
+    with (other.parent / ".image.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(ExportBusy):
-            export_to_cache(exported_name, "1" * 12)
-        with pytest.raises(ExportBusy):
-            export_in_child(exported_name, "1" * 12)
+        for export in (export_to_cache, export_in_child):
+            with pytest.raises(ExportBusy):
+                export(name, "0" * 12)
 
 
 # The exported image tower of the built-in space, and pictures prepared as open_clip prepares them.
@@ -297,31 +257,25 @@ def space() -> Space:
     return load_space("builtin", device="cpu", towers="image")
 
 
-def test_it_gives_the_vectors_of_the_torch_tower(tower, space):
+def test_it_gives_the_vectors_of_the_torch_tower_in_batches_of_any_size_and_any_number_of_threads(tower, space):
     assert tower.fingerprint == space.fingerprint
-    assert (tower.name, tower.dim, tower.device_type) == ("builtin", 256, "cpu")
-    assert tower.arithmetic == f"float32, ONNX Runtime {version('onnxruntime')}"
+    assert (tower.name, tower.dim, tower.device_type, tower.arithmetic) == ("builtin", 256, "cpu", RUNTIME)
     batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(9)])
     np.testing.assert_array_equal(batch, np.stack([space.prepare(rgb) for rgb in rgb_pictures(9)]))
-    ours, theirs = tower.embed(batch), space.embed(batch)
-    assert (ours.shape, ours.dtype) == ((9, 256), np.float16)
-    cosines = (ours.astype(np.float64) * theirs).sum(1) / np.linalg.norm(ours.astype(np.float64), axis=1)
-    assert (cosines / np.linalg.norm(theirs.astype(np.float64), axis=1)).min() > 0.99999
-    assert tower.embed(batch[:0]).shape == (0, 256)
-
-
-def test_a_batch_of_any_size_gives_the_same_vectors_in_any_number_of_threads(tower):
-    batch = np.stack([tower.prepare(rgb) for rgb in rgb_pictures(12)])
-    with tower.threads(1), ThreadPoolExecutor(4) as pool:
-        alone = list(pool.map(tower.embed, [each[None] for each in batch]))
     with tower.threads(2):
-        together = tower.embed(batch)
-    np.testing.assert_allclose(np.concatenate(alone).astype(np.float32), together.astype(np.float32), atol=3e-4)
+        ours = tower.embed(batch)
+    assert (ours.shape, ours.dtype, tower.embed(batch[:0]).shape) == ((9, 256), np.float16, (0, 256))
+    assert cosines(ours, space.embed(batch)).min() > 0.99999
+    with tower.threads(1), ThreadPoolExecutor(4) as pool:
+        alone = np.concatenate(list(pool.map(tower.embed, [each[None] for each in batch])))
+    np.testing.assert_allclose(alone.astype(np.float32), ours.astype(np.float32), atol=3e-4)
+    onnx.checker.check_model(onnx.load(BUILTIN_TOWERS / IMAGE_ONNX), full_check=True)
 
 
 def test_pictures_are_prepared_as_open_clip_does_it(tmp_path):
-    ways = product((TINY, WIDE), ("shortest", "longest", "squash"), ("bicubic", "bilinear"))
-    for number, (config, mode, interpolation) in enumerate(ways):
+    ways = product((TINY, WIDE), ("shortest", "longest", "squash"))
+    for number, (config, mode) in enumerate(ways):
+        interpolation = ("bicubic", "bilinear")[number % 2]
         settings = {"resize_mode": mode, "interpolation": interpolation, "fill_color": 9}
         space = load_space(write_model(tmp_path / f"{number}", config, settings), towers="image")
         fit = PictureFit.of(space.fingerprint.preprocess)
@@ -332,21 +286,19 @@ def test_pictures_are_prepared_as_open_clip_does_it(tmp_path):
 
 
 def test_damaged_towers_are_named(tmp_path):
-    with pytest.raises(TowersDamaged, match=f"{tmp_path} holds no image tower"):
-        ImageTower.open(tmp_path)
     held = read_towers(BUILTIN_TOWERS)
     assert held is not None
-    write_towers(tmp_path, SpaceTowers(held.space))
-    with pytest.raises(TowersDamaged, match="holds no image tower"):
-        ImageTower.open(tmp_path)
     damaged: Path = shutil.copytree(BUILTIN_TOWERS, tmp_path / "damaged")
     content = (damaged / IMAGE_ONNX).read_bytes()
-    (damaged / IMAGE_ONNX).write_bytes(content[: len(content) // 2])
-    with pytest.raises(TowersDamaged, match=r"image\.onnx"):
-        ImageTower.open(damaged)
-    (damaged / IMAGE_ONNX).write_bytes(bytes(len(content)))
-    with pytest.raises(TowersDamaged, match=r"image\.onnx"):
-        ImageTower.open(damaged)
+    for prepare, folder, says in (
+        (lambda: None, tmp_path, f"{tmp_path} holds no image tower"),
+        (lambda: write_towers(tmp_path, SpaceTowers(held.space)), tmp_path, "holds no image tower"),
+        (lambda: (damaged / IMAGE_ONNX).write_bytes(content[: len(content) // 2]), damaged, r"image\.onnx"),
+        (lambda: (damaged / IMAGE_ONNX).write_bytes(bytes(len(content))), damaged, r"image\.onnx"),
+    ):
+        prepare()
+        with pytest.raises(TowersDamaged, match=says):
+            ImageTower.open(folder)
 
 
 @pytest.mark.slow
@@ -385,33 +337,22 @@ print({*at_import}, os.environ.get("ORT_DISABLE_TELEMETRY"))
 # Exporting image towers of real open_clip models with random weights.
 
 
-@pytest.fixture(scope="module")
-def tiny_name(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_model(tmp_path_factory.mktemp("model"), TINY)
-
-
 @pytest.mark.slow
-def test_an_exported_tower_gives_the_vectors_of_torch(tiny_name, tmp_path, capfd):
-    space = load_space(tiny_name, device="cpu", towers="image")
+def test_an_exported_tower_gives_the_vectors_of_torch(name, tmp_path, capfd):
+    space = loaded(name)
     facts = export_image_tower(space, tmp_path)
     assert capfd.readouterr() == ("", "")
     assert (facts.samples, set(facts.files)) == (PICTURES, {IMAGE_ONNX})
     assert facts.least_cosine > 0.99999
     write_towers(tmp_path, SpaceTowers(space.fingerprint, image=facts))
-    tower = ImageTower.open(tmp_path)
-    rgbs = np.random.default_rng(5).integers(0, 256, (5, 90, 160, 3), dtype=np.uint8)
-    batch = np.stack([tower.prepare(rgb) for rgb in rgbs])
-    ours, theirs = tower.embed(batch).astype(np.float32), space.embed(batch).astype(np.float32)
-    np.testing.assert_allclose(ours, theirs, atol=1e-3)
-    assert (facts.settings["weights"] == "float16") == (facts.bytes < 4 * numbers(space))
+    ours = ImageTower.open(tmp_path).embed(pictures(5)).astype(np.float32)
+    np.testing.assert_allclose(ours, space.embed(pictures(5)), atol=1e-3)
+    parameters = sum(parameter.numel() for parameter in space.image_parts()[0].parameters())
+    assert (facts.settings["weights"] == "float16") == (facts.bytes < 4 * parameters)
 
 
-def numbers(space: Space) -> int:
-    return sum(parameter.numel() for parameter in space.image_parts()[0].parameters())
-
-
-def test_pictures_of_the_check_go_from_flat_to_fine(tiny_name):
-    batches = check_pictures(load_space(tiny_name, towers="image"))
+def test_pictures_of_the_check_go_from_flat_to_fine(name):
+    batches = check_pictures(load_space(name, towers="image"))
     assert [each.shape[1:] for each in batches] == [(3, 64, 64)] * len(batches)
     assert len({len(each) for each in batches}) == len(batches) > 2
     together = np.concatenate(batches)
@@ -443,17 +384,11 @@ class Altered(torch.nn.Module):
         (Altered(), "has a cosine of only"),
     ],
 )
-def test_a_tower_is_refused_with_its_reason(tiny_name, tmp_path: Path, tower, why, capfd):
-    space = load_space(tiny_name, device="cpu", towers="image")
+def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why, capfd):
+    space = load_space(name, device="cpu", towers="image")
     space._model.visual = tower
     with pytest.raises(ExportRefused, match=why) as error:
         export_image_tower(space, tmp_path)
     assert "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_graphs_are_of_a_format_that_onnx_checks():
-    from kinodex.index.spaces.towers import BUILTIN_TOWERS
-
-    onnx.checker.check_model(onnx.load(BUILTIN_TOWERS / IMAGE_ONNX), full_check=True)

@@ -7,7 +7,9 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -16,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from PIL import Image
 
-from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
-from kinodex.index.spaces.cpu import CpuTower
-from kinodex.index.spaces.load import load_image_tower, load_text_tower, torch_package
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
+from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.index.spaces.space import (
     DEFAULT_SPACE,
     Space,
@@ -28,11 +30,15 @@ from kinodex.index.spaces.space import (
     compiled_tower,
     import_open_clip,
     load_space,
+    model_name,
+    quick_hub,
     quick_tower,
+    silent_root_logger,
 )
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.pipeline.images import ModelInput, rgb_scaler
 from tests.support.models.tiny_models import TINY, write_model
+from tests.support.servers.model_hub import hub_of
 
 open_clip = import_open_clip()
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
@@ -68,29 +74,34 @@ def reference(name: str, images: list[Image.Image]) -> np.ndarray:
     return vectors
 
 
-def test_vectors_are_units_of_the_promised_kind(space):
-    batch = np.stack([space.prepare(rgb) for rgb in pictures(5)])
-    assert batch.shape == (5, 3, 64, 64)
-    assert batch.dtype == np.uint8
-    vectors, texts = space.embed(batch), space.embed_text(["a red boat", "snow"])
-    assert (vectors.shape, vectors.dtype.name) == ((5, 48), "float16")
-    assert (texts.shape, texts.dtype.name) == ((2, 48), "float32")
-    for each in (vectors, texts):
-        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
-    assert space.dim == 48
-    assert space.embed(batch[:0]).shape == (0, 48)
-    assert space.embed_text([]).shape == (0, 48)
-
-
-def test_images_and_texts_as_open_clip_embeds_them(space, tiny):
+def test_images_and_texts_as_open_clip_embeds_them_in_whatever_threads(space, tiny):
     rgbs = pictures(5)
-    ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
+    batch = np.stack([space.prepare(rgb) for rgb in rgbs])
+    assert (batch.shape, batch.dtype.name) == ((5, 3, 64, 64), "uint8")
+    batch.flags.writeable = False  # as others may hold it
+    kept = batch.copy()
+    ours = space.embed(batch)
+    assert (ours.shape, ours.dtype.name, space.dim, space.embed(batch[:0]).shape) == ((5, 48), "float16", 48, (0, 48))
     assert cosines(ours, reference(tiny, [Image.fromarray(rgb) for rgb in rgbs])).min() > 0.99999
+    with ThreadPoolExecutor(8) as pool:
+        assert all((each == ours).all() for each in pool.map(space.embed, [batch] * 8))
+    np.testing.assert_array_equal(space.embed(torch.from_numpy(kept)), ours)
+    np.testing.assert_array_equal(batch, kept)
     texts = [f"text number {number}" for number in range(70)]
     model, tokenizer = open_clip.create_model(tiny).eval(), open_clip.get_tokenizer(tiny)
     with torch.inference_mode():
         expected = model.encode_text(tokenizer(texts)).numpy()
-    assert cosines(space.embed_text(texts), expected).min() > 0.99999
+    vectors = space.embed_text(texts)
+    assert cosines(vectors, expected).min() > 0.99999
+    assert (vectors.dtype.name, space.embed_text([]).shape) == ("float32", (0, 48))
+    for each in (ours, vectors):
+        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1.0, atol=1e-3)
+    text, image = load_space(tiny, towers="text"), load_space(tiny, towers="image")
+    np.testing.assert_array_equal(image.embed(batch), ours)
+    np.testing.assert_array_equal(text.embed_text(texts), vectors)
+    assert text.fingerprint == image.fingerprint == space.fingerprint
+    held = [sum(parameter.numel() for parameter in each._model.parameters()) for each in (text, image, space)]
+    assert held[0] + held[1] < 1.01 * held[2], "a tower alone holds no other's weights"
 
 
 def test_preparing_is_open_clips_own(tmp_path):
@@ -111,25 +122,6 @@ def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     ours = space.embed(np.stack([space.prepare(rgb) for rgb in rgbs]))
     np.testing.assert_allclose(ours.astype(np.float32), expected, atol=3e-4)  # float16 keeps no more
-
-
-def test_several_threads_embed_at_once(tiny):
-    space = load_space(tiny, towers="image")
-    batches = [np.stack([space.prepare(rgb) for rgb in pictures(4)]) for _ in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        vectors = list(pool.map(space.embed, batches))
-    assert all((each == vectors[0]).all() for each in vectors)
-
-
-def test_a_batch_that_others_hold_is_left_alone(space):
-    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
-    batch.flags.writeable = False
-    kept = batch.copy()
-    vectors = space.embed(batch)
-    np.testing.assert_array_equal(batch, kept)
-    on_device = torch.from_numpy(kept)
-    np.testing.assert_array_equal(space.embed(on_device), vectors)
-    np.testing.assert_array_equal(on_device.numpy(), batch)
 
 
 @pytest.mark.needs_media
@@ -175,19 +167,6 @@ def precise_rgb(frame: Any) -> Any:
 
     precise = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
     return VideoReformatter().reformat(frame, format="rgb24", interpolation=precise).to_ndarray()
-
-
-def test_one_tower_alone(space, tiny):
-    text, image = load_space(tiny, towers="text"), load_space(tiny, towers="image")
-    batch = np.stack([space.prepare(rgb) for rgb in pictures(2)])
-    np.testing.assert_array_equal(image.embed(batch), space.embed(batch))
-    np.testing.assert_array_equal(text.embed_text(["kite"]), space.embed_text(["kite"]))
-    assert text.fingerprint == image.fingerprint == space.fingerprint
-    assert held_numbers(text) + held_numbers(image) < 1.01 * held_numbers(space)
-
-
-def held_numbers(space: Space) -> int:
-    return sum(parameter.numel() for parameter in space._model.parameters())
 
 
 def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
@@ -287,12 +266,6 @@ def test_damaged_weights_and_those_of_another_model(tmp_path):
         load_space(other)
 
 
-def test_a_device_that_is_not_there(tiny):
-    for device in ("cuda:77", "abacus"):
-        with pytest.raises(DeviceMissing, match=device):
-            load_space(tiny, device=device)
-
-
 def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
     handlers, filters = list(logging.getLogger().handlers), list(logging.getLogger().filters)
     with caplog.at_level(logging.DEBUG):
@@ -306,35 +279,27 @@ def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
 
 
 def test_arithmetic_is_chosen_by_size_and_gives_the_same_vectors():
-    torch.manual_seed(0)
-    vision = {"image_size": 64, "layers": 4, "width": 768, "patch_size": 16, "head_width": 64}
-    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
+    def visual(**vision: Any) -> Any:
+        torch.manual_seed(0)
+        config = TINY | {"vision_cfg": vision} if vision else TINY
+        return open_clip.model.CLIP(**json.loads(json.dumps(config))).eval().visual
+
+    tower = visual(image_size=64, layers=4, width=768, patch_size=16, head_width=64)
+    convolutions, small = visual(image_size=64, layers=[1, 1, 1, 1], width=8), visual()
     images = torch.randn(4, 3, 64, 64)
     with torch.inference_mode():
         chosen = quick_tower(tower, images)
         exact = tower(images).numpy()
         quick = chosen(images.to(next(chosen.parameters()).dtype)).float().numpy()
+        before, plain = convolutions(images).numpy(), arithmetic_of(convolutions)
+        last = quick_tower(convolutions, images)
+        after = last(images).numpy()
     assert cosines(exact, quick).min() >= 0.9995
-    small = open_clip.model.CLIP(**TINY).eval().visual
-    assert quick_tower(small, images) is small
-    assert compiled_tower(small, images) is small  # only on CUDA compiling may pay
-
-
-def test_convolutions_have_their_channels_last_on_a_cpu():
-    torch.manual_seed(0)
-    vision = {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8}
-    tower = open_clip.model.CLIP(**TINY | {"vision_cfg": vision}).eval().visual
-    images = torch.randn(4, 3, 64, 64)
-    with torch.inference_mode():
-        before, plain = tower(images).numpy(), arithmetic_of(tower)
-        chosen = quick_tower(tower, images)
-        after = chosen(images).numpy()
+    assert quick_tower(small, images) is compiled_tower(small, images) is small  # only on CUDA compiling may pay
     assert cosines(before, after).min() > 0.999999
-    assert plain == f"float32, torch {torch.__version__}"
-    assert arithmetic_of(chosen) == f"float32, channels_last, torch {torch.__version__}"
-    transformer = quick_tower(open_clip.model.CLIP(**TINY).eval().visual, images)
-    assert arithmetic_of(transformer) == plain
-    assert arithmetic_of(transformer.to(torch.bfloat16)) == f"bfloat16, torch {torch.__version__}"
+    assert plain == arithmetic_of(small) == f"float32, torch {torch.__version__}"
+    assert arithmetic_of(last) == f"float32, channels_last, torch {torch.__version__}"
+    assert arithmetic_of(small.to(torch.bfloat16)) == f"bfloat16, torch {torch.__version__}"
 
 
 # One tower by a space's name, with torch and in a process that has none.
@@ -363,12 +328,6 @@ def lines_without(packages: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_with_torch_a_tower_is_the_spaces_own():
-    text, image = load_text_tower("builtin"), load_image_tower("builtin", "cpu")
-    assert isinstance(text, Space) and isinstance(image, CpuTower)
-    assert text.fingerprint == image.fingerprint
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("also", "arithmetic"), [("", "float32, ONNX Runtime "), (",onnxruntime", "float32, numpy ")])
 def test_without_torch_the_built_in_space_is_loaded_as_exported(also, arithmetic):
@@ -382,6 +341,104 @@ def test_without_torch_the_built_in_space_is_loaded_as_exported(also, arithmetic
     assert on_cuda == "DeviceMissing got device 'cuda', and torch is not installed; use cpu"
 
 
-def test_packages_that_go_with_torch():
-    assert torch_package(ModuleNotFoundError(name="torch.nn")) == "torch"
-    assert torch_package(ModuleNotFoundError(name="av")) is None
+# Names are resolved, unknown ones refused with the nearest, and switches of the whole process are turned back.
+
+
+def test_the_name_of_a_folder_means_the_same_from_everywhere(tmp_path, monkeypatch):
+    name = write_model(tmp_path / "model", TINY)
+    monkeypatch.chdir(tmp_path)
+    assert load_space("local-dir:model", towers="image").name == name
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert model_name(open_clip, "local-dir:~/model").given == name
+    with pytest.raises(WeightsMissing, match="~nobody-is-called-this"):
+        model_name(open_clip, "local-dir:~nobody-is-called-this/model")
+    (tmp_path / "weights.pt").touch()
+    assert model_name(open_clip, "ViT-B-32/weights.pt").given == f"ViT-B-32/{tmp_path}/weights.pt"
+
+
+def test_a_bare_checkpoint_is_prepared_as_its_architecture_usually_is(tmp_path):
+    path = tmp_path / "weights.pt"
+    path.write_bytes(b"")
+    siglip = model_name(open_clip, f"ViT-B-32-SigLIP2-256/{path}").preprocess
+    assert siglip == SIGLIP_LIKE | {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+    assert model_name(open_clip, f"ViT-L-14/{path}").preprocess == {}  # its tags differ
+
+
+def test_the_default_and_other_names_are_known_to_open_clip():
+    for name in (DEFAULT_SPACE, "ViT-B-32/laion2b_s34b_b79k", "MobileCLIP2-S0/dfndr2b"):
+        found = model_name(open_clip, name)
+        assert "/".join((found.model, found.pretrained or "")) == name
+        assert found.asks_hub
+    assert model_name(open_clip, "ViT-B-32/openai").quick_gelu
+    assert not model_name(open_clip, "ViT-B-32/laion2b_s34b_b79k").quick_gelu
+
+
+def test_an_unknown_name_is_told_its_nearest():
+    for name, near in {
+        "ViT-B32/laion2b": "ViT-B-32/laion2b_e16",
+        "siglip2": "ViT-B-16-SigLIP2/webli",
+        "ViT-B-32-SigLIP2-256": "ViT-B-32-SigLIP2-256/webli",
+        "ViT-B-32/laion2b": "ViT-B-32/laion2b_e16",
+        "hf-hub:tiny": "hf-hub:ORGANISATION/MODEL",
+        "": "nearest names",
+    }.items():
+        with pytest.raises(UnknownModel) as error:
+            load_space(name)
+        assert near in str(error.value) and "\n" not in str(error.value), name
+
+
+def test_local_places_without_a_model(tmp_path):
+    with pytest.raises(WeightsMissing, match="no such folder"):
+        load_space(f"local-dir:{tmp_path}/nothing")
+    with pytest.raises(WeightsMissing, match=r"no file .*weights\.pt"):
+        load_space(f"ViT-B-32/{tmp_path}/weights.pt")
+    with pytest.raises(BadCheckpoint, match=r"no open_clip_config\.json"):
+        load_space(f"local-dir:{tmp_path}")
+    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    with pytest.raises(WeightsMissing, match="holds no weights"):
+        load_space(f"local-dir:{tmp_path}")
+    for device in ("cuda:77", "abacus"):
+        with pytest.raises(DeviceMissing, match=device):
+            load_space(write_model(tmp_path / device, TINY), device=device)
+
+
+@pytest.fixture
+def silent_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", NOBODY_THERE)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+@pytest.mark.usefixtures("silent_hub")
+def test_blocks_that_overlap_in_threads_too_leave_client_and_root_logger_as_they_were() -> None:
+    root, inside = logging.getLogger(), threading.Barrier(4)
+    before = list(root.handlers), list(root.filters)
+    first, second = ExitStack(), ExitStack()
+    assert not any(stack.enter_context(quick_hub()) for stack in (first, second))
+    for stack in (first, second):
+        stack.enter_context(silent_root_logger())
+    first.close()
+    assert constants.HF_HUB_OFFLINE and (root.handlers, root.filters) != before  # the second block still needs it
+    second.close()
+    assert not constants.HF_HUB_OFFLINE and (root.handlers, root.filters) == before
+
+    def ask(_: int) -> bool:
+        with quick_hub() as answers:
+            inside.wait(60)
+            return answers or not constants.HF_HUB_OFFLINE
+
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(ask, range(4)))
+    with pytest.raises(KeyError), quick_hub():
+        raise KeyError
+    assert not constants.HF_HUB_OFFLINE
+
+
+def test_a_user_who_is_offline_stays_so_and_a_hub_that_answers_changes_nothing(monkeypatch, tmp_path) -> None:
+    for offline in (True, False):
+        with hub_of(tmp_path) as address:
+            monkeypatch.setattr(constants, "ENDPOINT", address)
+            monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
+            with quick_hub() as answers:
+                assert answers is not offline
+                assert constants.HF_HUB_OFFLINE is offline
+        assert constants.HF_HUB_OFFLINE is offline

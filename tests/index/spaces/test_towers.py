@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
-from kinodex.index.errors import TowersDamaged
-from kinodex.index.spaces.towers import TOWER_JSON, cache_folder, check_content, check_sizes, read_towers
+from kinodex.index.errors import BadCheckpoint, TowersDamaged
+from kinodex.index.spaces.towers import (
+    PART_NUMBERS,
+    TOWER_JSON,
+    ArrayFile,
+    cache_folder,
+    check_content,
+    check_sizes,
+    read_towers,
+    write_arrays,
+)
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import fingerprint
 
@@ -25,43 +37,27 @@ def test_towers_are_read_as_they_were_written(tmp_path):
     assert towers.tower("text") is towers.text
 
 
-def test_files_without_a_description_are_no_towers(tmp_path):
-    folder = made_towers(tmp_path / "made", "text", "image")
-    (folder / TOWER_JSON).unlink()
-    assert read_towers(folder) is None
-    assert read_towers(tmp_path / "nowhere") is None
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda found: [], "is no description of towers"),
-        (lambda found: found | {"version": 9}, "has format 9, and this kinodex reads 1: a later one wrote it"),
-        (lambda found: found | {"space": {"name": "x"}}, "is no description of towers"),
-        (lambda found: {"version": 1}, "is no description of towers"),
-        (
-            lambda found: found | {"text": found["text"] | {"files": {"../up": {"sha256": "0", "bytes": 1}}}},
-            "names of files have no folders",
-        ),
-    ],
-    ids=["a list", "a later format", "half a space", "nothing else", "a file elsewhere"],
-)
-def test_a_description_that_makes_no_sense(tmp_path, change, says):
+def test_a_description_that_makes_no_sense(tmp_path):
     file = made_towers(tmp_path / "made", "text") / TOWER_JSON
-    file.write_text(json.dumps(change(json.loads(file.read_text()))))
-    with pytest.raises(TowersDamaged, match=says) as caught:
-        read_towers(file.parent, "s3://films/towers")
-    assert str(caught.value).startswith("s3://films/towers/tower.json ")
-
-
-def test_a_description_that_is_cut_off_or_not_text(tmp_path):
-    file = made_towers(tmp_path / "made", "text") / TOWER_JSON
-    file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(TowersDamaged, match="is no description of towers"):
-        read_towers(file.parent)
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(TowersDamaged, match="cannot read"):
-        read_towers(file.parent)
+    whole = file.read_text()
+    found = json.loads(whole)
+    elsewhere = found["text"] | {"files": {"../up": {"sha256": "0", "bytes": 1}}}
+    for content, says in (
+        ("[]", "is no description of towers"),
+        (json.dumps(found | {"version": 9}), "has format 9, and this kinodex reads 1: a later one wrote it"),
+        (json.dumps(found | {"space": {"name": "x"}}), "is no description of towers"),
+        (json.dumps({"version": 1}), "is no description of towers"),
+        (json.dumps(found | {"text": elsewhere}), "names of files have no folders"),
+        (whole[:50], "is no description of towers"),
+        ("\udcff\udcfe", "cannot read"),
+    ):
+        file.write_bytes(content.encode(errors="surrogateescape"))
+        with pytest.raises(TowersDamaged, match=says) as caught:
+            read_towers(file.parent, "s3://films/towers")
+        if content.startswith("["):
+            assert str(caught.value).startswith("s3://films/towers/tower.json ")
+    file.unlink()
+    assert read_towers(file.parent) is read_towers(tmp_path / "nowhere") is None
 
 
 def test_sizes_and_hashes_are_held_against_the_description(tmp_path):
@@ -87,3 +83,65 @@ def test_the_cache_is_where_the_user_wants_it(tmp_path, monkeypatch):
     assert cache_folder("abc") == tmp_path / "kinodex" / "towers" / "abc"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
     assert cache_folder("abc") == Path.home() / ".cache" / "kinodex" / "towers" / "abc"
+
+
+# Files of arrays: the layout of safetensors, half precision, rows and parts, and damage.
+
+NUMBERS = np.random.default_rng(0)
+ARRAYS: dict[str, Any] = {
+    "odd": np.frombuffer(b"abc", np.uint8),
+    "matrix": NUMBERS.standard_normal((700, 600)).astype(np.float32),
+    "row": NUMBERS.standard_normal(5).astype(np.float32),
+    "hashes": NUMBERS.integers(0, 1 << 63, 4).astype(np.uint64),
+    "none": np.empty(0, np.uint32),
+}
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    file: Path = tmp_path / "arrays.safetensors"
+    write_arrays(file, ARRAYS)
+    return file
+
+
+def test_the_package_safetensors_reads_the_same_arrays(path):
+    found = load_file(path)
+    assert found.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(ArrayFile(path).map(name), array)
+
+
+def test_a_matrix_comes_in_parts_and_by_rows(path):
+    assert ARRAYS["matrix"].size > PART_NUMBERS
+    with ArrayFile(path).reader() as reader:
+        parts = [(first, part.copy()) for first, part in reader.parts("matrix")]
+        rows = reader.rows("matrix", np.array([[3, 699], [3, 0]]))
+        small = reader.whole("row")
+        with pytest.raises(BadCheckpoint, match="got row 700 of matrix, which has 700"):
+            reader.rows("matrix", np.array([700]))
+    assert [first for first, _ in parts] == [0, PART_NUMBERS // 600]
+    np.testing.assert_array_equal(np.concatenate([part for _, part in parts]), ARRAYS["matrix"])
+    np.testing.assert_array_equal(rows, ARRAYS["matrix"][[[3, 699], [3, 0]]])
+    np.testing.assert_array_equal(small, ARRAYS["row"])
+
+
+def test_every_finite_half_is_read_exactly(tmp_path):
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)]
+    write_arrays(tmp_path / "halves", {"all": halves.astype(np.float32)}, "F16")
+    with ArrayFile(tmp_path / "halves").reader() as reader:
+        np.testing.assert_array_equal(reader.whole("all"), halves.astype(np.float32))
+
+
+def test_a_file_cut_short_or_of_another_kind_is_refused(path):
+    with ArrayFile(path).reader() as reader:
+        assert not reader.has("other")
+        with pytest.raises(BadCheckpoint, match="holds no array other"):
+            reader.whole("other")
+    whole = path.read_bytes()
+    unknown_type = (20).to_bytes(8, "little") + b'{"a": {"dtype":"X"}}'
+    for content in (b"", whole[:5], whole[:40], whole[:-1], b"x" * 100, unknown_type, b"\x02" + b"\0" * 7):
+        path.write_bytes(content)
+        with pytest.raises(BadCheckpoint, match="make the text tower again"):
+            ArrayFile(path)

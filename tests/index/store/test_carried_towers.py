@@ -137,27 +137,16 @@ def overwrite(uri: str, name: str, file: Path, content: bytes) -> None:
 @pytest.mark.slow
 def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
     assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
-    folder = found(uri)
+    with ThreadPoolExecutor(4) as pool:
+        (folder,) = {*pool.map(lambda _: found(uri), range(4))}
     assert folder == tmp_path / "cache" / "kinodex" / "towers" / DIGEST / "text"
     assert (folder / "text.bin").read_bytes() == b"weightstext.bin"
     assert (find_tower(uri, DIGEST, "image"), held_towers(uri, "0" * 12)) == (None, None)
+    both = keep_towers(uri, made_towers(tmp_path / "b", "image", content=b"new"))
+    assert held_towers(uri, DIGEST) == both and sorted(both.files) == ["image.bin", "text.bin", "tokenizer.json"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # where nobody answers
     assert found(uri) == folder
     assert [each.name for each in folder.parent.iterdir()] == ["text"]
-
-
-@pytest.mark.slow
-def test_towers_come_beside_each_other_and_in_place_of_each_other(uri, tmp_path):
-    keep_towers(uri, made_towers(tmp_path / "b", "image", content=b"new"))
-    image = find_tower(uri, DIGEST, "image")
-    assert image is not None
-    assert sorted(each.name for each in image.iterdir()) == ["image.bin", TOWER_JSON]
-    alone = read_towers(image)
-    assert alone is not None
-    assert alone.text is None
-    both = held_towers(uri, DIGEST)
-    assert both is not None
-    assert sorted(both.files) == ["image.bin", "text.bin", "tokenizer.json"]
 
 
 @pytest.mark.slow
@@ -185,14 +174,6 @@ def test_what_is_damaged_there_is_refused(uri, tmp_path):
     overwrite(uri, TOWER_JSON, tmp_path / "other", b"{}")
     with pytest.raises(TowersDamaged, match="is no description of towers"):
         held_towers(uri, DIGEST)
-
-
-@pytest.mark.slow
-def test_two_fetch_at_once(uri):
-    with ThreadPoolExecutor(4) as pool:
-        folders = {*pool.map(lambda _: found(uri), range(4))}
-    (folder,) = folders
-    assert [each.name for each in folder.parent.iterdir()] == ["text"]
 
 
 @pytest.mark.slow

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kinodex.index.errors import DamagedRows, LibraryError, QueryError, SpaceMismatch, TimeOutside, UnknownVideo
+from kinodex.index.errors import DamagedRows, LibraryError, QueryError, TimeOutside, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, FRAMES, equal, frame_key
 from kinodex.index.sweep import audit
-from kinodex.index.videos.visibility import MANY, VisibilityCache, space_scope
-from tests.support.libraries.random_library import detection, made, other_space, vectors_of, write
+from kinodex.index.videos.visibility import MANY, VisibilityCache
+from tests.support.libraries.random_library import detection, made, write
 
 
 def test_a_reader_sees_what_another_handle_completes_and_reads_what_is_asked_for(library):
@@ -84,31 +84,6 @@ def test_videos_by_globs_and_by_both_forms_of_accents(library):
     write(library, made("ef003333", 2, seed=1), "Besanc\u0327on e\u0301te\u0301")
     for typed in ("Besançon été", "Besanc\u0327on e\u0301te\u0301", "Besanc\u0327", "Besanç*"):
         assert ids(typed) == ["ef003333"], typed
-
-
-def test_videos_with_vectors_in_the_space(library: Library) -> None:
-    other = other_space()
-    for video_id in ("aaaa", "bbbb"):
-        write(library, made(video_id, 4, seed=1))
-    library.additions.add_space(other)
-    library.additions.add_vectors({"aaaa": vectors_of(4, 1)}, other)
-    assert library.additions.complete("vectors", other.digest, {"aaaa": 4}, {}) == ()
-    own = space_scope(library.tables, library.visible, library.fingerprint, None)
-    there = space_scope(library.tables, library.visible, library.fingerprint, other.name)
-    ids = ("aaaa", "bbbb", "nothing")
-    assert own.videos(ids).keys() == {"aaaa", "bbbb"}
-    assert there.videos(ids).keys() == {"aaaa"}
-    own.check(ids)
-    there.check(("aaaa",))
-    with pytest.raises(SpaceMismatch, match="film bbbb has no vectors yet; run `kinodex add vectors`"):
-        there.check(ids)
-
-
-def test_the_own_space_by_name_is_the_own_space(library: Library) -> None:
-    named = space_scope(library.tables, library.visible, library.fingerprint, library.fingerprint.digest)
-    assert named.other is None
-    with pytest.raises(SpaceMismatch, match=r"got space nothing, and .* holds local-dir:/models/tiny"):
-        space_scope(library.tables, library.visible, library.fingerprint, "nothing")
 
 
 # Stored frames are read by number and by time: nearest, shown or exact.

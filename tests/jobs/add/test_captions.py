@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from functools import partial
 
 import pytest
 
@@ -12,7 +13,7 @@ from kinodex.index.rows import Scope
 from kinodex.index.spaces.space import load_space
 from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.run import add
-from tests.support.command import json_of
+from tests.support.command import bad, json_of
 from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
 
 BOAT = {"caption": "a boat", "confidence": 50}
@@ -67,14 +68,14 @@ def test_captions_of_an_endpoint_with_their_price(kinodex, library):
     assert library.search.captions("kite")[0].text in {c.text for c in captions}
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, bad):
+@pytest.mark.parametrize("unusable", BAD[1:])
+def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, unusable):
     first = library.videos()[0]
-    with ChatServer(lambda body: bad if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
+    with ChatServer(lambda body: unusable if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
         arguments = ("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
         ran = kinodex(*arguments, "--video", first.title)
         assert ran.code == 0 and f"1 of {first.segments} segments got no caption that could be used" in ran.out
-        assert ("requests refused: 1" in ran.out) == ("no such picture" in ran.out) == (bad is BAD[2])
+        assert ("requests refused: 1" in ran.out) == ("no such picture" in ran.out) == (unusable is BAD[2])
         assert [caption.segment_no for caption in library.captions(first.video_id)] == list(range(1, first.segments))
         assert [(row.stage, row.error_class) for row in library.ingest_log.failures()] == [("captions", "Incomplete")]
         server.models = ("another",)
@@ -90,21 +91,25 @@ def test_segments_without_a_caption_get_one_when_asked_again(kinodex, library, b
         assert json.loads(kinodex(*arguments, "--retry-failed", "--json").out)["added"] == len(library.videos()) - 1
 
 
-@pytest.mark.parametrize("bad", BAD[1:])
-def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path, bad):
+def answer(reply: dict | Behaviour, body: dict) -> dict | Behaviour:
+    return reply
+
+
+def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, library, monkeypatch, tmp_path):
     film = library.video("film-1")
     chosen = ("--model", "tester", "--video", film.title, "--input-price", 2.0)
     with ChatServer(lambda body: cut_off("{") if "from 0.0 s to" in json.dumps(body) else BOAT) as server:
         arguments = ("add", "captions", library.uri, *chosen, "--base-url", server.base_url)
         assert json_of(kinodex, *arguments)["rows"] == film.segments - 1
-        before, sent = library.captions(film.video_id), len(server.seen)
+        before = library.captions(film.video_id)
         monkeypatch.setenv("KINODEX_CACHE", str(tmp_path / "another"))
-        server.reply = lambda _: bad
-        ran = kinodex(*arguments, "--retry-failed", "--json")
-        usage = json.loads(ran.out)["usage"]
-        assert library.captions(film.video_id) == before and len(before) == film.segments - 1
-        assert len(server.seen) - sent == (1 if ran.code else 2)  # the others are not paid for again
-        assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (ran.code == 0)
+        for reply, code, requests in ((BAD[1], 0, 2), (BAD[2], 3, 1)):
+            server.reply, sent = partial(answer, reply), len(server.seen)
+            ran = kinodex(*arguments, "--retry-failed", "--json")
+            usage = json.loads(ran.out)["usage"]
+            assert (ran.code, len(server.seen) - sent) == (code, requests), "the others are not paid for again"
+            assert library.captions(film.video_id) == before and len(before) == film.segments - 1
+            assert (usage["input_tokens"] > 0) == (usage["cost"] > 0) == (ran.code == 0)
         server.reply = lambda _: BOAT
         assert json_of(kinodex, *arguments, "--retry-failed")["rows"] == film.segments
     assert len(library.captions(film.video_id)) == film.segments
@@ -127,9 +132,9 @@ def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex,
         base64.b64encode(frame.jpeg).decode()
         for frame in library.frames(first.video_id, library.vectors(first.video_id).frame_no.tolist())
     ]
-    bad = failing(400, "no such pictures")
+    refusal = failing(400, "no such pictures")
     with ChatServer(lambda _: BOAT) as server:
-        server.reply = lambda body: bad if any(jpeg in json.dumps(body) for jpeg in shown) else BOAT
+        server.reply = lambda body: refusal if any(jpeg in json.dumps(body) for jpeg in shown) else BOAT
         arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
         ran = kinodex("add", *arguments)
         assert ran.code == 3
@@ -216,7 +221,7 @@ def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):
         assert add(library, stage, [video.video_id]).rows == alone.count == video.segments
 
 
-def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
+def test_a_wrong_key_model_or_address_ends_the_run(kinodex, library):
     with ChatServer(lambda _: BOAT, key="right") as server:
         arguments = ("captions", library.uri, "--base-url", server.base_url)
         ran = kinodex("add", *arguments, "--model", "tester")
@@ -224,14 +229,9 @@ def test_a_wrong_key_or_model_ends_the_run(kinodex, library):
         server.key = None
         ran = kinodex("add", *arguments, "--model", "other")
         assert (ran.code, "has no model 'other'" in ran.error_line) == (5, True)
-    assert library.ingest_log.failures() == []
-
-
-def test_an_endpoint_that_is_not_there_ends_the_run(kinodex, library):
-    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "ftp://nobody")
-    assert ran.code == 2
-    assert "must look like http://HOST:PORT/v1" in ran.error_line
-    ran = kinodex("add", "captions", library.uri, "--model", "m", "--base-url", "https://api.example.com/v1")
-    assert ran.code == 5
-    assert "no key for api.example.com" in ran.error_line
+    for url, code, says in (
+        ("ftp://nobody", 2, "must look like http://HOST:PORT/v1"),
+        ("https://api.example.com/v1", 5, "no key for api.example.com"),
+    ):
+        bad(kinodex, "add", "captions", library.uri, "--model", "m", "--base-url", url, code=code, says=says)
     assert library.ingest_log.failures() == []

@@ -13,17 +13,11 @@ from kinodex.agent.protocol import Note, Segment, Usage
 from kinodex.agent.requests.describe import SummarizePart
 from kinodex.index.library import Library
 from kinodex.jobs.add.endpoint import open_model_thread
-from kinodex.jobs.add.run import add
 from kinodex.jobs.add.summaries import (
     Film,
-    FilmPart,
-    Summaries,
     Written,
-    _of_scene,
     added_rows,
     endpoint_writer,
-    local_writer,
-    open_writer,
     read_entry,
     read_film,
     thinned,
@@ -75,14 +69,6 @@ def test_too_many_notes_are_thinned_evenly():
     assert [note.start_s for note in kept] == [5.0 + 10 * n for n in range(10)]
     assert thinned(notes, 1) == (notes[50],)
     assert thinned(notes[:3], 1000) == tuple(notes[:3])
-
-
-def test_a_line_that_is_said_again_stays_where_it_was_said_first():
-    notes = [
-        Note("aa", float(at), at + 1.0, "transcript", said) for at, said in enumerate(["one", "two", "one", "three"])
-    ]
-    scene = FilmPart("scene", 0, 0.0, 4.0, 0, 4, range(0))
-    assert [each.text for each in _of_scene(scene, [[each] for each in notes])] == ["one", "two", "three"]
 
 
 def one_chapter(library: Library, name: str) -> Film:
@@ -210,18 +196,9 @@ def test_a_reply_that_breaks_off_is_kept_up_to_its_last_whole_sentence():
     assert read_entry(part(), "Kites over the sea\nRed kites that", True).text == "Red kites that"
 
 
-def test_an_endpoint_that_loops_or_says_nothing_is_asked_again_and_then_left(kinodex):
-    for bad in ({"title": "Kites", "summary": "Kites fly in it. " * 9}, {"title": "A", "summary": " "}):
-        replies = in_turn(bad, GOOD, bad, cut_off(str(bad)), bad)
-        with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
-            write = endpoint_writer(thread)
-            (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
-        assert (first.title, second.title, third.title) == (GOOD["title"], "", ""), bad
-        assert first.usage.input_tokens > 0 and second.refused is None and len(server.seen) == 6
-
-
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
-    replies = in_turn({"title": "", "summary": "x"}, GOOD, {"title": "x"}, {"title": "y"}, failing(400, "no"))
+    loop = {"title": "Kites", "summary": "Kites fly in it. " * 9}
+    replies = in_turn({"title": "", "summary": "x"}, GOOD, loop, cut_off(str(loop)), loop, failing(400, "no"))
     with ChatServer(replies) as server, open_model_thread(role(server)) as thread:
         write = endpoint_writer(thread)
         (first,), (second,), (third,) = write([part(0)]), write([part(1, "a boat")]), write([part(2, "a cat")])
@@ -230,17 +207,7 @@ def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
     assert "the title is empty" in server.seen[1].text
     assert second.title == "" and second.refused is None and second.usage.input_tokens > 0
     assert third.title == "" and third.refused is not None
-    assert len(server.seen) == 5
-
-
-def test_a_local_model_of_words_alone(tiny_model):
-    writer = open_writer(str(tiny_model("llama")), "cpu", 12)
-    assert not writer.sees
-    write = local_writer(writer)
-    wordless = SummarizePart(part=Segment(0, "v", 0.0, 30.0), level="scene", notes=())
-    written = write([part(), wordless])
-    assert len(written) == 2
-    assert written[1] == Written(nothing_known=True)
+    assert len(server.seen) == 6
 
 
 @pytest.fixture
@@ -334,6 +301,13 @@ def test_titles_and_summaries_are_stored_as_one_line_each(kinodex, library):
     assert {row.text for row in rows} == {"Kites fly. [31mIt is windy."}
 
 
+def test_a_local_model_of_words(kinodex, library, tiny_model):
+    options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
+    made = json_of(kinodex, "add", "chapters", library.uri, *options)
+    assert made["failed"] == 0 and made["rows"] > 4
+    assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
+
+
 def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinodex, library):
     with ChatServer(contents) as server:
         json_of(kinodex, *command(library, server, "--video", "film aa"))
@@ -343,24 +317,3 @@ def test_other_settings_of_one_model_are_refused_and_summaries_are_removed(kinod
     assert kinodex("remove", "added", library.uri, "summaries", "tester", "--yes").code == 0
     assert library.scenes.rows("film aa") == []
     assert library.tables.count("scenes") == 0
-
-
-def test_a_local_model_of_words(kinodex, library, tiny_model):
-    options = ("--model", tiny_model("llama"), "--video", "film aa", "--max-new-tokens", 4)
-    made = json_of(kinodex, "add", "chapters", library.uri, *options)
-    assert made["failed"] == 0 and made["rows"] > 4
-    assert {row.level for row in library.scenes.rows("film aa")} == {"scene", "chapter"}
-
-
-@pytest.mark.ray
-@pytest.mark.slow
-def test_summaries_on_ray_are_those_of_one_process(library, ray_cluster):
-    from kinodex.jobs.workers import ray_executor
-
-    with ChatServer(contents) as server:
-        stage = Summaries("tester", server.base_url, batch=4)
-        with ray_executor(2, ray_cluster.address) as executor:
-            report = add(library, stage, executor=executor)
-    assert report.failed == 0
-    titles = [row.title for row in library.scenes.rows("film bb") if row.level == "scene"]
-    assert titles == [f"At the {place}" for place in PLACES]

@@ -10,7 +10,8 @@ import pytest
 from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_benchmark
-from kinodex.jobs.eval.folder import JUDGED, ImportRequest, import_predictions, read_option, read_predictions, read_run
+from kinodex.jobs.eval.folder import JUDGED, read_run
+from kinodex.jobs.eval.imported import ImportRequest, import_predictions, read_option, read_predictions
 from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import EvalReport, Standing, report_run
 from tests.support.command import Kinodex, bad
@@ -75,15 +76,6 @@ def test_what_does_not_fit_is_said_and_counts_as_wrong(run: Path, tmp_path: Path
     assert report_run(run).complete
 
 
-def test_questions_without_a_prediction_can_be_left_out(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
-    file = predictions(tmp_path, {"a": "A", "b": "B"})
-    assert (
-        "4 of 6 questions have no prediction and are left out" in kinodex("eval", "import", run, file, "--partial").err
-    )
-    report = report_run(run)
-    assert (imported(report).accuracy.questions, report.complete) == (2, False)
-
-
 def test_an_import_does_not_stop_a_run_from_going_on_and_can_be_replaced(
     run: Path, tmp_path: Path, kinodex: Kinodex
 ) -> None:
@@ -110,12 +102,6 @@ def test_what_would_be_misread_is_refused(run: Path, tmp_path: Path, kinodex: Ki
     assert read_run(run).imported == ()
 
 
-def test_options_counted_from_one(run: Path, tmp_path: Path) -> None:
-    file = predictions(tmp_path, dict.fromkeys("abcdef", 1))
-    import_predictions(run, ImportRequest(file, first=1))
-    assert imported(report_run(run)).accuracy.mean == 1.0
-
-
 @pytest.mark.parametrize(
     ("value", "option"),
     [
@@ -137,11 +123,6 @@ def test_options_counted_from_one(run: Path, tmp_path: Path) -> None:
 )
 def test_a_prediction_is_read_as_an_answer_is_or_as_a_number(value: object, option: int | None) -> None:
     assert read_option(value, FIVE) == option
-
-
-def test_words_that_are_numbers_are_words_first() -> None:
-    assert read_option("3", ("3", "2", "1")) == 0
-    assert read_option(2, ("3", "2", "1")) == 2
 
 
 OPTIONS = {
@@ -326,3 +307,12 @@ def test_what_is_no_file_of_predictions_is_refused_with_its_place(
     with pytest.raises(UsageError) as refused:
         read_predictions(written(tmp_path / name, content))
     assert says in str(refused.value)
+
+
+def test_questions_without_a_prediction_can_be_left_out(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
+    file = predictions(tmp_path, {"a": "A", "b": "B"})
+    assert (
+        "4 of 6 questions have no prediction and are left out" in kinodex("eval", "import", run, file, "--partial").err
+    )
+    report = report_run(run)
+    assert (imported(report).accuracy.questions, report.complete) == (2, False)

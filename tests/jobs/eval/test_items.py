@@ -31,7 +31,6 @@ from kinodex.jobs.eval.items import (
 )
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
-from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.runs.eval_runs import FILMS, caption_library
 
 KINDS = ("kite", "lamp")
@@ -131,15 +130,6 @@ def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: 
     bad(kinodex, *command, code=2, says="part was kind = lamp and is now all")
 
 
-def test_the_limit_draws_from_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
-    listed, out = tmp_path / "ids.txt", tmp_path / "run"
-    listed.write_text("harbour-0\nharbour-1\nharbour-3\n")
-    command = ("eval", "sketch", library, "--annotations", questions(tmp_path), "--out", out, "--no-page", *RANDOM)
-    part = ("--only", "kind=lamp", "--ids", listed)
-    assert kinodex(*command, *part, "--limit", "2").code == 0
-    assert [item.item_id for item in read_items(out)] == ["harbour-1", "harbour-3"]
-
-
 def test_what_no_question_has_is_refused_with_what_there_is(tmp_path: Path) -> None:
     path, ids, many = questions(tmp_path), tmp_path / "ids.txt", tmp_path / "many"
     many.mkdir()
@@ -165,10 +155,6 @@ def test_what_no_question_has_is_refused_with_what_there_is(tmp_path: Path) -> N
         ids_of("sketch", kit.published(tmp_path, "sketch", *rows), ["kind=none"])
     with pytest.raises(UsageError, match="these questions have no groups"):
         ids_of("own", kit.published(tmp_path, "own"), ["category=x"])
-
-
-def test_a_part_that_is_refused_is_one_line_of_the_command(kinodex: Kinodex, tmp_path: Path) -> None:
-    bad(kinodex, "eval", "check", "sketch", questions(tmp_path), "--only", "kind", code=2, says="give GROUP=VALUE")
 
 
 def item(item_id: str, video: str, *kinds: str) -> Item:
@@ -295,11 +281,6 @@ def test_a_map_is_two_columns_or_an_object(tmp_path: Path) -> None:
             read_id_map(tmp_path / name)
 
 
-def test_captions_imported_under_a_benchmark_s_names_are_its_videos(tmp_path: Path) -> None:
-    library = text_library(tmp_path / "library", {"uid-1": [(0.0, 1.0, "C mends a lamp")]})
-    assert found("uid-1", library.videos()) == (text_video_id("uid-1"),)
-
-
 def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
     one, two = "Caf\u00e9 film", "Cafe\u0301 film"
     for called, named in ((one, two), (two, one)):
@@ -309,18 +290,7 @@ def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
         assert found(called, [row("id2", "/x/y.mp4")], {named: "y"}) == ("id2",)
 
 
-def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
-    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
-    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")
-
-
 # Files of rows: what cannot be one is noted or refused, and swallows no other.
-
-
-def test_a_target_is_known_by_its_option_or_its_text() -> None:
-    assert Target(option=0).known
-    assert Target(text="").known
-    assert not Target(evidence=((1.0, 2.0),), clip="a").known
 
 
 def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Path) -> None:
@@ -365,3 +335,8 @@ def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str
         list(csv_rows(path)) if name.endswith("csv") else json_file(path)
     path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
     assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)
+
+
+def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
+    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
+    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from kinodex.jobs.eval.items import MissingVideo, MomentQuery, Problem
 from kinodex.jobs.eval.moments import (
@@ -21,7 +21,6 @@ from kinodex.jobs.eval.moments import (
     auroc,
     average_precision,
     best_iou,
-    by_category,
     ground_standings,
     iou,
     moment_gains,
@@ -32,7 +31,7 @@ from kinodex.jobs.eval.moments import (
     video_worths,
 )
 from kinodex.jobs.eval.score import estimate
-from kinodex.jobs.eval.tables import NOTHING, as_json, ground_tables, moment_facts, search_tables
+from kinodex.jobs.eval.tables import as_json, ground_tables, moment_facts, search_tables
 
 # Worths of ranked moments: each true range counts once, and a video by its best.
 
@@ -93,17 +92,6 @@ def test_equal_to_trec_eval_on_random_lists_with_grades_and_with_some_not_found(
         assert average_precision(gains, ideal) == pytest.approx(trec["map"])
         assert ndcg_at(gains, ideal, 10) == pytest.approx(trec["ndcg_cut_10"])
         assert [recall_at(gains, k) for k in (1, 5, 10)] == [trec[f"success_{k}"] for k in (1, 5, 10)]
-
-
-def test_equal_to_scikit_learn_where_all_is_ranked() -> None:
-    chance = np.random.default_rng(18)
-    for _ in range(20):
-        grades, scores = chance.integers(0, 4, 25).astype(float), chance.permutation(25).astype(float)
-        grades[3] = 2.0
-        gains = [float(grades[at]) for at in np.argsort(-scores)]
-        ideal = [float(grade) for grade in grades if grade > 0]
-        assert ndcg_at(gains, ideal, 10) == pytest.approx(ndcg_score([grades], [scores], k=10))
-        assert average_precision(gains, ideal) == pytest.approx(average_precision_score(grades > 0, scores))
 
 
 # IoU of ranges by hand, and AUROC as scikit-learn has it.
@@ -202,17 +190,6 @@ def test_a_system_without_verdicts_and_a_benchmark_without_absent_events_have_no
     assert there.plain == {"balanced accuracy": None, "AUROC": None}
 
 
-def test_categories_are_scored_apart() -> None:
-    results = [Result(each.case_id, "frames", each.relevant) for each in CASES]
-    parts = by_category(CASES, results, search_standings)
-    assert {name: [each.searches for each in part] for name, part in parts.items()} == {
-        "one": [2],
-        "two": [1],
-        "none": [],
-    }
-    assert by_category(CASES[:1], results, search_standings) == {}
-
-
 # Tables and lines of a run: a row for each system, and what was left out or is missing said first.
 
 
@@ -236,12 +213,6 @@ def test_moments_and_videos_have_a_table_each_and_each_category_one() -> None:
     assert moments.rows[0][2].startswith("0.500")
 
 
-def test_figures_without_an_error_and_those_that_are_not_there() -> None:
-    (table,) = ground_tables([standing(AUROC=0.75, balanced_accuracy=None)], {})
-    assert table.heads[-2:] == ("AUROC", "balanced accuracy")
-    assert table.rows[0][-2:] == ("0.750", NOTHING)
-
-
 def test_lines_say_what_was_searched_left_out_and_missing() -> None:
     missing = tuple(MissingVideo(f"lost-{number}", "no such video", 1) for number in range(14))
     cases = Cases((case_of(None, absent=True), case_of("v", absent=False)), missing, {"moments not published": 3})
@@ -260,12 +231,6 @@ def test_lines_say_what_was_searched_left_out_and_missing() -> None:
     made = json.loads(json.dumps(as_json([standing()], {}, cases, defects)))
     assert made["defects"][3] == {"where": "line 4", "what": "no text"}
     assert (made["searches"], made["left_out"], len(made["missing_videos"])) == (2, {"moments not published": 3}, 14)
-
-
-def test_a_name_that_several_videos_have_is_not_said_to_be_missing() -> None:
-    missing = (MissingVideo("a", "2 videos of the library have the name a: x/a.mp4, y/a.mp4", 1),)
-    lines = moment_facts("Own", Cases((case_of("v", absent=False),), missing, {}, {"a"}), [], "")
-    assert lines[1:] == ["not searched: 2 videos of the library have the name a: x/a.mp4, y/a.mp4"]
 
 
 def test_searches_that_failed_have_a_column_and_a_line_with_the_first_reason() -> None:

@@ -27,17 +27,15 @@ from kinodex.jobs.eval.moments import (
     Pictures,
     Result,
     ResultFile,
-    check_contenders,
     make_cases,
     open_pictures,
     query_vector,
     run_cases,
-    run_settings,
     solver,
 )
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
-from tests.support.command import Kinodex, Ran, bad
+from tests.support.command import Kinodex, Ran
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.runs.eval_runs import OWN_AGENT
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, in_turn
@@ -81,50 +79,7 @@ def test_ranges_come_with_their_verdict_and_half_of_the_evidence_may_be_left_out
     assert (words.found, words.present, words.evidence) == ((), False, 0.0)
 
 
-def test_systems_are_named_once_and_unknown_ones_refused() -> None:
-    assert check_contenders(["frames", "agent:eea", "frames"]) == ("frames", "agent:eea")
-    with pytest.raises(UsageError, match="got the contender smell"):
-        check_contenders(["smell"])
-
-
 # A run keeps each result, and solves only what is not there yet.
-
-
-def test_only_what_is_not_there_yet_is_solved(library: Path, tmp_path: Path) -> None:
-    opened = Library.open(str(library))
-    bench = Bench(opened, open_environment(opened), ModelChoice(cache=False), 5, 2.0)
-    cases = Cases((case("a boat"), replace(case("a bird"), case_id="2")), (), {})
-    settings = run_settings("own", tmp_path / "searches.jsonl", bench)
-    assert (settings["most"], settings["videos"]) == (5, 3)
-    reports: list[tuple[int, int]] = []
-    file = ResultFile(tmp_path / "results.jsonl", settings)
-    first = run_cases(cases, ["frames"], bench, file, lambda done, todo: reports.append((done, todo)))
-    assert [each.case_id for each in first] == ["1", "2"]
-    assert reports == [(0, 2), (1, 2)]
-    written = (tmp_path / "results.jsonl").read_text()
-    again = ResultFile(tmp_path / "results.jsonl", settings)
-    assert run_cases(cases, ["frames"], bench, again, lambda done, todo: None) == first
-    assert (tmp_path / "results.jsonl").read_text() == written
-
-
-def test_an_edited_search_is_solved_again_and_a_library_that_grew_is_refused(library: Path, tmp_path: Path) -> None:
-    opened = Library.open(str(library))
-    bench = Bench(opened, open_environment(opened), ModelChoice(cache=False), 5, 2.0)
-    settings = run_settings("own", tmp_path, bench)
-    path = tmp_path / "results.jsonl"
-
-    def run(*cases: Case) -> list[Result]:
-        file = ResultFile(path, settings)
-        return run_cases(Cases(cases, (), {}), ["frames"], bench, file, lambda done, todo: None)
-
-    (boat,) = run(case("a boat"))
-    bird, other = run(case("a bird"), replace(case("a boat"), case_id="2"))
-    assert bird.found != boat.found == other.found
-    assert run(case("a bird"))[0] == bird
-    assert len(path.read_text().splitlines()) == 1 + 3
-    grown = settings["contents"] + "; captions by x, 2 rows"
-    with pytest.raises(UsageError, match=r"results with contents videos \w{12}, .*; captions by x, 2 rows; give a new"):
-        ResultFile(path, settings | {"contents": grown})
 
 
 def asked(library: Path, server: ChatServer, folder: Path) -> Bench:
@@ -293,23 +248,6 @@ def test_a_result_is_kept_only_if_all_that_it_depends_on_is_the_same(
             shutil.copytree(begun, place)
 
 
-def test_an_agent_can_be_added_to_a_file_begun_without_one_and_left_out_again(
-    library: Path, tmp_path: Path, kinodex: Kinodex
-) -> None:
-    searches, out = tmp_path / "searches.jsonl", tmp_path / "results.jsonl"
-    searches.write_text('{"id": "1", "text": "a boat", "relevant": [["film-01", 0, 3]]}\n')
-    with ChatServer(lambda _: {"answer": "yes", "evidence": [1]}, models=("tester", "another")) as server:
-        given = "--library", library, "--out", out, "--base-url", server.base_url, "--no-cache", "--contender", "ground"
-        command = "eval", "ground", "own", searches, *given
-        agent = "--contender", "agent:uniform", "--model"
-        for options, lines in (((), 1), ((*agent, "tester"), 2), (("--model", "another"), 2), ((*agent, "tester"), 2)):
-            ran = kinodex(*command, *options)
-            assert ran.code == 0, ran
-            assert len(out.read_text().splitlines()) == 1 + lines
-        assert len(server.seen) == 1
-        bad(kinodex, *command, *agent, "another", code=2, says="results of agent:uniform with models")
-
-
 # The result file: kept line by line, gone on with, and refused for another run.
 
 
@@ -348,12 +286,6 @@ def test_another_run_s_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert other.read_text() == "mine\n"
     with pytest.raises(UsageError, match="cannot write"):
         ResultFile(tmp_path / "no" / "results.jsonl", HEAD)
-
-
-def test_without_a_file_results_are_kept_in_memory() -> None:
-    held = ResultFile(None, HEAD)
-    held.add(ONE)
-    assert list(held.results.values()) == [ONE]
 
 
 def test_a_file_that_stopped_in_its_first_line_or_is_empty_begins_again(tmp_path: Path) -> None:
@@ -565,8 +497,3 @@ def test_without_an_image_tower_those_with_a_picture_are_counted_with_the_way_to
     assert [case.case_id for case in cases.cases] == ["i2v-3"]
     ((reason, count),) = cases.left_out.items()
     assert count == 3 and reason.startswith("skipped for its picture, which cannot be embedded: ")
-
-
-def test_where_nothing_is_searched_by_a_picture_no_tower_is_loaded(tmp_path: Path) -> None:
-    other = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    assert open_pictures(other, None, ["frames"], [SearchItem("1", "own", "a boat", None, ())]) == Pictures()

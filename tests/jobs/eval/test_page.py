@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from kinodex.jobs.eval.page import write_page
-from kinodex.jobs.eval.plots import DPI, SIMULATED, plots, save_plot
+from kinodex.jobs.eval.plots import DPI, SIMULATED, plots
 from kinodex.jobs.eval.score import Estimate
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
@@ -140,12 +140,6 @@ def test_what_is_simulated_says_so_on_the_page_and_on_every_plot(report, written
         assert "SIMULATION" not in (written.parent / "figures" / f"{plot.name}.svg").read_text(encoding="utf-8")
 
 
-def test_the_same_report_gives_the_same_bytes(report, written, tmp_path):
-    plot = plots(report)[0]
-    svg = save_plot(plot.draw, tmp_path, plot.name, width_in=plot.width_in, height_in=plot.height_in)
-    assert svg == (written.parent / "figures" / f"{plot.name}.svg").read_text(encoding="utf-8")
-
-
 UNSCORED = Estimate(0.0, None, None, None, 0, 0)
 
 
@@ -170,12 +164,6 @@ def test_judged_answers_are_scores_of_0_to_3(report, tmp_path):
     page = write_page(judged, tmp_path)
     assert read(page).standings[one.name][1].startswith(f"{one.accuracy.mean * 3:.2f}")
     assert "Score (0 to 3)" in page.read_text(encoding="utf-8") and "a judge" in page.read_text(encoding="utf-8")
-
-
-def test_one_video_has_no_interval(tmp_path):
-    report = sample_report((Player("videotree", 0.4, 0, 0, False, 0),), questions=8)
-    assert report.standings[0].accuracy.error is None
-    assert read(write_page(report, tmp_path)).standings["videotree"][2] == "–"
 
 
 def test_a_rival_before_the_best_contender_is_turned_round(tmp_path):

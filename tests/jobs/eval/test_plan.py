@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from shutil import copytree
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,11 +20,19 @@ from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import parse_contenders
-from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
+from kinodex.jobs.eval.folder import (
+    PLAN,
+    IndexCost,
+    RunPlan,
+    parse_contenders,
+    read_items,
+    read_plan,
+    read_results,
+    trace_file,
+)
 from kinodex.jobs.eval.items import complete_items
-from kinodex.jobs.eval.plan import MAY_DIFFER, check_same
 from kinodex.jobs.eval.report import report_run
+from kinodex.jobs.eval.run import MAY_DIFFER, check_same
 from kinodex.jobs.models import ModelChoice, local_contents
 from tests.support.command import Kinodex, bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
@@ -33,9 +40,7 @@ from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import (
-    ALL,
     ANSWER,
-    EACH,
     FILMS,
     OWN_AGENT,
     asked,
@@ -103,14 +108,15 @@ def test_specs_that_make_no_sense_are_refused(specs: list[str], error: type[Exce
 
 
 PICTURED = ("harbour", "orchard")
-LATER = "later"
 
 
 @pytest.fixture(scope="module")
 def two_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a `library` of two films in two spaces and one in its own alone, and questions about the two."""
     folder = tmp_path_factory.mktemp("eval")
-    first, second, later = (tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, LATER)))
+    first, second, later = (
+        tiny_film(folder / f"{name}.mp4", 6, seed) for seed, name in enumerate((*PICTURED, "later"))
+    )
     library = library_of(folder / "library", [first, second])
     assert add(library, Vectors(write_model(folder / "other", TINY))).added == len(PICTURED)
     library_of(folder / "library", [later])
@@ -156,13 +162,6 @@ def test_the_built_in_model_is_asked_about_its_own_space_alone(
     assert kinodex(*unsure, "--agent", "random").code == 0, "it asks no model"
 
 
-def test_rules_that_contradict_each_other_are_refused(place: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    options = command(place, tmp_path / "run", "--agent", "uniform", "--no-controls")
-    bad(kinodex, *options, "--force-choice", "--early-insufficient", code=2, says="contradict each other")
-    assert kinodex(*options, "--force-choice").code == 0
-    assert read_plan(tmp_path / "run").rules == AnswerRules(force_choice=True)
-
-
 def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
     place: Path, kinodex: Kinodex, tmp_path: Path, server: ChatServer
 ) -> None:
@@ -180,29 +179,6 @@ def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
     assert kinodex(*priced, "--input-price", "3").code == 0
 
 
-def test_a_space_that_not_all_is_held_in_is_refused(two_spaces: Path, kinodex: Kinodex, tmp_path: Path) -> None:
-    (_, other), out = Library.open(str(two_spaces / "library")).spaces(), tmp_path / "run"
-    bad(kinodex, *space_command(two_spaces, out, "--space", "nowhere"), code=2, says=other.name)
-    questions = write_questions(tmp_path, (*PICTURED, LATER), each=1)
-    says = "1 of the 3 videos asked about, such as later, have no vectors yet"
-    bad(
-        kinodex, *space_command(two_spaces, out, "--annotations", questions, "--space", other.digest), code=4, says=says
-    )
-    assert not out.exists()
-
-
-def test_a_library_reached_by_a_link_is_the_same_library(place, kinodex, tmp_path):
-    out, link = tmp_path / "run", tmp_path / "linked"
-    options = command(place, out, "--agent", "random", "--no-controls")
-    assert kinodex(*options).code == 0
-    link.symlink_to(place / "library")
-    linked = [link if each == place / "library" else each for each in options]
-    assert kinodex(*linked).code == 0, "continued, not refused as a run of another library"
-    there = [tmp_path / "there" if each == out else each for each in linked]
-    assert kinodex(*there).code == 0
-    assert "the plans agree in all except their agents" in kinodex("eval", "compare", out, tmp_path / "there").out
-
-
 def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
     out = tmp_path / "run"
     options = command(place, out, "--agent", "random", "--no-controls")
@@ -213,16 +189,6 @@ def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_ti
     assert read_plan(out).rules is None
     bad(kinodex, *options, code=2, says="rules of answers was early and is now usual")
     assert kinodex(*options, "--early-insufficient").code == 0
-
-
-def test_a_missing_video_is_listed_with_its_questions(place, kinodex, tmp_path):
-    write_questions(tmp_path, (*FILMS, "lost"))
-    options = ("--annotations", tmp_path / "questions.jsonl", "--agent", "random", "--no-controls")
-    assert kinodex(*command(place, tmp_path / "run", *options)).code == 0
-    plan = read_plan(tmp_path / "run")
-    assert [(each.video, each.questions) for each in plan.missing] == [("lost.mp4", EACH)]
-    assert (plan.questions, set(plan.items)) == (4 * EACH, ALL)
-    assert plan.index_cost.captions == 15 * len(FILMS)
 
 
 def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
@@ -520,19 +486,6 @@ def test_evidence_that_no_time_of_its_video_can_show_is_noted(
     (problem,) = [each for each in read_plan(out).problems if "evidence" in each.what]
     assert problem.where == "question outside"
     assert problem.what.startswith("evidence: got 1002 s to 1004 s, and news in the library lasts from 0 s to ")
-
-
-@needs_ffmpeg
-def test_captions_of_a_stream_that_begins_late_are_at_the_time_a_player_shows(
-    broadcast: Path, kinodex: Kinodex, tmp_path: Path
-) -> None:
-    library = Library.open(str(copytree(broadcast / "library", tmp_path / "library")))
-    (tmp_path / "captions.json").write_text(json.dumps({"news": ["a kite", "a boat", "the sea"]}))
-    assert kinodex("import", "captions", tmp_path / "captions.json", library.uri, "--model", "by hand").code == 0
-    library = Library.open(library.uri)
-    (video,) = library.videos()
-    found = [(each.start_s - video.start_s, each.end_s - video.start_s) for each in library.captions(video.video_id)]
-    assert found == [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]
 
 
 def test_a_clip_goes_by_its_id_and_evidence_counts_in_it(place: Path) -> None:

@@ -20,7 +20,6 @@ from kinodex.jobs.eval.plots import (
     distance_plot,
     entropy_plot,
     for_page,
-    frames_plot,
     plots,
     rounds_plot,
     save_plot,
@@ -51,20 +50,6 @@ def rectangles(figure: Figure) -> list[Rectangle]:
 
 def heights(line: Line2D) -> list[float]:
     return [float(height) for height in np.asarray(line.get_ydata())]
-
-
-def test_a_plot_is_there_only_for_systems_with_its_figures(report: EvalReport) -> None:
-    makers = (frames_plot, rounds_plot, entropy_plot, distance_plot)
-    assert [plot.name for make in makers for plot in make(report)] == ["frames", "rounds", "entropy", "distance"]
-    random = replace(report, standings=tuple(each for each in report.standings if each.name == "random"))
-    assert [plot.name for make in makers for plot in make(random)] == []
-
-
-def test_every_system_has_a_row_of_frames(report: EvalReport) -> None:
-    axes = drawn(frames_plot, report, *report.standings[:2]).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["eea", "vca"]
-    assert axes.yaxis_inverted()
-    assert axes.get_xlim()[0] == 0
 
 
 def test_bars_are_shares_of_questions_and_their_right_part(report: EvalReport) -> None:

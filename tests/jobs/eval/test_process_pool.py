@@ -22,7 +22,7 @@ from kinodex.agent.limits import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
-from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice
@@ -143,18 +143,6 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
         asyncio.run(all_asked(process_solver(replace(setting_of(place, server), library="none"), 1), []))
 
 
-def test_what_goes_wrong_in_an_agent_says_where(place: Path, server: ChatServer, processes: Processes) -> None:
-    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: 1 / 0')
-    broken = Contender("mine", "broken.py", source=source)
-
-    async def run() -> SolvedItem:
-        return await processes.ask(broken, questions(place, 1)[0])
-
-    solved = processes.runner.run(run())
-    assert solved.result.error == "ZeroDivisionError: division by zero (broken.py, line 6)"
-    assert solved.trace, "as far as it came"
-
-
 def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
     source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: spin()')
     stuck = Contender("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
@@ -189,61 +177,6 @@ def test_questions_of_a_process_that_died_are_asked_again_in_another(
     assert [each.result.option for each in processes.runner.run(run())] == [0] * len(asked)
 
 
-FAULTY = """
-import os
-from dataclasses import replace
-
-from kinodex.agent.errors import AllRejected
-from kinodex.agent.variants.baselines import UNIFORM
-
-class Odd(AllRejected):
-    def __init__(self, one, other):
-        super().__init__("odd")
-
-async def run(session, parameters):
-    if "number 2?" in session.question.text:
-        {fault}
-    return await UNIFORM.run(session, parameters)
-
-MINE = replace(UNIFORM, name="mine", run=run)
-"""
-
-
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        ("os._exit(9)", "the process that asked ended with status 9 (out of memory?)"),
-        ("while True: pass", "the agent did not give its process back for 3 s"),
-    ],
-)
-def test_a_question_that_ends_its_process_takes_no_other_with_it(
-    place: Path, server: ChatServer, fault: str, says: str
-) -> None:
-    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault=fault))
-
-    async def run() -> list[SolvedItem]:
-        async with process_solver(setting_of(place, server), 2, grace_s=0.1, hang_s=3.0) as ask:
-            return list(await asyncio.gather(*(ask(faulty, each) for each in questions(place, 4))))
-
-    before = set(children())
-    solved = asyncio.run(run())
-    assert [each.result.option for each in solved] == [0, 0, None, 0]
-    assert [each.result.error for each in solved] == ["", "", says, ""]
-    assert set(children()) == before
-
-
-def test_an_error_that_cannot_be_read_here_ends_the_run_with_its_words(
-    place: Path, server: ChatServer, processes: Processes
-) -> None:
-    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY.format(fault="raise Odd(1, 2)"))
-
-    async def run() -> SolvedItem:
-        return await processes.ask(faulty, questions(place, 3)[2])
-
-    with pytest.raises(RuntimeError, match="Odd: odd"):
-        processes.runner.run(run())
-
-
 def children() -> list[int]:
     """The processes that ask: of this one's, those that multiprocessing began, not its resource tracker."""
     from multiprocessing import active_children
@@ -263,3 +196,49 @@ def test_a_pipe_closed_before_all_was_read_ends_a_process_without_a_word(place, 
     asyncio.run(_serve(setting_of(place, server), theirs))
     closing.join()
     assert caplog.records == []
+
+
+FAULTY = """
+import os
+from dataclasses import replace
+
+from kinodex.agent.errors import AllRejected
+from kinodex.agent.variants.baselines import UNIFORM
+
+class Odd(AllRejected):
+    def __init__(self, one, other):
+        super().__init__("odd")
+
+async def run(session, parameters):
+    if "number 1?" in session.question.text:
+        os._exit(9)
+    if "number 2?" in session.question.text:
+        while True: pass
+    if "number 3?" in session.question.text:
+        raise Odd(1, 2)
+    return await UNIFORM.run(session, parameters)
+
+MINE = replace(UNIFORM, name="mine", run=run)
+"""
+
+
+def test_a_question_that_ends_its_process_takes_no_other_with_it(place: Path, server: ChatServer) -> None:
+    faulty = Contender("mine", "faulty.py", {"frames": 3}, source=FAULTY)
+
+    async def run() -> list[SolvedItem]:
+        async with process_solver(setting_of(place, server), 2, grace_s=0.1, hang_s=3.0) as ask:
+            *asked, unreadable = questions(place, 4)
+            found = list(await asyncio.gather(*(ask(faulty, each) for each in asked)))
+            with pytest.raises(RuntimeError, match="Odd: odd"):
+                await ask(faulty, unreadable)
+            return found
+
+    before = set(children())
+    solved = asyncio.run(run())
+    assert [each.result.option for each in solved] == [0, None, None]
+    assert [each.result.error for each in solved] == [
+        "",
+        "the process that asked ended with status 9 (out of memory?)",
+        "the agent did not give its process back for 3 s",
+    ]
+    assert set(children()) == before

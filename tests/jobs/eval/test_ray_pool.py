@@ -12,10 +12,8 @@ from rich.console import Console
 
 from kinodex.agent.errors import ModelUnknown
 from kinodex.agent.limits import Budget
-from kinodex.jobs.eval.contenders import Contender, ItemResult, RunContext
-from kinodex.jobs.eval.folder import read_results
-from kinodex.jobs.eval.plan import RunRequest, make_plan
-from kinodex.jobs.eval.run import RunOptions, run
+from kinodex.jobs.eval.folder import Contender, ItemResult, RunContext, read_results
+from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.models import ModelChoice
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions

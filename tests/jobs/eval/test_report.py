@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kinodex.agent.limits import Budget, Ledger
+from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, Judgement, Round
-from kinodex.jobs.eval.folder import read_run
+from kinodex.jobs.eval.folder import Contender, Judgement, Round, read_run
 from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
-from tests.support.command import Kinodex
 from tests.support.libraries import benchmark_files as kit
-from tests.support.runs.small_runs import ITEMS, rows_of, small_run
+from tests.support.runs.small_runs import ITEMS, small_run
 from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken, write_run
 
 # Figures of runs whose answers are known, worked out by hand; official rules on rows in the published forms.
@@ -64,13 +61,6 @@ def test_costs_are_those_of_the_ledgers() -> None:
     assert standing.frames == (4, 8), "in the order of the questions, not of the answers"
 
 
-def test_chance_is_that_of_the_options() -> None:
-    items = [item("a"), item("b", options=("yes", "no"))]
-    assert make_report(plan_of(items), items, []).chance == pytest.approx((0.25 + 0.5) / 2)
-    free = [spoken("a")]
-    assert make_report(plan_of(free, scoring="judge"), free, []).chance is None
-
-
 def test_depths_say_at_which_round_questions_end() -> None:
     items = [item(name, name) for name in "abcd"]
     records = [answer("a", rounds=1), answer("b", 1, rounds=3), answer("c", rounds=3), answer("d", rounds=2)]
@@ -85,13 +75,6 @@ def test_lengths_are_grouped_as_in_figure_8() -> None:
     counts = {name: each.questions for name, each in groups.items()}
     assert counts == {"< 5 min": 1, "5 to 30 min": 2, "30 to 60 min": 1, "60 to 100 min": 2, "> 100 min": 2}
     assert list(groups) == ["< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min"]
-
-
-def test_categories_come_by_number_or_name() -> None:
-    lengths = [item(name, groups={"duration_group": (name,), "kind": (f"k{name}",)}) for name in ("600", "15", "3600")]
-    groups = only(plan_of(lengths), lengths, [answer(each.item_id) for each in lengths]).groups
-    assert list(groups["duration_group"]) == ["15", "600", "3600"]
-    assert list(groups["kind"]) == ["k15", "k3600", "k600"]
 
 
 def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> None:
@@ -111,16 +94,6 @@ def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> 
     }
     assert standing.accuracy.mean == 0.5, "overall each question counts once"
     assert list(standing.groups["duration"]) == ["60 to 100 min"]
-
-
-def test_nextqa_has_tp_among_tn_and_c_t_d(tmp_path: Path) -> None:
-    right = {"CW": 1, "CH": 0, "TP": 0, "TN": 1, "TC": 1, "DL": 1, "DC": 0, "DO": 0}
-    rows = [kit.nextqa_row(qid=str(n), type=kind, answer=1) for n, kind in enumerate(right)]
-    items = kit.read(tmp_path, "nextqa", *rows).items
-    standing = only(plan_of(items), items, [answer(each.item_id, right[each.groups["type"][0]]) for each in items])
-    assert means(standing.groups["C/T/D"]) == {"C": 0.5, "T": round(2 / 3, 4), "D": round(1 / 3, 4)}
-    official = {"CH": 0.0, "CW": 1.0, "DC": 0.0, "DL": 1.0, "DO": 0.0, "TC": 1.0, "TN": 0.5}
-    assert means(standing.groups["official_type"]) == official
 
 
 def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> None:
@@ -145,12 +118,6 @@ def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> 
     assert make_report(plan, items, records, verdicts).complete
 
 
-def test_video_mme_keeps_its_own_durations() -> None:
-    items = [item(name, name, duration_s=9.0, groups={"duration": (name,)}) for name in ("long", "medium", "short")]
-    groups = only(plan_of(items), items, [answer(each.item_id) for each in items]).groups
-    assert list(groups["duration"]) == ["short", "medium", "long"]
-
-
 def test_pairs_are_on_the_questions_that_both_answered() -> None:
     items = [item(name, video) for name, video in (("a", "v1"), ("b", "v1"), ("c", "v2"), ("d", "v3"), ("e", "v4"))]
     records = [
@@ -166,17 +133,6 @@ def test_pairs_are_on_the_questions_that_both_answered() -> None:
     assert (pair.difference.low, pair.difference.high, pair.difference.error) == (None, None, None), "nor an interval"
     assert [each.name for each in report.standings] == ["eea", "vca"]
     assert not report.complete
-
-
-def test_the_order_of_the_records_does_not_matter() -> None:
-    items = [item(str(number), f"v{number % 3}", duration_s=60.0 * number) for number in range(12)]
-    records = [
-        answer(each.item_id, number % 3, name, rounds=number % 4, ledger=Ledger(frames=number, seconds=number / 7))
-        for name in ("eea", "vca")
-        for number, each in enumerate(items)
-    ]
-    plan = plan_of(items, ("eea", "vca"))
-    assert make_report(plan, items, records) == make_report(plan, items, records[::-1])
 
 
 def test_a_report_is_the_same_when_read_again(tmp_path: Path) -> None:
@@ -205,11 +161,6 @@ def test_an_unreadable_report_is_refused_in_one_line(tmp_path: Path, content: st
     with pytest.raises(UsageError) as refused:
         read_report(path)
     assert str(refused.value) == f"cannot read {path}: {says}; `kinodex eval report {tmp_path}` makes it again"
-
-
-def test_a_simulated_report_says_so() -> None:
-    items = [item("a")]
-    assert make_report(plan_of(items), items, [answer("a")], simulated=True).simulated
 
 
 # Answers scored against their targets.
@@ -337,12 +288,6 @@ def test_the_report_has_the_mean_over_groups_that_were_asked_whole() -> None:
     assert {name: each.questions for name, each in found.items()} == counts
 
 
-def test_other_benchmarks_have_no_such_breakdown() -> None:
-    items = [item("a"), item("b")]
-    (standing,) = make_report(plan_of(items), items, [answer("a"), answer("b")]).standings
-    assert TITLE not in standing.groups
-
-
 def test_the_questions_of_a_chain_stand_in_the_order_of_their_numbers() -> None:
     known = {"group_type": ("logic",), "group_structure": ("[1,2,3,4]",)}
     items = [replace(item(f"v-{number}"), groups=known) for number in (8, 9, 10, 11)]
@@ -352,23 +297,6 @@ def test_the_questions_of_a_chain_stand_in_the_order_of_their_numbers() -> None:
 
 
 # `kinodex eval report` and `kinodex eval compare`, as a user has them.
-
-
-def test_two_runs_are_held_against_each_other_by_name(kinodex: Kinodex, tmp_path: Path) -> None:
-    one = small_run(tmp_path / "one", (True, True, True, False))
-    other = small_run(tmp_path / "other", (True, False, False, False), budget=Budget(frames=8), models={"default": "m"})
-    ran = kinodex("eval", "compare", one, other, "--markdown")
-    assert ran.code == 0
-    heads, row = rows_of(ran.out, "on the questions that both answered")
-    found = dict(zip(heads, row, strict=True))
-    assert (found["a"], found["b"], found["questions"]) == ("eea", "eea", "4")
-    assert found["a less b [95 %]"] == "+0.500", "of so few videos there is no clustered interval"
-    assert (found["only a"], found["only b"], found["frames"]) == ("2", "0", "10.0 / 10.0")
-    assert "differs: models: default builtin / default m" in ran.out
-    assert "differs: budget: none / frames 8" in ran.out
-    assert "library" not in ran.out
-    told = json.loads(kinodex("eval", "compare", one, other, "--json").out)
-    assert told["versus"][0]["pair"]["difference"]["mean"] == 0.5
 
 
 def test_only_questions_that_are_the_same_count(tmp_path: Path) -> None:
@@ -420,3 +348,10 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     strange = read_run(write_run(tmp_path / "strange", [item("z")], [answer("z")]))
     with pytest.raises(UsageError, match="no question in common"):
         compare_runs(one, strange)
+
+
+def test_categories_come_by_number_or_name() -> None:
+    lengths = [item(name, groups={"duration_group": (name,), "kind": (f"k{name}",)}) for name in ("600", "15", "3600")]
+    groups = only(plan_of(lengths), lengths, [answer(each.item_id) for each in lengths]).groups
+    assert list(groups["duration_group"]) == ["15", "600", "3600"]
+    assert list(groups["kind"]) == ["k15", "k3600", "k600"]

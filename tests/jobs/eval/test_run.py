@@ -9,7 +9,6 @@ import json
 import random
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,19 +22,30 @@ from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.errors import ModelRejected
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import Question
-from kinodex.agent.requests.tree import ScoreSegments
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval import solve
-from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
-from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
+from kinodex.jobs.eval.folder import (
+    ANSWERS,
+    Contender,
+    ItemInput,
+    ItemResult,
+    Solve,
+    SolvedItem,
+    open_for_append,
+    read_items,
+    read_plan,
+    read_results,
+    read_run,
+    trace_file,
+)
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.run import RunOptions, Tally, evaluate, run, show_progress
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
-from tests.support.runs.eval_runs import ALL, ANSWER, EACH, FILMS, asked, at, caption_library, command, write_questions
+from tests.support.runs.eval_runs import ALL, ANSWER, FILMS, asked, at, caption_library, command, write_questions
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing
 
@@ -73,16 +83,6 @@ def test_an_answer_keeps_what_was_looked_at_and_what_it_cost(place, kinodex, ser
         assert [(each.start_s, each.end_s) for each in record.visited] == [(8.0, 10.0), (14.0, 16.0), (22.0, 24.0)]
         assert [(each.start_s, each.end_s) for each in record.evidence] == [(8.0, 10.0)]
         assert record.ledger.cost == record.ledger.input_tokens > 0
-
-
-def test_replies_from_the_cache_cost_what_they_would_anew(place, kinodex, server, tmp_path):
-    model = ("--model", "tester", "--base-url", server.base_url, "--input-price", "1000000")
-    for name in ("anew", "cached"):
-        kinodex(*command(place, tmp_path / name, "--agent", "blind", "--no-controls", *model))
-    anew, cached = read_results(tmp_path / "anew"), read_results(tmp_path / "cached")
-    assert len(server.seen) == EACH, "no video is shown, so the questions about each are the same"
-    assert [each.ledger.cost for each in cached] == [each.ledger.cost for each in anew]
-    assert all(each.ledger.cached_calls == each.ledger.calls == 1 and each.ledger.cost > 0 for each in cached)
 
 
 def test_uniform_gets_as_many_frames_as_the_first_agent_needed(place, kinodex, server, tmp_path):
@@ -129,23 +129,6 @@ def test_too_many_refusals_end_the_run(blind, kinodex, server, tmp_path):
     assert 3 <= len(asked(tmp_path / "run", "blind")) < len(ALL)
 
 
-def test_figures_do_not_hang_on_how_many_are_asked_at_once(place, kinodex, server, tmp_path):
-    """Twelve questions wait for one slot, longer than each of them may work."""
-    server.reply = lambda body: Behaviour(json.dumps(ANSWER), after_s=0.15)
-    figures = []
-    for at_once in (1, 16):
-        out = tmp_path / f"run-{at_once}"
-        options = command(place, out, "--agent", "blind", "--no-controls", *at(server, tmp_path, at_once=1))
-        assert kinodex(*options, "--max-seconds", "1", "--at-once", at_once).code == 0
-        figures.append({each.item_id: without_seconds(each) for each in read_results(out)})
-    assert {each.status for each in figures[1].values()} == {"answered"}
-    assert figures[0] == figures[1]
-
-
-def without_seconds(result: ItemResult) -> ItemResult:
-    return replace(result, ledger=replace(result.ledger, seconds=0.0, model_seconds=0.0))
-
-
 def test_a_model_that_never_makes_sense_ends_the_run_and_a_mended_one_is_asked_again(place, kinodex, server, tmp_path):
     """The cache does not answer for it."""
     server.reply = lambda body: "Lorem ipsum."
@@ -189,19 +172,6 @@ def test_a_run_stops_at_a_cost_and_goes_on(place, kinodex, server, tmp_path):
     assert len(server.seen) == len(ALL)
 
 
-def test_what_is_under_way_counts_as_much_as_it_may_cost(place, kinodex, server, tmp_path):
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--no-cache", *one_each(server))
-    for limit, cost in ((0.5, 1), (7.5, 7), (100, 4)):  # the first goes alone, then what is in flight is reserved
-        ran = kinodex(*options, "--stop-at-cost", limit, "--at-once", "4")
-        assert ran.code == (5 if limit < 100 else 0), ran
-        assert len(server.seen) == cost
-        assert f"cost {cost:.2f}" in ran.out and (limit > cost) != ("more than --stop-at-cost 0.5" in ran.out)
-        server.seen.clear()
-    assert sorted(asked(tmp_path / "run", "blind")) == sorted(ALL)
-    whole = [tmp_path / "whole" if each == tmp_path / "run" else each for each in options]
-    assert kinodex(*whole, "--stop-at-cost", len(ALL)).code == 0, "a run that ends at its cost is whole"
-
-
 def test_who_waits_for_others_is_not_begun_after_the_cost(place, kinodex, server, tmp_path):
     model = one_each(server)
     tree = {"relevances": [{"cluster": 1, "relevance": 3}]}
@@ -234,26 +204,6 @@ def test_a_cost_that_is_never_reached_is_refused(place, kinodex, server, tmp_pat
     assert not (tmp_path / "run").exists()
     roles.write_text(roles.read_text() + "price = { output = 1000000 }\n")
     assert kinodex(*options, "--models", roles, "--stop-at-cost", "1e9").code == 0
-
-
-def test_an_endpoint_that_goes_away_ends_the_run_and_all_answers_are_kept(blind, kinodex, server, tmp_path):
-    def five_then_gone(body: dict) -> dict | Behaviour:
-        if len(server.seen) <= 5:
-            return ANSWER
-        while len(asked(tmp_path / "run", "blind")) < 5:  # what is answered is kept before the end comes
-            time.sleep(0.01)
-        return failing(503, "gone home")
-
-    server.reply = five_then_gone
-    bad(kinodex, *blind, "--at-once", "1", code=5, says="different questions in a row got no reply")
-    first = read_results(tmp_path / "run")
-    failed = [each for each in first if each.unreachable]
-    assert len(first) - len(failed) == 5 and 3 <= len(failed) <= 4, "two are under way"
-    bad(kinodex, *blind, "--at-once", "1", code=5, says="gone home")
-    server.reply, before = lambda body: ANSWER, len(server.seen)
-    assert kinodex(*blind, "--at-once", "1").code == 0
-    assert len(server.seen) - before == len(ALL) - 5
-    assert not any(each.error for each in read_results(tmp_path / "run"))
 
 
 def test_questions_without_known_answers_are_written_as_they_are_submitted(place, kinodex, tmp_path):
@@ -421,14 +371,6 @@ def test_who_got_no_reply_is_asked_again_after_all_others(tmp_path: Path) -> Non
     assert begun == ["q0", "q3", "q4", "q1"]
 
 
-def test_an_endpoint_that_nobody_reaches_is_an_error_however_few_are_asked(
-    place: Path, kinodex: Kinodex, server: ChatServer, tmp_path: Path
-) -> None:
-    server.reply = lambda body: failing(503, "loading")
-    options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--limit", "1", *at(server, tmp_path))
-    bad(kinodex, *options, code=5, says="no question got an answer, the last because")
-
-
 @dataclass
 class Costly:
     """Answers of made-up costs; what is known when one begins is what the run has written."""
@@ -514,12 +456,6 @@ def test_two_processes_do_not_write_the_same_run(place, kinodex, tmp_path):
         bad(kinodex, *options, code=2, says="another process is writing")
 
 
-def test_what_is_refused_while_another_begins_leaves_no_plan(place, kinodex, tmp_path):
-    with open_for_append(tmp_path / "run" / ANSWERS):
-        bad(kinodex, *command(place, tmp_path / "run", "--agent", "random"), code=2, says="another process is writing")
-    assert [each.name for each in (tmp_path / "run").iterdir()] == [ANSWERS]
-
-
 def test_a_place_where_no_folder_can_be_is_refused(place, kinodex, tmp_path):
     (tmp_path / "file").write_text("mine")
     for out, says in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "run", "Not a directory")):
@@ -580,15 +516,6 @@ def test_vca_fuses_nothing_and_without_rewards_there_is_no_best(environment):
     assert [kept.best for kept in watcher.rounds] == [None] * 3
 
 
-def test_rewards_that_never_come_have_no_entropy(environment):
-    def silent(request):
-        return "no idea" if isinstance(request, ScoreSegments) else explorer(request)
-
-    watcher, _ = watched(environment, "eea", silent)
-    assert [kept.intrinsic for kept in watcher.rounds] == [None] * 3
-    assert all(kept.fused is not None for kept in watcher.rounds)
-
-
 def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
     watcher, _ = watched(environment, "uniform", frames=4)
     assert [(each.start_s, each.end_s) for each in watcher.visited] == [
@@ -600,21 +527,25 @@ def test_what_was_looked_at_is_every_frame_shown_and_nothing_else(environment):
     assert watched(environment, "random")[0].visited == ()
 
 
-def test_threads_are_limited_while_any_solver_is_open_and_given_back_by_the_last() -> None:
+def test_threads_and_the_switch_interval_are_given_back_by_the_last_run() -> None:
     from threadpoolctl import threadpool_info
 
-    def threads() -> set[int]:
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
     torch = pytest.importorskip("torch")
-    before, free = torch.get_num_threads(), threads()
-    first, second = _one_thread.held(), _one_thread.held()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert (torch.get_num_threads(), threads()) == (1, {1})
-    second.__exit__(None, None, None)
-    assert (torch.get_num_threads(), threads()) == (before, free)
+
+    def state() -> tuple[object, ...]:
+        blas = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+        return torch.get_num_threads(), blas, pytest.approx(sys.getswitchinterval())
+
+    before = state()
+    first, second = ([_one_thread.held(), solve._quick_switches.held()] for _ in range(2))
+    for held in (*first, *second):
+        held.__enter__()
+    for held in first:
+        held.__exit__(None, None, None)
+    assert state() == (1, {1}, solve.SWITCH_S)
+    for held in second:
+        held.__exit__(None, None, None)
+    assert state() == before
 
 
 # The thread of the models: calls that nobody waits for any more end without a log line.
@@ -642,25 +573,6 @@ def test_an_error_that_comes_after_its_caller_has_gone_is_no_fault(caplog: pytes
     assert caplog.text == ""
 
 
-def test_an_error_comes_to_whoever_waits() -> None:
-    async def fails() -> None:
-        raise ModelRejected("no")
-
-    with solve._running_loop() as wire, pytest.raises(ModelRejected, match="no"):
-        asyncio.run(solve._call_in(wire, fails()))
-
-
-def test_the_switch_interval_is_given_back_by_the_last_run() -> None:
-    before = sys.getswitchinterval()
-    first, second = solve._quick_switches.held(), solve._quick_switches.held()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert sys.getswitchinterval() == pytest.approx(solve.SWITCH_S)
-    second.__exit__(None, None, None)
-    assert sys.getswitchinterval() == before
-
-
 # One evaluation from Python, with few arguments, as the command makes it.
 
 
@@ -679,3 +591,19 @@ def test_a_run_from_python_is_the_run_of_the_command(tmp_path: Path) -> None:
     assert again == report
     with pytest.raises(UsageError, match="holds another run"):
         evaluate(tmp_path / "library", "sketch", questions, out, agents=["random"], controls=False)
+
+
+def test_an_endpoint_that_nobody_reaches_is_an_error_however_few_are_asked(
+    place: Path, kinodex: Kinodex, server: ChatServer, tmp_path: Path
+) -> None:
+    server.reply = lambda body: failing(503, "loading")
+    options = command(place, tmp_path / "run", "--agent", "uniform:frames=3", "--limit", "1", *at(server, tmp_path))
+    bad(kinodex, *options, code=5, says="no question got an answer, the last because")
+
+
+def test_waiting_for_a_slot_is_no_work_of_a_question(place, kinodex, server, tmp_path):
+    """Twelve questions wait for one slot, longer than each of them may work."""
+    server.reply = lambda body: Behaviour(json.dumps(ANSWER), after_s=0.12)
+    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", *at(server, tmp_path, at_once=1))
+    assert kinodex(*options, "--max-seconds", "1", "--at-once", 16).code == 0
+    assert {each.status for each in read_results(tmp_path / "run")} == {"answered"}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import AnswerRules
-from kinodex.jobs.eval.contenders import Judgement
-from kinodex.jobs.eval.folder import REPORT
+from kinodex.jobs.eval.folder import REPORT, Judgement
 from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.tables import Table, fitting
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import answer, item, said, seen, spoken, write_run
 
@@ -44,13 +42,6 @@ def test_markdown_is_a_table_for_papers(kinodex: Kinodex, tmp_path: Path) -> Non
     assert (found["frames"], found["tokens"], found["cost"]) == ("10.0", "1,000", "0.2500")
     assert rows_of(out, "by question type")[0] == ["agent", "a ¦ b (4)"]
     assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "3 of 4"]]
-
-
-def test_the_same_report_as_json(kinodex: Kinodex, tmp_path: Path) -> None:
-    run = small_run(tmp_path / "run")
-    told = json.loads(kinodex("eval", "report", run, "--no-page", "--json").out)
-    assert told == json.loads((run / REPORT).read_text())
-    assert told["standings"][0]["groups"]["question_type"]["a | b"]["questions"] == 4
 
 
 def test_many_categories_are_rows(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -112,20 +103,6 @@ def test_verified_answers_have_two_columns_of_their_own(kinodex: Kinodex, tmp_pa
     assert "right without evidence" not in rows_of(out, "all questions")[0]
 
 
-def test_all_right_is_no_error_of_nothing(kinodex: Kinodex, tmp_path: Path) -> None:
-    items = [item(str(number), f"v{number % 3}") for number in range(12)]
-    run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
-    row = rows_of(kinodex("eval", "report", run, "--no-page", "--markdown").out, "all questions")[1]
-    assert row[1] == "1.000 [0.29, 1.00]", "three videos say no more than three questions would"
-
-
-def test_a_row_that_was_kept_is_not_said_to_be_left_out(kinodex: Kinodex, tmp_path: Path) -> None:
-    kept = Problem("row 3", "options A and B have the same text; the question is kept, and their letters are added")
-    out = kinodex("eval", "report", small_run(tmp_path / "run", problems=(kept,)), "--no-page").out
-    assert "noted in the annotations: 1" in out
-    assert "left out" not in out
-
-
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
@@ -175,16 +152,3 @@ def test_a_wide_table_is_cut_into_parts_that_fit_and_each_has_the_names() -> Non
     assert [part.title for part in parts[:2]] == ["pairs", "pairs, continued"]
     narrow = fitting(wide, 20)
     assert len(narrow) == 9, "a column is shown whatever the width"
-
-
-def test_what_is_no_run_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:
-    bad(kinodex, "eval", "report", tmp_path, "--no-page", code=2, says="give the folder that `kinodex eval` wrote")
-    bad(kinodex, "eval", "compare", tmp_path, tmp_path, code=2, says="give the folder that `kinodex eval` wrote")
-
-
-def test_the_page_is_made_beside_the_report(kinodex: Kinodex, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    run = small_run(tmp_path / "run")
-    assert kinodex("eval", "report", run).code == 0
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert "Made up" in page and "in the space words." in page

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.library import Library
+from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES
+from kinodex.sketch.script import render_film, write_script
 from tests.support.house.once import made_once
 from tests.support.libraries.corpus import ingest, make_corpus
 
@@ -22,3 +24,15 @@ def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
     """The corpus in a library: one worker, one video after the other, nothing split."""
     place = made_once(tmp_path_factory, "whole", lambda folder: ingest(corpus, folder, workers=1, bundle=1, cut_s=0.0))
     return Library.open(str(place))
+
+
+@pytest.fixture(scope="session")
+def long_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one film of two minutes, large enough to be cut into parts."""
+
+    def draw(folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        render_film(write_script("film", 120.0, 3), folder / "film.mp4")
+        assert (folder / "film.mp4").stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
+
+    return made_once(tmp_path_factory, "long", draw)

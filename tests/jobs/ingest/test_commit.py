@@ -58,37 +58,31 @@ def read(chunk: Chunk, summary: ChunkSummary, first: int = 0, until: int = FRAME
     return ChunkRead(chunk, summary, np.arange(float(first), float(until)), distances, vectors[[0, -1]], digests)
 
 
-def test_chunks_of_a_video_join_to_the_same_video(film: Path, read_film: ChunkSummary) -> None:
-    chunk, settings = whole(film), IngestSettings(fps=1.0)
-    one = join_chunks([read(chunk, read_film)], settings, "space")
-    parts = join_chunks([read(chunk, read_film, 0, 4), read(chunk, read_film, 4, FRAMES)], settings, "space")
+def test_chunks_of_a_video_join_to_the_same_video_and_one_whose_rows_are_missing_is_not_shown(
+    library: Library, film: Path, read_film: ChunkSummary
+) -> None:
+    good, settings = whole(film), IngestSettings(fps=1.0)
+    one = join_chunks([read(good, read_film)], settings, library.space_name)
+    parts = join_chunks([read(good, read_film, 0, 4), read(good, read_film, 4, FRAMES)], settings, "space")
     assert (parts.row.frames, parts.row.duration_s, parts.row.codec) == (FRAMES, one.row.duration_s, "h264")
     assert parts.segments == one.segments
     assert parts.digests == one.digests == {"frames": FRAMES}
 
-
-def test_a_video_whose_rows_are_missing_is_not_shown_and_the_others_are(
-    library: Library, film: Path, read_film: ChunkSummary
-) -> None:
-    good = whole(film)
-    source = Source("/lost.mp4", "lost")
-    lost = Chunk(FetchedVideo(source, "/lost.mp4", "f" * 32, 10))
+    lost = Chunk(FetchedVideo(Source("/lost.mp4", "lost"), "/lost.mp4", "f" * 32, 10))
     library.writer.add_frames({good.video.video_id: made(good.video.video_id, FRAMES, 3).frame_rows()})
     committer = VideoCommitter(library)
-    for chunk in (good, lost):
-        committer.add(join_chunks([read(chunk, read_film)], IngestSettings(fps=1.0), library.space_name))
+    for video in (one, join_chunks([read(lost, read_film)], settings, library.space_name)):
+        committer.add(video)
     complete, rejected = committer.flush()
     assert [each.row.video_id for each in complete] == [good.video.video_id]
     assert [each.row.video_id for each in rejected] == ["f" * 32]
     assert [row.video_id for row in library.videos()] == [good.video.video_id]
     assert [(each.title, each.state) for each in committer.tally.outcomes] == [("film", "indexed")]
 
-
-def test_failures_and_known_videos_are_written_with_the_next_flush(library: Library, film: Path) -> None:
     committer = VideoCommitter(library)
     committer.fail(Source("/bad.mp4", "bad"), "open", "NotAVideo", "no container")
-    committer.already_there(whole(film).video)
-    assert library.ingest_log.failures() == []
+    committer.already_there(good.video)
+    assert library.ingest_log.failures() == [], "they are written with the next flush"
     assert committer.flush() == ([], [])
     assert [(row.uri, row.error_class) for row in library.ingest_log.failures()] == [("/bad.mp4", "NotAVideo")]
     assert (committer.failed, dict(committer.tally.states)) == (1, {"failed": 1, "already there": 1})
@@ -113,6 +107,8 @@ def test_a_commit_is_due_once_many_videos_wait_or_have_waited_for_long(
 
 
 GOOD = SourceOutcome("/a.mp4", "a", "indexed", "0" * 32, 10, 5.0)
+
+
 BAD = SourceOutcome("/b.mp4", "b", "failed", problem="no video", error_class="NotAVideo")
 
 
@@ -126,9 +122,6 @@ def test_outcomes_beyond_the_first_of_each_state_are_only_counted() -> None:
     totals = tally.totals()
     assert totals.states == {"indexed": OUTCOMES_KEPT + 5, "failed": 1} and totals.failures == {"NotAVideo": 1}
     assert (totals.frames, totals.video_s) == (10 * (OUTCOMES_KEPT + 5), 5.0 * (OUTCOMES_KEPT + 5))
-
-
-def test_a_report_counts_all_outcomes_also_those_that_it_does_not_hold() -> None:
     report = IngestReport("0" * 16, datetime(2026, 1, 2, tzinfo=UTC), 1.0, (GOOD, GOOD, BAD))
     assert (report.count("indexed"), report.count("failed"), report.count("already there")) == (2, 1, 0)
     many = replace(report, totals=Totals({"indexed": 7, "failed": 9}, {"NotAVideo": 9}, 70, 35.0))

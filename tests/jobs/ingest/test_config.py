@@ -43,22 +43,17 @@ def test_each_layer_outranks_the_next(tmp_path: Path) -> None:
     assert layered(**layers).config == IngestConfig()
 
 
-def test_yaml_and_toml_say_the_same(tmp_path: Path) -> None:
+def test_a_file_and_what_is_printed_can_be_given_back_and_say_where_from(tmp_path: Path) -> None:
     yaml = written(tmp_path / "c.yaml", "fps: 2\nray: true\nspace: builtin\nworkers: null\n")
     toml = written(tmp_path / "c.toml", 'fps = 2\nray = true\nspace = "builtin"')
     assert layered(file=yaml).config == layered(file=toml).config == IngestConfig(fps=2, ray=True, space="builtin")
     assert layered(file=written(tmp_path / "empty.yml", "")).config == IngestConfig()
-
-
-def test_what_is_printed_can_be_given_back_and_says_where_from(tmp_path: Path) -> None:
     first = layered({"fps": 2.5, "space": 'hf-hub:"odd"\\name'}, {"cut_s": "0"}, {"KINODEX_INGEST_RAY": "true"})
     printed = as_toml(first)
     assert layered(file=written(tmp_path / "again.toml", printed)).config == first.config
     lines = {line.split(" =")[0]: line for line in printed.splitlines()}
-    assert "# command line" in lines["fps"]
-    assert "# --set" in lines["cut_s"]
-    assert "# environment" in lines["ray"]
-    assert "# default" in lines["bundle"]
+    for name, source in {"fps": "command line", "cut_s": "--set", "ray": "environment", "bundle": "default"}.items():
+        assert f"# {source}" in lines[name]
     assert len(lines) == len(IngestConfig.model_fields)
     assert set(tomllib.loads(printed)) == {name for name, value in first.config if value is not None}
 
@@ -68,11 +63,8 @@ def test_every_setting_can_come_from_the_environment() -> None:
     told = {f"KINODEX_INGEST_{name.upper()}": str(value) for name, value in config}
     assert layered(environment=told).config == config
     assert layered(environment={"KINODEX_INGEST_FPS": ""}).config == IngestConfig()
-
-
-def test_an_address_means_ray_unless_a_higher_layer_says_local() -> None:
-    assert layered({"ray_address": "auto"}).config.ray
-    assert layered(pairs={"ray_address": "auto"}).config.ray
+    # An address means Ray, unless a higher layer says that it is local.
+    assert layered({"ray_address": "auto"}).config.ray and layered(pairs={"ray_address": "auto"}).config.ray
     assert not layered({"ray": False}, environment={"KINODEX_INGEST_RAY_ADDRESS": "auto"}).config.ray
 
 
@@ -86,6 +78,8 @@ WRONG = (
     ({"flags": {"jpeg_quality": 101}}, ["jpeg_quality=101", "less than or equal to 100"]),
     ({"flags": {"workers": 0}}, ["workers=0", "greater than or equal to 1"]),
 )
+
+
 WRONG_FILES = (
     ("c.toml", "fps = ", "cannot read"),
     ("c.toml", "[ingest]\nfps = 2", "got ingest, which is no setting"),

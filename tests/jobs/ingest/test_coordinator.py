@@ -13,12 +13,11 @@ from kinodex.index.library import Library
 from kinodex.jobs.ingest.coordinator import CHANGES, LOSSES, Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, ChunkFailed, FinishedTask, Identify, Read, WorkDone, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet
-from kinodex.jobs.ingest.worker import SPLIT_FROM_BYTES, LocalExecutor, Worker, discard
+from kinodex.jobs.ingest.worker import LocalExecutor, Worker, discard
 from kinodex.pipeline.errors import DecoderDied
 from kinodex.pipeline.sample import IngestSettings
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import list_sources
-from kinodex.sketch.script import render_film, write_script
 from tests.support.ffmpeg import READING, ColourTower
 from tests.support.libraries.corpus import contents
 from tests.support.libraries.random_library import SETTINGS, fingerprint
@@ -119,6 +118,8 @@ def undisturbed(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 ALWAYS = 1000
+
+
 DISTURBED: dict[str, tuple[int, Callable[[FinishedTask], bool], Change, int]] = {  # the last: pieces that are retried
     "lost workers": (3, lambda finished: True, lose, 3),
     "a damaged part": (1, is_read_of("film-001.mp4"), failing("SpanDamaged", damaged=True), 0),
@@ -147,13 +148,11 @@ def test_a_source_that_loses_its_worker_each_time_fails_with_its_duplicates(few:
     assert {Path(uri).name for uri in failures} == {"film-000.mp4", "again-000.mp4"}
     assert all(message.startswith(f"{uri}: the worker") for uri, message in failures.items())
     assert len(library.videos()) == 1
-
-
-def test_a_second_death_of_the_decoder_is_a_failure(few: Path, tmp_path: Path) -> None:
+    # A second death of its decoder is a failure, too.
     _, changed = changing(ALWAYS, is_read_of("film-001.mp4"), failing(DecoderDied.__name__, damaged=False))
-    library, _ = run(few, tmp_path / "library", changed)
-    failures = {Path(row.uri).name: row.error_class for row in library.ingest_log.failures()}
-    assert failures["film-001.mp4"] == "DecoderDied"
+    library, _ = run(few, tmp_path / "dying", changed)
+    (failure,) = library.ingest_log.failures()
+    assert (Path(failure.uri).name, failure.error_class) == ("film-001.mp4", "DecoderDied")
     assert len(library.videos()) == 1
 
 
@@ -197,17 +196,12 @@ def test_a_file_that_changes_each_time_is_left_to_the_next_run(few: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_last_film_is_read_in_parts_by_all_workers_and_is_the_same(tmp_path: Path) -> None:
-    film = tmp_path / "films" / "film.mp4"
-    film.parent.mkdir()
-    render_film(write_script("film", 120.0, 3), film)
-    assert film.stat().st_size > SPLIT_FROM_BYTES, "too small to be looked at for cutting"
-    reads, note = changing(
-        ALWAYS,
-        lambda done: isinstance(done.task, Read) and not done.task.may_split,
-        lambda library, finished: finished,
-    )
-    shared, _ = run(film.parent, tmp_path / "shared", note, workers=2, cut_s=300.0)
-    alone, _ = run(film.parent, tmp_path / "alone", workers=1, cut_s=300.0)
+def test_the_last_film_is_read_in_parts_by_all_workers_and_is_the_same(long_film: Path, tmp_path: Path) -> None:
+    def is_part(done: FinishedTask) -> bool:
+        return isinstance(done.task, Read) and not done.task.may_split
+
+    reads, note = changing(ALWAYS, is_part, lambda library, finished: finished)
+    shared, _ = run(long_film, tmp_path / "shared", note, workers=2, cut_s=300.0)
+    alone, _ = run(long_film, tmp_path / "alone", workers=1, cut_s=300.0)
     assert len(reads) >= 4 and {each.worker for each in reads} == {0, 1}
     assert contents(shared) == contents(alone)

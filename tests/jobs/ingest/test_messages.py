@@ -24,29 +24,19 @@ def all_bundles(queue: WorkQueue, workers: int) -> list[list[str]]:
     return bundles
 
 
-def test_the_largest_sources_come_first_and_those_of_unknown_size_before_them() -> None:
+def test_the_largest_sources_come_first_in_bundles_that_shrink_at_the_end() -> None:
     sizes = {"small": 1, "large": 30, "unknown": -1, "middle": 20, "large too": 30}
     queue = WorkQueue([source(name) for name in sizes], list(sizes.values()), bundle=1)
     assert [title for (title,) in all_bundles(queue, 1)] == ["unknown", "large", "large too", "middle", "small"]
     assert queue.bytes_total is None
     assert WorkQueue([source("a"), source("b")], [3, 4], 1).bytes_total == 7
-
-
-def test_bundles_are_as_large_as_allowed_and_shrink_at_the_end() -> None:
-    queue = WorkQueue([source(str(n)) for n in range(40)], [1] * 40, bundle=8)
-    lengths = [len(bundle) for bundle in all_bundles(queue, 2)]
+    lengths = [len(each) for each in all_bundles(WorkQueue([source(str(n)) for n in range(40)], [1] * 40, bundle=8), 2)]
     assert lengths[0] == 8 and lengths[-1] == 1
     assert lengths == sorted(lengths, reverse=True) and sum(lengths) == 40
-
-
-def test_a_bundle_holds_no_more_bytes_than_allowed_or_one_source() -> None:
     third, whole = BUNDLE_BYTES // 3, 2 * BUNDLE_BYTES
     queue = WorkQueue([source(str(n)) for n in range(5)], [whole, third, third, third, third], bundle=2)
     assert len(all_bundles(queue, 1)[0]) == 1
     assert max(map(len, all_bundles(WorkQueue([source("a")] * 9, [third] * 9, bundle=9), 1))) <= 3
-
-
-def test_sources_that_are_tried_again_come_by_themselves_after_all_others() -> None:
     queue = WorkQueue([source("a"), source("b")], [1, 1], bundle=1)
     queue.identify_again(source("again"))
     assert all_bundles(queue, 1) == [["a"], ["b"], ["again"]]

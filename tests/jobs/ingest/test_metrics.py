@@ -1,8 +1,10 @@
-"""Metrics of a run for Prometheus: at the endpoint of its own process, and through Ray."""
+"""Metrics of a run for Prometheus: at the endpoint of its own process, and through Ray, where the rows are the same."""
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Progress
 from kinodex.jobs.ingest.config import IngestConfig
@@ -21,8 +24,11 @@ from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.workers import restored_process
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, runner
+from tests.support.libraries.corpus import assert_same
 
 Metrics = dict[str, dict[str, float]]
+
+
 LABELS = {metric.name: metric.label for metric in METRICS} | {GPU_BUSY: "gpu"}
 
 
@@ -85,17 +91,20 @@ def test_an_ingest_here_tells_how_it_goes_until_it_is_over(corpus: Path, tmp_pat
 
 
 @pytest.fixture
-def ray_port() -> Iterator[int]:
-    """A node of Ray in this process, and the port where it serves metrics."""
+def ray_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A node of Ray in this process, and the port where it serves metrics; its workers' temporary files are ours."""
     import ray
 
     port = free_port()
+    monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())  # Ray's sockets: a short path
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     with restored_process():
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="lance is not fork-safe")  # as jobs.ray_cluster has it
             ray.init(
                 address="local",
-                num_cpus=2,
+                num_cpus=3,
                 include_dashboard=False,
                 log_to_driver=False,
                 _metrics_export_port=port,
@@ -109,8 +118,15 @@ def ray_port() -> Iterator[int]:
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_an_ingest_on_ray_tells_the_same_through_ray(corpus: Path, tmp_path: Path, ray_port: int) -> None:
+def test_an_ingest_on_ray_leaves_the_same_rows_and_tells_the_same_through_ray(
+    corpus: Path, whole: Library, tmp_path: Path, ray_port: int
+) -> None:
     report = watched_ingest(corpus, tmp_path / "library", lambda progress: None, ray=True)
+    library = Library.open(str(tmp_path / "library"))
+    assert_same(library, whole)
+    assert library.ingest_log.runs()[0].report["settings"]["ray"] is True
+    assert list((tmp_path / "temporary").glob("kinodex-*")) == []
+    assert "RAY_ADDRESS" not in os.environ
     metrics: Metrics = {}
     while sum(metrics.get("kinodex_videos_total", {}).values()) < 6:  # Ray passes them on when it likes
         time.sleep(0.2)

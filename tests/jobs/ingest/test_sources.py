@@ -125,7 +125,7 @@ def write_all(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     return [folder / f"m.{suffix}" for suffix in ("csv", "jsonl", "parquet")]
 
 
-def test_three_formats_say_the_same(tmp_path: Path) -> None:
+def test_three_formats_say_the_same_here_and_elsewhere_and_equal_rows_count_once(tmp_path: Path) -> None:
     here = tmp_path / "lists"
     for path in write_all(here, ROWS):
         assert read_manifest(str(path)) == [
@@ -133,20 +133,14 @@ def test_three_formats_say_the_same(tmp_path: Path) -> None:
             Source("s3://bucket/deep/b.mp4", "b"),
             Source(f"{tmp_path}/c.mkv", "nine", (), "nine"),
         ], path.suffix
-
-
-def test_a_remote_manifest_and_what_it_is_relative_to() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe("/lists/today/m.jsonl", b'{"uri": "a.mp4", "id": 12}\n{"uri": "../b.mp4"}\n{"uri": "/disk/c.mp4"}\n')
     found = read_manifest("memory://lists/today/m.jsonl")
     assert [source.uri for source in found] == ["memory://lists/today/a.mp4", "memory://lists/b.mp4", "/disk/c.mp4"]
     assert [source.id for source in found] == ["12", None, None]
-
-
-def test_many_rows_and_equal_ones_count_once(tmp_path: Path) -> None:
-    rows = [{"uri": f"v{number % 25_000}.mp4", "id": str(number % 25_000)} for number in range(50_000)]
+    rows = [{"uri": f"v{number % 2_500}.mp4", "id": str(number % 2_500)} for number in range(5_000)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "m.parquet")
-    assert len(read_manifest(str(tmp_path / "m.parquet"))) == 25_000
+    assert len(read_manifest(str(tmp_path / "m.parquet"))) == 2_500
 
 
 def refused(manifest: Path) -> str:
@@ -158,19 +152,15 @@ def refused(manifest: Path) -> str:
 
 
 def test_wrong_rows_are_named_by_number_and_only_the_first_few(tmp_path: Path) -> None:
-    good = {"uri": "a.mp4"}
-    wrong: list[dict[str, Any]] = [
-        {"uri": " "}, {"uri": 5}, {"uri": "b.mp4", "sidecars": [1]}, {"uri": "a.mp4", "title": "other"},
-        {"uri": "c.mp4", "title": 5}, {"uri": None}, {"uri": None},
+    rows: list[dict[str, Any]] = [
+        {"uri": "a.mp4"}, {"uri": " "}, {"uri": 5}, {"uri": "b.mp4", "sidecars": [1]},
+        {"uri": "a.mp4", "title": "other"}, {"uri": "c.mp4", "title": 5}, {"uri": None}, {"uri": None},
     ]  # fmt: skip
-    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [good, *wrong]))
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     says = refused(tmp_path / "m.jsonl")
     assert "row 2: has no uri; row 3: got uri 5, which is no text; row 4: got sidecars [1]" in says
-    assert "row 5:" in says
-    assert "stands in an earlier row" in says
-    assert "row 6: got title 5" in says
-    assert "row 7" not in says
-    assert "(and 2 more)" in says
+    assert "row 5:" in says and "stands in an earlier row" in says and "row 6: got title 5" in says
+    assert "row 7" not in says and "(and 2 more)" in says
 
 
 UNREADABLE = (

@@ -24,7 +24,11 @@ from tests.support.servers import s3_server as s3_kit
 from tests.support.servers.ray_node import RayCluster, outlasting
 
 QUIET_S = 30.0
+
+
 CONFIG = IngestConfig(space="builtin", workers=1, text_tower=False)
+
+
 Step = Callable[[], object]
 
 
@@ -37,7 +41,7 @@ def now_of(path: Path, later_s: float = 0.0) -> float:
     return path.stat().st_mtime + later_s + 0.001
 
 
-def test_a_file_that_grows_or_is_written_is_left_until_it_stays_the_same(tmp_path: Path) -> None:
+def test_a_file_is_taken_once_it_stays_the_same_and_once(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     film.write_bytes(b"half")
     arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
@@ -49,33 +53,22 @@ def test_a_file_that_grows_or_is_written_is_left_until_it_stays_the_same(tmp_pat
     assert arrivals.look(sources, now_of(film)) == []
     assert names(arrivals.look(sources, now_of(film, 2.0))) == ["film.mp4"]
 
-
-def test_a_file_that_has_been_quiet_is_taken_at_the_first_look_and_once(tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    film.write_bytes(b"whole")
-    arrivals, sources = Arrivals(QUIET_S), list_sources([str(tmp_path)])
-    arrived = arrivals.look(sources, now_of(film, QUIET_S))
-    assert names(arrived) == ["film.mp4"]
-    assert names(arrivals.look(sources, now_of(film, QUIET_S))) == ["film.mp4"], "it was offered, and not taken"
-    arrivals.take(arrived)
-    assert arrivals.look(sources, now_of(film, 2 * QUIET_S)) == []
-
+    quiet = Arrivals(QUIET_S)
+    assert names(quiet.look(sources, now_of(film, QUIET_S))) == ["film.mp4"], "quiet for long, so at the first look"
+    arrived = quiet.look(sources, now_of(film, QUIET_S))
+    assert names(arrived) == ["film.mp4"], "it was offered, and not taken"
+    quiet.take(arrived)
+    assert quiet.look(sources, now_of(film, 2 * QUIET_S)) == []
     film.write_bytes(b"whole, and other bytes")
-    assert names(arrivals.look(sources, now_of(film, QUIET_S))) == ["film.mp4"]
-
-
-def test_a_file_that_went_and_came_back_is_taken_again_and_one_that_vanishes_is_no_error(tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    film.write_bytes(b"whole")
-    now_s, sources, arrivals = now_of(film, QUIET_S), list_sources([str(tmp_path)]), Arrivals(QUIET_S)
-    arrivals.take(arrivals.look(sources, now_s))
-    assert arrivals.look([], now_s) == []
-    assert names(arrivals.look(sources, now_s)) == ["film.mp4"]
+    now_s = now_of(film, QUIET_S)
+    quiet.take(quiet.look(sources, now_s))
+    assert quiet.look([], now_s) == [], "it went"
+    assert names(quiet.look(sources, now_s)) == ["film.mp4"], "and came back"
     film.unlink()
-    assert arrivals.look(sources, now_s) == []
+    assert quiet.look(sources, now_s) == []
 
 
-def test_an_object_is_taken_at_the_second_look_and_one_without_a_stamp_at_once() -> None:
+def test_an_object_is_taken_at_the_second_look() -> None:
     old, new = (Source("memory://shelf/a.mp4", "a", stamp=Stamp(4, mark)) for mark in ("etag-1", "etag-2"))
     arrivals = Arrivals(0.0)
     assert [arrivals.look([each], 0.0) for each in (old, new)] == [[], []]
@@ -110,73 +103,60 @@ def nothing() -> None:
     """A pause in which nothing happens."""
 
 
+def finished(film: Path, copied: Path) -> None:
+    """Copy a film as one that has been whole for long, so that it is taken at the first look."""
+    away = copied.parent.parent / "away"
+    shutil.copy(film, away)
+    os.utime(away, (0, 0))
+    away.rename(copied)
+
+
 @pytest.mark.slow
 def test_films_are_taken_as_they_arrive_and_only_when_they_are_whole(small_films: list[Path], tmp_path: Path) -> None:
     folder, library = tmp_path / "films", tmp_path / "library"
     folder.mkdir()
     one, two = (folder / film.name for film in small_films[:2])
     data = small_films[0].read_bytes()
-
-    def write_half() -> None:
-        one.write_bytes(data[: len(data) // 2])
-
-    def write_all() -> None:
-        one.write_bytes(data)
-
-    def move_in() -> None:
-        shutil.copy(small_films[1], tmp_path / "away")
-        os.utime(tmp_path / "away", (0, 0))
-        (tmp_path / "away").rename(two)
-
-    def break_one() -> None:
-        one.write_bytes(b"no film")
-
-    rounds = Rounds(write_half, write_all, nothing, move_in, break_one, nothing, nothing)
+    rounds = Rounds(
+        lambda: one.write_bytes(data[: len(data) // 2]),
+        lambda: one.write_bytes(data),
+        nothing,
+        lambda: finished(small_films[1], two),
+        lambda: one.write_bytes(b"no film"),
+        nothing,
+        nothing,
+    )
     assert not rounds.run(lambda: list_sources([str(folder)]), library), "one failed"
     assert rounds.states == [{one.name: "indexed"}, {two.name: "indexed"}, {one.name: "failed"}]
     assert [reason.partition(": ")[2][:22] for reason in rounds.reasons] == ["a folder without a vid"]
     runs = Library.open(str(library)).ingest_log.runs()
     assert [run.state for run in runs] == ["done"] * 3, "a look that takes nothing is no run"
-
-
-def test_a_second_watch_takes_nothing_that_the_library_knows(small_films: list[Path], tmp_path: Path) -> None:
-    folder, library = tmp_path / "films", tmp_path / "library"
-    folder.mkdir()
-    shutil.copy(small_films[0], folder / "film.mp4")
-    os.utime(folder / "film.mp4", (0, 0))
-    first, second = Rounds(), Rounds(nothing)
-    assert first.run(lambda: list_sources([str(folder)]), library)
-    assert second.run(lambda: list_sources([str(folder)]), library)
-    assert (first.states, second.states) == ([{"film.mp4": "indexed"}], [])
+    second = Rounds(nothing)
+    second.run(lambda: list_sources([str(two)]), library)
+    assert second.states == [], "a second watch takes nothing that the library knows"
 
 
 @pytest.mark.slow
 def test_a_library_that_another_run_holds_and_a_place_out_of_reach_are_waited_for(
     small_films: list[Path], tmp_path: Path
 ) -> None:
-    library = tmp_path / "library"
-    source = Rounds()
-    first, film = tmp_path / "first.mp4", tmp_path / "film.mp4"
-    for made, copied in zip(small_films, (first, film), strict=False):
-        shutil.copy(made, copied)
-        os.utime(copied, (0, 0))  # long finished, so that it is taken at the first look
-    assert source.run(lambda: list_sources([str(first)]), library)
+    folder, library, looks = tmp_path / "films", tmp_path / "library", iter(range(99))
+    folder.mkdir()
+    finished(small_films[0], folder / "first.mp4")
+    assert Rounds().run(lambda: list_sources([str(folder / "first.mp4")]), library)
+    finished(small_films[1], folder / "film.mp4")
     lease = Library.open(str(library)).lease("ingest", "another run")
-    looks = 0
 
     def list_now() -> list[Source]:
-        nonlocal looks
-        looks += 1
-        if looks == 1:
+        if next(looks) == 0:
             raise SourceUnreachable("s3://shelf: cannot be read")
-        return list_sources([str(film)])
+        return list_sources([str(folder / "film.mp4")])
 
     rounds = Rounds(lease.__enter__, nothing, lambda: lease.__exit__(None, None, None))
     assert rounds.run(list_now, library)
     assert rounds.states == [{"film.mp4": "indexed"}]
     assert len(rounds.reasons) == 2, "the second look at a library that is still busy says nothing new"
-    assert rounds.reasons[0] == "s3://shelf: cannot be read"
-    assert "another run" in rounds.reasons[1]
+    assert rounds.reasons[0] == "s3://shelf: cannot be read" and "another run" in rounds.reasons[1]
 
 
 def test_a_round_that_fail_fast_stops_is_the_last(tmp_path: Path) -> None:
@@ -225,15 +205,9 @@ def test_a_watch_on_ray_starts_its_workers_for_each_round(
 ) -> None:
     folder, library = tmp_path / "films", tmp_path / "library"
     folder.mkdir()
-
-    def move_in(film: Path, name: str) -> None:
-        shutil.copy(film, tmp_path / "away")
-        os.utime(tmp_path / "away", (0, 0))
-        (tmp_path / "away").rename(folder / name)
-
+    finished(small_films[0], folder / "one.mp4")
     config = CONFIG.model_copy(update={"ray": True, "ray_address": ray_cluster.address})
-    one, two = small_films[:2]
-    rounds = Rounds(lambda: move_in(one, "one.mp4"), nothing, lambda: move_in(two, "two.mp4"))
+    rounds = Rounds(lambda: finished(small_films[1], folder / "two.mp4"))
     assert rounds.run(lambda: list_sources([str(folder)]), library, config)
     assert rounds.states == [{"one.mp4": "indexed"}, {"two.mp4": "indexed"}]
     assert outlasting(ray_cluster.head, "ray::RayWorker") == [], "workers stay between rounds"

@@ -30,6 +30,8 @@ from tests.support.libraries.random_library import SETTINGS, fingerprint, made
 from tests.support.models.stage_models import tiny_film
 
 CHUNKS = [Chunk(FetchedVideo(Source(f"/{name}.mp4", name), f"/{name}.mp4", name, 10)) for name in ("aaaa", "bbbb")]
+
+
 FRAMES = {number: made(chunk.video.video_id, 6, number).frame_rows() for number, chunk in enumerate(CHUNKS)}
 
 
@@ -74,34 +76,23 @@ def test_rows_wait_for_a_large_commit_and_distances_go_across_batches(
     assert rows_in(library, 0) == list(range(6))
 
 
-def test_enough_rows_are_due_and_appended_once(library: Library, assignment: Assignment, summary: ChunkSummary) -> None:
-    writer = ChunkWriter(library, assignment, CHUNKS)
-    writer.add({0: FRAMES[0], 1: FRAMES[1][:2]})
-    assert writer.is_due
-    writer.append()
-    assert not writer.is_due
-    writer.add(part(1, 2, 6))
-    for number in (0, 1):
-        writer.end(number, summary)
-    assert len(writer.results()) == 2
-    assert rows_in(library, 0) == rows_in(library, 1) == list(range(6))
-
-
-def test_a_chunk_that_fails_leaves_no_row_and_the_other_stays(
+def test_enough_rows_are_due_and_appended_once_and_a_chunk_that_fails_leaves_none(
     library: Library, assignment: Assignment, summary: ChunkSummary
 ) -> None:
-    writer = ChunkWriter(library, assignment, CHUNKS)
-    writer.add({0: FRAMES[0], 1: FRAMES[1][:4]})
-    writer.append()
-    writer.add(part(1, 4, 6))
-    writer.end(0, summary)
-    writer.end(1, ChunkFailed(CHUNKS[1], "decode", "NothingDecodes", "no frame"))
-    assert [type(each).__name__ for each in writer.results()] == ["ChunkRead", "ChunkFailed"]
-    assert (rows_in(library, 0), rows_in(library, 1)) == (list(range(6)), [])
-
-
-def test_a_run_that_lost_its_lease_appends_nothing(library: Library, assignment: Assignment) -> None:
-    lost = Assignment(library.uri, ("ingest", "another token"), READING, SandboxLimits(), 8)
+    failure = ChunkFailed(CHUNKS[1], "decode", "NothingDecodes", "no frame")
+    for end, kinds, left in ((failure, ["ChunkRead", "ChunkFailed"], 0), (summary, ["ChunkRead"] * 2, 6)):
+        writer = ChunkWriter(library, assignment, CHUNKS)
+        writer.add({0: FRAMES[0], 1: FRAMES[1][:2]})
+        assert writer.is_due
+        writer.append()
+        assert not writer.is_due
+        writer.add(part(1, 2, 6))
+        writer.end(0, summary)
+        writer.end(1, end)
+        assert [type(each).__name__ for each in writer.results()] == kinds
+        assert (rows_in(library, 0), rows_in(library, 1)) == (list(range(6)), list(range(left)))
+        discard(library, *CHUNKS)
+    lost = replace(assignment, lease=("ingest", "another token"))
     writer = ChunkWriter(library, lost, CHUNKS)
     writer.add(part(0, 0, 6))
     with pytest.raises(LeaseLost):

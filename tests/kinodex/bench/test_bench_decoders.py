@@ -9,11 +9,9 @@ import pytest
 
 from kinodex.bench.decoders import bench_decoders, make_films, table
 from kinodex.bench.random_space import write_random_tokenizer
-from kinodex.bench.search import drop_page_cache
 from kinodex.index.spaces.export_text import export_tokenizer
 from kinodex.index.spaces.space import import_open_clip, load_space
 from kinodex.index.spaces.text_tower import Tokenizer
-from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceMissing
 from tests.kinodex.bench.conftest import FILM_S
 from tests.support.command import bad
@@ -58,13 +56,6 @@ def test_a_space_of_random_weights_loads(tmp_path, kinodex):
     bad(kinodex, "bench", "make-space", tmp_path / "other", "--model", "RN49", code=2, says="RN49")
 
 
-def test_forgotten_files_are_still_there(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "file").write_bytes(b"x" * 10_000)
-    drop_page_cache(tmp_path)
-    assert (tmp_path / "sub" / "file").read_bytes() == b"x" * 10_000
-
-
 WORDS = 3_000
 TEXTS = ["a red boat", "", "Ein Boot, 2 Anker!", "лодка", "sea " * 40]
 
@@ -81,8 +72,3 @@ def test_it_has_as_many_words_as_the_table_and_is_exported(tmp_path):
     (tmp_path / "exported").mkdir()
     settings = export_tokenizer(theirs, tmp_path / "exported")
     assert Tokenizer(tmp_path / "exported", settings)(TEXTS).tolist() == ids.tolist()
-
-
-def test_a_table_without_room_for_letters_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="got a model with a table of 100 words"):
-        write_random_tokenizer(tmp_path, 100)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from kinodex.bench import gpu
 from kinodex.bench.gpu import (
     ALL_ON_GPU,
     CONTROL,
@@ -26,23 +25,19 @@ from kinodex.bench.gpu import (
     Rate,
     Stage,
     WholeWay,
-    bench_gpu,
     compare,
     draw_film,
     list_ways,
     number_copies,
     slower_stage,
     table,
-    write_files,
 )
 from kinodex.bench.ingest import WholeIngest, ingest_films
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.fetch import content_id
-from kinodex.pipeline.images import ModelInput
-from kinodex.pipeline.sample import SamplingSettings
 from tests.kinodex.bench.conftest import FILM_S
-from tests.support.command import Kinodex, bad
+from tests.support.command import Kinodex
 
 
 @pytest.mark.slow
@@ -65,21 +60,6 @@ def test_a_machine_is_measured_and_the_control_equals_the_reference(
     table = (out / "gpu.md").read_text()
     assert "left out: the GPU is not to be used" in table
     assert "| equal: times equal, cosine at least" in table
-
-
-@pytest.mark.slow
-def test_nothing_is_begun_after_the_limit(film: Path) -> None:
-    pytest.importorskip("torch")
-    figures = bench_gpu([film], IngestConfig(space="builtin"), work_s=0.1, limit_s=0.0, with_gpu=False)
-    assert {stage.missing for stage in figures.stages} >= {"no time was left"}
-    assert all(whole.ingest is None for whole in figures.ways)
-    assert figures.ways[0].missing == "a stage of it has no rate"
-
-
-def test_a_file_that_is_no_video_is_refused(kinodex: Kinodex, tmp_path: Path) -> None:
-    text = tmp_path / "words.mp4"
-    text.write_text("no film")
-    bad(kinodex, "bench", "gpu", text, "--space", "builtin", code=3, says="words.mp4")
 
 
 def test_the_slower_stage_of_a_way_is_that_of_its_devices() -> None:
@@ -110,14 +90,6 @@ def library(film: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.busy["decode"] > 0
     assert done.parent_mb > 0
     return place
-
-
-def test_two_runs_of_one_way_are_equal(film: Path, library: Path, tmp_path: Path) -> None:
-    ingest_films([film], CONFIG, tmp_path / "again")
-    found = compare(library, tmp_path / "again")
-    assert found.holds
-    assert (found.frames, found.min_psnr_db) == (FILM_S, None)
-    assert found.min_cosine == pytest.approx(1.0, abs=1e-3)
 
 
 def test_other_pictures_and_other_times_show(film: Path, library: Path, tmp_path: Path) -> None:
@@ -164,38 +136,6 @@ def test_copies_are_other_videos_with_the_same_frames(film: Path, tmp_path: Path
     assert number_copies([film], tmp_path, 1) == [film]
 
 
-def test_a_film_that_takes_no_box_is_used_once(tmp_path: Path) -> None:
-    assert number_copies([tmp_path / "film.mkv"], tmp_path, 3) == [tmp_path / "film.mkv"]
-
-
-SETTINGS = SamplingSettings(1.0, 64, 85, "auto", ModelInput(96, 96, "squash"), batch=8)
-
-
-@pytest.mark.slow
-def test_decoding_is_measured_in_processes_of_their_own(film: Path) -> None:
-    rate = gpu.decode_on_cpus([film], SETTINGS, processes=2, work_s=0.1)
-    assert rate.frames_a_s > 0
-    assert rate.child_mb > 20
-
-
-def test_the_rate_of_a_decoder_that_pyav_replaced_says_so(film: Path) -> None:
-    pytest.importorskip("torch")
-    rate = gpu.decode_on_device([film, film], SETTINGS, "cpu", threads=2, work_s=0.1)
-    assert rate.frames_a_s > 0
-    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
-    assert rate.remark == "" if has_torchcodec else "PyAV read" in rate.remark and "torchcodec" in rate.remark
-
-
-@pytest.mark.parametrize("on_device", [False, True])
-def test_embedding_says_with_what_arithmetic(on_device: bool) -> None:
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    rate = gpu.embed_on("cpu", "builtin", batch=4, cores=2, work_s=0.05, on_device=on_device)
-    assert rate.frames_a_s > 0
-    assert "torch" in rate.remark
-    assert torch.get_num_threads() == before
-
-
 GPU = {"utilization.gpu": 81.0, "utilization.decoder": 64.4, "memory.used": 4321.0}
 INGEST = WholeIngest(4, 600, 600.0, 8.0, {"decode": 0.5}, "bfloat16", {"a reason | two": 1}, 1500.0, 0.0, GPU)
 WHOLE = WholeWay(ALL_ON_GPU, INGEST, 0.875, Equality(600, True, 0.9995, 0.9999, 38.25))
@@ -230,12 +170,6 @@ def test_every_row_has_all_columns_and_the_goal_can_be_read_off() -> None:
 def test_rows_that_differ_are_marked() -> None:
     worse = replace(WHOLE, equality=Equality(600, False, 0.9, 0.99, None))
     assert "**not equal**: **times differ**" in table(replace(FIGURES, ways=(worse,)))
-
-
-def test_the_files_hold_the_same(tmp_path: Path) -> None:
-    write_files(FIGURES, tmp_path / "new")
-    assert json.loads((tmp_path / "new" / "gpu.json").read_text())["ways"][0]["part"] == 0.875
-    assert (tmp_path / "new" / "gpu.md").read_text() == table(FIGURES) + "\n"
 
 
 def test_without_a_gpu_the_control_and_the_reasons_take_its_place(film: Path) -> None:

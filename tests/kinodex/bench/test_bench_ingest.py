@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,13 +14,11 @@ import pytest
 
 from kinodex.bench import ingest
 from kinodex.bench import ingest as bench_ingest
-from kinodex.bench.ingest import Lost, measure_usage, reason_missing, run_alone, run_alone_within, run_plain_script
-from kinodex.index.spaces.space import load_space
+from kinodex.bench.ingest import Lost, measure_usage, reason_missing, run_alone, run_alone_within
 from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import SamplingSettings
 from tests.kinodex.bench.conftest import FILM_S
 from tests.support.command import bad
-from tests.support.ffmpeg import needs_decoder
 
 
 @pytest.mark.slow
@@ -67,22 +64,6 @@ def test_material_is_the_first_frames_in_batches_of_one_size(film: Path) -> None
     assert [batch.shape for batch in batches] == [(8, 3, 96, 96)] * (FILM_S // 8)
 
 
-def test_rates_are_positive_and_leave_torch_as_it_was(film: Path) -> None:
-    torch = pytest.importorskip("torch")
-    chunks, _ = ingest.make_chunks([film], SETTINGS)
-    space = load_space("builtin", towers="image")
-    settings = replace(SETTINGS, input=ModelInput.from_json(space.fingerprint.preprocess))
-    frames, batches = ingest.load_material(chunks, settings)
-    before = torch.get_num_threads()
-    assert ingest.embed_rate(space, batches[:1], 1) > 0
-    assert torch.get_num_threads() == before
-    assert ingest.jpeg_rate(frames[:4], settings) > 0
-    assert ingest.prepare_rate(frames[:4], settings) > 0
-    with ThreadPoolExecutor(1) as pool:
-        assert ingest.decode_rate(pool, chunks, settings, at_once=False) > 0
-        assert ingest.decode_rate(pool, chunks, settings, at_once=True) > 0
-
-
 SPARE_BYTES = 60_000_000
 
 
@@ -115,12 +96,3 @@ def test_memory_of_a_process_and_of_its_largest_child_is_seen():
 @pytest.mark.skipif(find_spec("decord") is not None, reason="decord is installed")
 def test_without_decord_it_says_what_to_install() -> None:
     assert reason_missing() == "decord is not installed; pip install decord"
-
-
-@pytest.mark.parametrize("batch", [1, 8])
-def test_every_sampled_frame_is_embedded(film: Path, batch: int) -> None:
-    needs_decoder("decord")
-    assert reason_missing() is None
-    frames, seconds = run_plain_script([film], "builtin", "cpu", 1.0, batch)
-    assert frames == FILM_S
-    assert seconds > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinodex.bench.search import Size, bench_search, frame_vectors, make_library, queries, table, video_id, words
+from kinodex.bench.search import Size, bench_search, frame_vectors, make_library, queries, table, video_id
 from kinodex.index.errors import SettingsMismatch
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
@@ -73,11 +73,3 @@ def test_in_a_narrow_cone_all_frames_are_near_each_other_and_no_query_is_near_a_
 def test_a_library_keeps_of_its_size_what_it_always_kept():
     assert SIZE.settings == {"videos": 12, "frames": 30, "lines": 5, "dim": 16, "jpeg_bytes": 50}
     assert SIZE._replace(is_cone=True).settings == SIZE.settings | {"is_cone": True}
-
-
-def test_questions_have_answers(tmp_path):
-    library, _ = make_library(str(tmp_path / "library"), SIZE._replace(lines=200), lambda done: None)
-    hits = [library.search.frames(query, k=1)[0] for query in queries(20, SIZE)]
-    assert min(hit.score for hit in hits) > 0.5
-    assert any(library.search.transcript(text) for text in words(20, seed=2))
-    assert any(library.search.captions(text) for text in words(20, seed=2))

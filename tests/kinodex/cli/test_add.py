@@ -23,55 +23,25 @@ from tests.support.servers.model_hub import NOBODY_THERE, hub_at
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "x")
 
 
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (("--model", "x", "--dry-run"), "for a local model, which costs nothing; give --base-url"),
-        (("--model", "x", "--batch-api"), "for a local model, which costs nothing; give --base-url"),
-        ((*ENDPOINT, "--batch-api", "--ray"), "so leave one out"),
-    ],
-)
-def test_options_that_contradict_one_another(kinodex, small_library, options, line):
-    ran = kinodex("add", "captions", small_library, *options)
-    assert ran.code == 2
-    assert line in ran.error_line
-
-
-def test_a_forecast_names_the_segments(kinodex, small_library):
-    ran = kinodex("add", "captions", small_library, *ENDPOINT, "--dry-run")
-    assert ran.code == 0
-    assert "segments" in ran.out
-
-
-def test_a_forecast_of_a_local_model(kinodex, small_library):
-    ran = kinodex("add", "chapters", small_library, "--model", "x", "--dry-run")
-    assert ran.code == 2
-    assert "for a local model, which costs nothing; give --base-url" in ran.error_line
-
-
-def test_a_model_that_cannot_be_used(kinodex, small_library, tiny_model, tmp_path):
-    ran = kinodex("add", "chapters", small_library, "--model", tiny_model("rt_detr"))
-    assert ran.code == 2
-    assert "it is no model for AutoModelForCausalLM" in ran.error_line
-    assert kinodex("add", "chapters", small_library, "--model", tmp_path / "nothing").code == 2
-
-
-def test_models_that_cannot_be_used_end_the_run_in_one_line(kinodex, small_library, tiny_model, tmp_path):
-    library = Library.open(str(small_library))
-    ran = kinodex("add", "captions", library.uri, "--model", tiny_model("rt_detr"))
-    assert ran.code == 2
-    assert "it is no model for AutoModelForImageTextToText" in ran.error_line
-    ran = kinodex("add", "detections", library.uri, "--model", tmp_path / "nothing")
-    assert ran.code == 2
-    assert "where there is no folder" in ran.error_line
-    assert library.additions.pending("captions", str(tiny_model("rt_detr"))) == library.videos()
-
-
-def test_a_model_of_the_hub_where_there_is_no_network(kinodex, small_library):
+def test_models_and_options_that_cannot_be_used_are_refused_in_one_line(kinodex, small_library, tiny_model, tmp_path):
+    library, detector = Library.open(str(small_library)), tiny_model("rt_detr")
+    costs_nothing = "for a local model, which costs nothing; give --base-url"
+    for stage, options, says in (
+        ("captions", ("--model", "x", "--dry-run"), costs_nothing),
+        ("captions", ("--model", "x", "--batch-api"), costs_nothing),
+        ("chapters", ("--model", "x", "--dry-run"), costs_nothing),
+        ("captions", (*ENDPOINT, "--batch-api", "--ray"), "so leave one out"),
+        ("chapters", ("--model", detector), "it is no model for AutoModelForCausalLM"),
+        ("captions", ("--model", detector), "it is no model for AutoModelForImageTextToText"),
+        ("detections", ("--model", tmp_path / "nothing"), "where there is no folder"),
+    ):
+        bad(kinodex, "add", stage, small_library, *options, code=2, says=says)
     with hub_at(NOBODY_THERE):
-        ran = kinodex("add", "detections", small_library, "--model", "nobody/nothing")
-    assert ran.code == 2
-    assert "cannot get the model nobody/nothing" in ran.error_line
+        says = "cannot get the model nobody/nothing"
+        bad(kinodex, "add", "detections", small_library, "--model", "nobody/nothing", code=2, says=says)
+    assert library.additions.pending("captions", str(detector)) == library.videos()
+    ran = kinodex("add", "captions", small_library, *ENDPOINT, "--dry-run")
+    assert ran.code == 0 and "segments" in ran.out
 
 
 def test_the_folder_of_a_model_is_one_model_from_everywhere(tiny_model, monkeypatch):
@@ -92,15 +62,20 @@ def voices(tmp_path) -> Library:
     return voices
 
 
-def test_voices_are_listed_named_and_renamed(kinodex, voices):
+def test_voices_are_listed_named_renamed_and_forgotten(kinodex, voices):
     assert "speaker-2    (no name)" in kinodex("speakers", voices.uri).out
     ran = kinodex("speakers", voices.uri, "speaker-1", "Anna")
     assert (ran.code, ran.out.split()[:2]) == (0, ["speaker-1", "Anna"])
     assert json_of(kinodex, "speakers", voices.uri, "anna", "Anna Lee")[0]["name"] == "Anna Lee"
     assert [row["name"] for row in json_of(kinodex, "speakers", voices.uri)] == ["Anna Lee", None]
-    assert json_of(kinodex, "speakers", voices.uri, "Anna Lee", "--remove") == [
-        {"speaker": "speaker-1", "name": None, "seconds": 9.0, "model": "m"}
-    ]
+    unnamed = [{"speaker": "speaker-1", "name": None, "seconds": 9.0, "model": "m"}]
+    assert json_of(kinodex, "speakers", voices.uri, "Anna Lee", "--remove") == unnamed
+    kinodex("speakers", voices.uri, "speaker-2", "Bo")
+    bad(kinodex, "remove", "speaker", voices.uri, "bo", code=2, says="give --yes")
+    ran = kinodex("remove", "speaker", voices.uri, "bo", "--yes")
+    assert (ran.code, ran.out.splitlines()) == (0, ["speaker-2  Bo", "1 voice forgotten, 1 left"])
+    assert [row.speaker for row in voices.speakers.rows()] == ["speaker-1"]
+    bad(kinodex, "remove", "speaker", voices.uri, "bo", "--yes", code=2, says="it knows speaker-1")
 
 
 def test_names_that_make_no_sense(kinodex, voices, tmp_path):
@@ -111,15 +86,6 @@ def test_names_that_make_no_sense(kinodex, voices, tmp_path):
     bad(kinodex, "speakers", voices.uri, "1", "speaker 2", code=2, says="is no number of a speaker")
     empty = Library.create(str(tmp_path / "empty"), SETTINGS, fingerprint())
     assert "no voices are known" in kinodex("speakers", empty.uri).out
-
-
-def test_a_voice_is_forgotten(kinodex, voices):
-    kinodex("speakers", voices.uri, "speaker-2", "Bo")
-    bad(kinodex, "remove", "speaker", voices.uri, "bo", code=2, says="give --yes")
-    ran = kinodex("remove", "speaker", voices.uri, "bo", "--yes")
-    assert (ran.code, ran.out.splitlines()) == (0, ["speaker-2  Bo", "1 voice forgotten, 1 left"])
-    assert [row.speaker for row in voices.speakers.rows()] == ["speaker-1"]
-    bad(kinodex, "remove", "speaker", voices.uri, "bo", "--yes", code=2, says="it knows speaker-1")
 
 
 def test_bad_videos_are_failures_until_they_are_put_right(kinodex, tmp_path):
@@ -171,36 +137,24 @@ def test_the_real_captions_of_egoschema_and_nextqa(benchmarks):
 
 
 ADDED = VideoOutcome("a", "/a.mp4", "a", 12)
-
-
 IN_PART = VideoOutcome("b", "/b.mp4", "b", 1_000, "2 of 9 segments got no caption")
-
-
 FAILED = VideoOutcome("c", "/c.mp4", "c", 0, "nothing is there", "SourceMissing")
 
 
-def test_what_is_added_is_told_in_lines_too_with_what_failed() -> None:
-    out = io.StringIO()
+def test_what_is_added_is_shown_in_lines_and_by_a_bar_on_a_terminal() -> None:
+    out, quiet, bar = io.StringIO(), io.StringIO(), io.StringIO()
     with add_progress_bar(Console(file=out, width=20), "captions", every_s=0.0) as watch:
         for done, last in enumerate((ADDED, IN_PART, FAILED), start=1):
             watch(done, 3, last)
-    lines = [re.sub(r", [^,]+ left$", ", LEFT", line) for line in out.getvalue().splitlines()]
-    assert lines == [
+    assert [re.sub(r", [^,]+ left$", ", LEFT", line) for line in out.getvalue().splitlines()] == [
         "adding captions: 1 of 3 videos, 12 rows, LEFT",
         "adding captions: 2 of 3 videos, 1,012 rows, 1 in part, LEFT",
         "adding captions: 3 of 3 videos, 1,012 rows, 1 failed, 1 in part",
     ]
-    quiet = io.StringIO()
     with add_progress_bar(Console(file=quiet), "captions", every_s=30.0) as watch:
         watch(1, 2, ADDED)
     assert quiet.getvalue() == ""
-
-
-def test_what_is_added_is_told_by_a_bar_on_a_terminal() -> None:
-    out = io.StringIO()
-    with add_progress_bar(
-        Console(file=out, force_terminal=True, width=200, color_system=None), "captions", every_s=0.0
-    ) as watch:
+    terminal = Console(file=bar, force_terminal=True, width=200, color_system=None)
+    with add_progress_bar(terminal, "captions", every_s=0.0) as watch:
         watch(2, 4, FAILED)
-    assert "2 of 4 videos, 0 rows, 1 failed" in out.getvalue()
-    assert out.getvalue().endswith("\x1b[2K")
+    assert "2 of 4 videos, 0 rows, 1 failed" in bar.getvalue() and bar.getvalue().endswith("\x1b[2K")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import pytest
 from kinodex.cli.doctor import show
 from kinodex.doctor.machine import CheckResult
 from kinodex.index.library import Library
+from kinodex.pipeline.decoding.open import DECODERS
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import able
@@ -53,6 +55,9 @@ def test_the_whole_page(kinodex: Kinodex, library: Library, tmp_path: Path, monk
     assert found["builtin"]["said"].startswith("loaded, embeds a text in 256 dimensions")
     assert found["library"]["said"].startswith(f"{library.uri}: 1 videos, 5 frames")
     assert (found["OPENAI_API_KEY"]["state"], found["AWS_SECRET_ACCESS_KEY"]["state"]) == ("ok", "missing")
+    assert [each["name"] for each in page["findings"] if each["section"] == "decoders"] == list(DECODERS)
+    if importlib.util.find_spec("decord") is None:
+        assert (found["decord"]["state"], found["decord"]["todo"]) == ("missing", "pip install 'kinodex[decord]'")
     assert {"cores", "base", "cluster", "hub", "default space"} < set(found)
     for name in ("chat", "images", "json_schema", "tools"):
         assert found[name]["state"] == "ok", found[name]
@@ -63,7 +68,8 @@ def test_the_whole_page(kinodex: Kinodex, library: Library, tmp_path: Path, monk
     assert server.problems == []
 
 
-def test_the_page_and_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_and_what_is_needed(kinodex: Kinodex, capsys: pytest.CaptureFixture[str]) -> None:
+    bad(kinodex, "doctor", "--model", "m", code=2, says="without --base-url; name the endpoint")
     found = [
         CheckResult("machine", "cores", "ok", "2 of 2 usable"),
         CheckResult("decoders", "pyav", "ok", "read 13 frames"),
@@ -78,7 +84,3 @@ def test_the_page_and_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None
     ]  # fmt: skip
     show(found, [])
     assert capsys.readouterr().out.endswith("a line that is not ok matters only if you need what it names\n")
-
-
-def test_a_model_without_an_endpoint(kinodex: Kinodex) -> None:
-    bad(kinodex, "doctor", "--model", "m", code=2, says="without --base-url; name the endpoint")

@@ -53,14 +53,11 @@ def test_texts_go_to_standard_output_or_a_file(kinodex: Kinodex, library: Path, 
     assert kinodex("export", "csv", library, table, "--overwrite").code == 0
 
 
-def test_subtitles_of_several_videos_are_a_folder(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
+def test_subtitles_and_annotations_of_several_videos(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     shots = ("--of", "shots")
     bad(kinodex, "export", "vtt", library, *shots, code=2, says="got moments of 3 videos; give a folder")
     assert kinodex("export", "vtt", library, tmp_path / "chapters", *shots).code == 0
     assert sorted(path.name for path in (tmp_path / "chapters").iterdir()) == [f"film-0{n}.vtt" for n in (1, 2, 3)]
-
-
-def test_annotations_of_the_shots(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     assert json_of(kinodex, "export", "label-studio", library, tmp_path / "tasks")["tasks"] == 3
     assert json_of(kinodex, "export", "fiftyone", library, tmp_path / "fiftyone")["videos"] == 3
     bad(kinodex, "export", "coco", library, tmp_path / "coco", code=2, says="kinodex add detections")

@@ -34,16 +34,7 @@ from kinodex.index.rows import RunRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ingest.commit import IngestReport, Progress, SourceOutcome, Totals, summary
-from tests.support.command import Kinodex, bad
-
-
-@pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from kinodex.sketch.sample import sample
-
-    folder = tmp_path_factory.mktemp("sample") / "films"
-    sample(folder, 0.01, 3)
-    return folder
+from tests.support.command import Kinodex, bad, json_of
 
 
 def test_settings_from_a_file_last_and_are_told_with_their_origin(
@@ -53,7 +44,7 @@ def test_settings_from_a_file_last_and_are_told_with_their_origin(
     config.write_text("space: builtin\nfps: 0.5\njpeg_side_px: 64\n")
     asked = ("ingest", films / "film-01.mp4", "--library", library, "--config", config, "--set", "window_s=5")
     assert kinodex(*asked).code == 0
-    info = json.loads(kinodex("info", library, "--json").out)
+    info = json_of(kinodex, "info", library)
     assert (info["settings"]["fps"], info["settings"]["jpeg_side_px"], info["settings"]["window_s"]) == (0.5, 64, 5)
 
     monkeypatch.setenv("KINODEX_INGEST_CUT_S", "30")
@@ -66,39 +57,29 @@ def test_settings_from_a_file_last_and_are_told_with_their_origin(
     assert kinodex("ingest", films / "film-01.mp4", "--library", library, "--config", again).code == 0
 
 
-def test_a_manifest_names_videos_and_where_they_lie(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
-    manifest, library = films / "list.csv", tmp_path / "library"
-    manifest.write_text("uri,id,title\nfilm-01.mp4,7,The first\nfilm-02.mp4,8,\n")
-    ran = kinodex("ingest", manifest, "--library", library, "--space", "builtin")
-    manifest.unlink()
-    assert ran.code == 0
-    assert sorted(row["title"] for row in json.loads(kinodex("info", library, "--json").out)["videos"]) == [
-        "8",
-        "The first",
-    ]
-
-
-def test_failures_are_left_out_until_they_are_retried(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
-    folder, library = tmp_path / "films", tmp_path / "library"
-    folder.mkdir()
-    for name in ("a.mp4", "b.mp4", "c.mp4"):
-        (folder / name).write_text(f"no video {name}")
+def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retried(
+    kinodex: Kinodex, films: Path, tmp_path: Path
+) -> None:
+    manifest, library = tmp_path / "list.csv", tmp_path / "library"
+    good = f"{films / 'film-01.mp4'},7,The first\n{films / 'film-03.mp4'},8,\n"
+    manifest.write_text(f"uri,id,title\n{good}a.mp4,9,\nb.mp4,,\nc.mp4,,\n")
+    for name in "abc":
+        (tmp_path / f"{name}.mp4").write_text(f"no video {name}")
     to = ("--library", library, "--space", "builtin")
-    assert kinodex("ingest", folder, *to).code == 3
-    left = json.loads(kinodex("ingest", folder, *to, "--json").out)
-    assert (left["left_out"], left["sources"]) == (3, [])
-
-    shutil.copy(films / "film-01.mp4", folder / "b.mp4")
-    retried = json.loads(kinodex("ingest", "--retry-failed", *to, "--json").out)
-    assert {Path(each["uri"]).name: each["state"] for each in retried["sources"]} == {
+    assert kinodex("ingest", manifest, *to).code == 3
+    left = json_of(kinodex, "ingest", manifest, *to)
+    assert (left["left_out"], left["sources"]) == (5, [])
+    shutil.copy(films / "film-02.mp4", tmp_path / "b.mp4")
+    retried = json_of(kinodex, "ingest", "--retry-failed", *to, code=3)
+    assert {Path(row["uri"]).name: row["state"] for row in retried["sources"]} == {
         "a.mp4": "failed",
         "b.mp4": "indexed",
         "c.mp4": "failed",
     }
-    info = json.loads(kinodex("info", library, "--json").out)
+    info = json_of(kinodex, "info", library)
+    assert sorted(row["title"] for row in info["videos"]) == ["8", "The first", "b"]
     assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("a.mp4", 2), ("c.mp4", 2)]
-    short = kinodex("info", library, "--limit", 1)
-    assert "and 1 more; --limit 0 shows all" in short.out
+    assert "and 1 more; --limit 0 shows all" in kinodex("info", library, "--limit", 1).out
 
 
 def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -106,27 +87,28 @@ def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(12):
         (folder / f"{number:02d}.mp4").write_text(f"no video {number}")
-    to = ("ingest", folder, "--space", "builtin", "--workers", 1, "--set", "bundle=1", "--json")
-    fast = kinodex(*to, "--library", tmp_path / "one", "--fail-fast")
-    assert fast.code == 3
-    assert 1 <= len(json.loads(fast.out)["sources"]) < 12
-    some = json.loads(kinodex(*to, "--library", tmp_path / "two", "--max-failures", 4).out)
-    assert 5 <= len(some["sources"]) < 12
-    assert "4 were allowed" in some["stopped"]
-    everything = json.loads(kinodex(*to, "--library", tmp_path / "three", "--max-failures", 12).out)
-    assert (len(everything["sources"]), everything["stopped"]) == (12, None)
+    to = ("ingest", folder, "--space", "builtin", "--workers", 1, "--set", "bundle=1")
+    fast = json_of(kinodex, *to, "--library", tmp_path / "one", "--fail-fast", code=3)
+    assert 1 <= len(fast["sources"]) < 12
+    some = json_of(kinodex, *to, "--library", tmp_path / "two", "--max-failures", 4, code=3)
+    assert 5 <= len(some["sources"]) < 12 and "4 were allowed" in some["stopped"]
 
 
 def test_bad_settings(kinodex: Kinodex, films: Path, tmp_path: Path) -> None:
     to = ("--library", tmp_path / "library")
-    bad(kinodex, "ingest", films, code=2, says="--library")
-    bad(kinodex, "ingest", *to, code=2, says="--retry-failed")
+    for arguments, says in (
+        ((films,), "--library"),
+        (to, "--retry-failed"),
+        ((films, *to, "--set", "fps"), "NAME=VALUE"),
+        ((films, *to, "--set", "fsp=2"), "did you mean fps?"),
+        ((films, *to, "--decoder", "pyaf"), "did you mean pyav?"),
+        ((films, *to, "--config", tmp_path / "none.toml"), "none.toml"),
+        ((tmp_path / "none.csv", *to), "none.csv"),
+        (("--retry-failed", *to, "--watch"), "nothing to watch"),
+    ):
+        bad(kinodex, "ingest", *arguments, code=2, says=says)
     bad(kinodex, "ingest", "--retry-failed", *to, code=4, says="no library")
-    bad(kinodex, "ingest", films, *to, "--set", "fps", code=2, says="NAME=VALUE")
-    bad(kinodex, "ingest", films, *to, "--set", "fsp=2", code=2, says="did you mean fps?")
-    bad(kinodex, "ingest", films, *to, "--decoder", "pyaf", code=2, says="did you mean pyav?")
-    bad(kinodex, "ingest", films, *to, "--config", tmp_path / "none.toml", code=2, says="none.toml")
-    bad(kinodex, "ingest", tmp_path / "none.csv", *to, code=2, says="none.csv")
+    assert kinodex("ingest", tmp_path, *to, "--watch", "--every", "0").code == 2
     assert not (tmp_path / "library").exists()
 
 
@@ -171,12 +153,6 @@ def test_a_watch_takes_what_arrives_in_one_line_a_round_until_it_is_interrupted(
     assert [Path(row.uri).name for row in Library.open(str(library)).ingest_log.failures()] == ["b.mp4"]
 
 
-def test_a_watch_needs_something_to_watch(kinodex: Kinodex, tmp_path: Path) -> None:
-    to = ("--library", tmp_path / "library", "--watch")
-    bad(kinodex, "ingest", "--retry-failed", *to, code=2, says="nothing to watch")
-    assert kinodex("ingest", tmp_path, *to, "--every", "0").code == 2
-
-
 @pytest.mark.usefixtures("ctrl_c")
 def test_the_first_interrupt_ends_the_pause_and_the_second_the_round() -> None:
     before = signal.getsignal(signal.SIGINT)
@@ -219,40 +195,26 @@ HALF = Progress(
 )
 
 
-def test_a_run_in_one_line() -> None:
+def test_a_run_in_one_line_on_a_terminal_and_elsewhere() -> None:
     assert progress_line(HALF, 900.0) == (
         "1,200 of 4,000 videos, 25.0 hours, 100 frames/s, 100x real time, 15 min left, 3 failed, "
         "decode is the slowest (93% busy)"
     )
     start = replace(HALF, done=0, failed=0, frames=0, video_s=0.0, bytes_done=0, bottleneck=None)
     assert progress_line(start, 0.0) == "0 of 4,000 videos, 0.0 hours, 0 frames/s, 0x real time"
-
-
-def test_time_left_goes_by_bytes_and_else_by_count() -> None:
-    assert fraction_done(HALF) == 0.5
-    assert fraction_done(replace(HALF, bytes_total=None)) == 0.3
-    assert fraction_done(replace(HALF, bytes_total=None, total=0)) == 0.0
-
-
-def test_where_there_is_no_terminal_a_line_now_and_then() -> None:
-    out = io.StringIO()
-    with progress_bar(Console(file=out, width=40), every_s=0.0) as watch:
+    uncounted = replace(HALF, bytes_total=None)
+    assert [fraction_done(each) for each in (HALF, uncounted, replace(uncounted, total=0))] == [0.5, 0.3, 0.0]
+    for every_s, lines in ((0.0, 2), (30.0, 0)):
+        out = io.StringIO()
+        with progress_bar(Console(file=out, width=40), every_s=every_s) as watch:
+            watch(HALF)
+            watch(HALF)
+        assert [line.partition(",")[0] for line in out.getvalue().splitlines()] == ["1"] * lines
+    bar = io.StringIO()
+    with progress_bar(Console(file=bar, force_terminal=True, width=200, color_system=None)) as watch:
         watch(HALF)
-        watch(HALF)
-    assert [line.partition(",")[0] for line in out.getvalue().splitlines()] == ["1", "1"]
-    quiet = io.StringIO()
-    with progress_bar(Console(file=quiet), every_s=30.0) as watch:
-        watch(HALF)
-    assert quiet.getvalue() == ""
-
-
-def test_on_a_terminal_a_bar_that_goes_away() -> None:
-    out = io.StringIO()
-    with progress_bar(Console(file=out, force_terminal=True, width=200, color_system=None)) as watch:
-        watch(HALF)
-    assert "1,200 of 4,000 videos" in out.getvalue()
-    assert "a [bold] :b: film" in out.getvalue()
-    assert out.getvalue().endswith("\x1b[2K")
+    assert "1,200 of 4,000 videos" in bar.getvalue() and "a [bold] :b: film" in bar.getvalue()
+    assert bar.getvalue().endswith("\x1b[2K")
 
 
 FILM = SourceOutcome("/a.mp4", "a [b] film", "indexed", "aaaa", 10, 10.0)
@@ -260,42 +222,31 @@ BROKEN = SourceOutcome("/b.mp4", "b", "failed", problem="no video", error_class=
 KNOWN = SourceOutcome("/c.mp4", "c", "already there", "aaaa")
 
 
-def progress(*outcomes: SourceOutcome) -> Progress:
-    return replace(HALF, outcomes=outcomes)
-
-
 def report(*outcomes: SourceOutcome) -> IngestReport:
     return IngestReport("run", datetime(2026, 1, 1, tzinfo=UTC), 1.0, outcomes)
 
 
-def test_each_line_is_printed_as_it_comes_and_once() -> None:
+def test_each_outcome_is_a_line_once_and_no_more_than_people_read() -> None:
     out = io.StringIO()
     lines = OutcomeLines(Console(file=out, width=80))
-    lines(progress())
-    lines(progress(FILM))
+    lines(replace(HALF, outcomes=()))
+    lines(replace(HALF, outcomes=(FILM,)))
     assert out.getvalue().splitlines() == ["indexed        a [b] film: 10 frames of 0:10.0"]
-    lines(progress(FILM, KNOWN, BROKEN))
+    lines(replace(HALF, outcomes=(FILM, KNOWN, BROKEN)))
     lines.finish(report(FILM, KNOWN, BROKEN, replace(FILM, title="late")))
     assert [line.split()[0] for line in out.getvalue().splitlines()] == ["indexed", "failed", "indexed"]
 
-
-def test_no_more_than_people_read_and_failures_apart_from_videos() -> None:
     out = io.StringIO()
     lines = OutcomeLines(Console(file=out, width=80))
     many = (*[FILM] * (MOST_LINES + 7), BROKEN)
-    lines(progress(*many))
+    lines(replace(HALF, outcomes=many))
     lines.finish(report(*many))
     assert out.getvalue().splitlines()[-2:] == [
         "failed         b: no video",
         "and 7 more; `kinodex info` lists all videos, and what failed",
     ]
-
-
-def test_what_went_wrong_stands_beside_what_was_indexed() -> None:
-    damaged = replace(FILM, decode_errors=2, problem="subtitles: not UTF-8")
-    text = outcome_line(damaged)
-    assert "10 frames of 0:10.0, 2 damaged packets skipped" in text
-    assert "(subtitles: not UTF-8)" in text
+    damaged = outcome_line(replace(FILM, decode_errors=2, problem="subtitles: not UTF-8"))
+    assert "10 frames of 0:10.0, 2 damaged packets skipped" in damaged and "(subtitles: not UTF-8)" in damaged
 
 
 @pytest.fixture
@@ -350,7 +301,7 @@ def test_a_long_report_is_short_and_shows_failures_too(empty: Library, capsys: p
     assert "total" not in text
 
 
-def test_a_report_of_more_outcomes_than_it_holds_counts_them_all(
+def test_a_report_counts_outcomes_that_it_does_not_hold_and_as_json_has_those_it_does(
     empty: Library, capsys: pytest.CaptureFixture[str]
 ) -> None:
     totals = Totals({"indexed": 900_000, "failed": 70}, {"NotAVideo": 70}, 9_000_000, 9e6)
@@ -358,15 +309,12 @@ def test_a_report_of_more_outcomes_than_it_holds_counts_them_all(
     text = capsys.readouterr().out
     assert f"and {900_070 - MOST_LINES - 2:,} more" in text
     assert "900,000 indexed, 0 already there, 70 failed" in text and "NotAVideo 70" in text
-
-
-def test_a_report_as_json_has_every_outcome(empty: Library, capsys: pytest.CaptureFixture[str]) -> None:
     show_report(long_report(60, 1), empty, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert len(told["sources"]) == 62
-    assert told["counts"] == {"indexed": 60, "already there": 1, "failed": 1}
-    assert told["failures_by_class"] == {"NotAVideo": 1}
-    assert (told["frames"], told["video_s"], told["library"]) == (600, 600.0, empty.uri)
+    shown = json.loads(capsys.readouterr().out)
+    assert len(shown["sources"]) == 62
+    assert shown["counts"] == {"indexed": 60, "already there": 1, "failed": 1}
+    assert shown["failures_by_class"] == {"NotAVideo": 1}
+    assert (shown["frames"], shown["video_s"], shown["library"]) == (600, 600.0, empty.uri)
 
 
 def test_runs_are_read_back_from_the_library(empty: Library, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,52 +34,40 @@ def held(library: Library) -> dict[tuple[str, str], tuple[int, int]]:
     return {(each.stage, each.model): (each.videos, each.rows) for each in library.info().added}
 
 
-def test_videos_go_with_all_that_was_added(library, kinodex):
-    ran = kinodex("remove", "videos", library.uri, "one.mp4", "two.mp4", "one.mp4", "--yes")
-    assert ran.code == 0
-    assert "2 videos removed, 1 left" in ran.out
-    assert [row.title for row in library.videos()] == ["three.mp4"]
-    assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
-    assert audit(library).problems == ()
-
-
-def test_so_does_what_failed_in_them(library, kinodex):
-    """But not what failed in a source that was theirs and holds something else by now."""
-    uris = {row.title: row.uri for row in library.videos()}
+def test_videos_go_with_all_that_was_added_and_what_failed_in_them(library, kinodex):
+    """But not what failed in a source that holds something else by now, nor the video that a part of a title means."""
+    before, uris = held(library), {row.title: row.uri for row in library.videos()}
+    remove, yes = ("remove", "videos", library.uri), "--yes"
+    for names, says in (
+        (("one.mp4", "nine.mp4", yes), "nine.mp4"),
+        (("one", yes), "got video 'one'"),
+        (("one.mp4",), "give --yes"),
+    ):
+        bad(kinodex, *remove, *names, code=2, says=says)
+    assert (len(library.videos()), held(library)) == (3, before)
     library.ingest_log.add_sources([SourceRow(uris["two.mp4"], "", 10, "later", datetime.now(UTC))])
     library.ingest_log.add_failures(
         [FailureRow(uri, "speech", "Bad", "no sound", 1, datetime.now(UTC)) for uri in uris.values()]
     )
-    assert kinodex("remove", "videos", library.uri, "one.mp4", "two.mp4", "--yes").code == 0
+    ran = kinodex(*remove, "one.mp4", "two.mp4", "one.mp4", yes)
+    assert ran.code == 0 and "2 videos removed, 1 left" in ran.out
+    assert [row.title for row in library.videos()] == ["three.mp4"]
+    assert held(library) == {("captions", "m1"): (1, 1), ("captions", "m2"): (1, 1), ("clips", "m1"): (1, 1)}
     assert [row.uri for row in library.ingest_log.failures()] == sorted([uris["two.mp4"], uris["three.mp4"]])
-
-
-@pytest.mark.parametrize("stage", ["captions", "clips"])
-def test_what_one_model_added_goes_alone(library, kinodex, stage):
-    before = held(library)
-    ran = kinodex("remove", "added", library.uri, stage, "m1", "--yes")
-    assert (ran.code, ran.out.strip()) == (0, f"3 {stage} removed")
-    assert held(library) == {key: counts for key, counts in before.items() if key != (stage, "m1")}
-    assert len(library.videos()) == 3
     assert audit(library).problems == ()
 
 
-def test_of_one_video(library, kinodex):
-    assert kinodex("remove", "added", library.uri, "captions", "m2", "--video", "one.mp4", "--yes").code == 0
-    assert held(library)["captions", "m2"] == (2, 2)
-    assert held(library)["captions", "m1"] == (3, 3)
-
-
-def test_what_is_not_there_is_refused_and_nothing_goes(library, kinodex):
-    uri, before = library.uri, held(library)
-    bad(kinodex, "remove", "videos", uri, "one.mp4", "nine.mp4", "--yes", code=2, says="nine.mp4")
+def test_what_one_model_added_goes_alone_or_of_one_video(library, kinodex):
+    uri, left = library.uri, held(library)
     bad(kinodex, "remove", "added", uri, "speech", "m1", "--yes", code=2, says="added to it: captions m1, captions m2")
-    assert (len(library.videos()), held(library)) == (3, before)
-
-
-def test_without_a_terminal_it_has_to_be_said(library, kinodex):
-    bad(kinodex, "remove", "videos", library.uri, "one.mp4", code=2, says="give --yes")
-    assert len(library.videos()) == 3
+    for stage in ("captions", "clips"):
+        ran = kinodex("remove", "added", uri, stage, "m1", "--yes")
+        assert (ran.code, ran.out.strip()) == (0, f"3 {stage} removed")
+        del left[stage, "m1"]
+        assert held(library) == left
+    assert kinodex("remove", "added", uri, "captions", "m2", "--video", "one.mp4", "--yes").code == 0
+    assert held(library) == {("captions", "m2"): (2, 2)} and len(library.videos()) == 3
+    assert audit(library).problems == ()
 
 
 def test_beside_an_ingest_it_waits_for_another_time(library):

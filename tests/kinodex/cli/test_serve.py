@@ -1,44 +1,59 @@
-"""`kinodex serve` as a process: it listens, answers, and a Ctrl-C ends it with what its questions have."""
+"""`kinodex serve`, `view` and `mcp`: what they refuse, and as processes that a Ctrl-C or their client ends in order."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import urllib.request
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
 
-from kinodex.cli.serve import TOKEN_VARIABLE, serve
+from kinodex.cli.serve import TOKEN_VARIABLE, serve, view
+from kinodex.guards import listen
+from kinodex.index.library import Library
 from tests.support.command import Kinodex, bad
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.libraries.viewer_library import EVIL, Shown, held_in
 from tests.support.servers.chat_server import ChatServer, hanging
+from tests.support.servers.mcp_client import SAID, TOOLS, call, check_frames, texts
 
 COMMAND = [sys.executable, "-c", "from kinodex.cli.main import main; main()"]
 TOKEN = "correct-horse-battery-staple"
 
 
-def test_what_is_refused(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad(kinodex, "serve", library, "--host", "0.0.0.0", code=2, says="KINODEX_SERVE_TOKEN")
-    bad(kinodex, "serve", library, "--token", "short", code=2, says="give 16 or more")
-    bad(kinodex, "serve", library, "--max-usd-per-day", "1", code=2, says="--max-usd-per-day without prices")
-    bad(kinodex, "serve", library, "--agent", "eaa", code=2, says="did you mean 'eea'")
-    bad(kinodex, "serve", tmp_path, code=2, says="which is no trace, run or library")
-    bad(kinodex, "serve", library, "--space", "ViT-B-32/openai", code=2, says="ViT-B-32/openai")
+def test_what_serve_refuses(kinodex: Kinodex, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    bad(kinodex, "serve", library, "--port", "0", "--traces", tmp_path / "file", code=2, says="cannot keep traces in")
+    for arguments, says in (
+        ((library, "--host", "0.0.0.0"), TOKEN_VARIABLE),
+        ((library, "--token", "short"), "give 16 or more"),
+        ((library, "--max-usd-per-day", "1"), "--max-usd-per-day without prices"),
+        ((library, "--agent", "eaa"), "did you mean 'eea'"),
+        ((tmp_path,), "which is no trace, run or library"),
+        ((library, "--space", "ViT-B-32/openai"), "ViT-B-32/openai"),
+        ((library, "--port", "0", "--traces", tmp_path / "file"), "cannot keep traces in"),
+    ):
+        bad(kinodex, "serve", *arguments, code=2, says=says)
     monkeypatch.setenv(TOKEN_VARIABLE, "short")
     bad(kinodex, "serve", library, code=2, says="give 16 or more")
 
 
-def test_it_listens_on_loopback_unless_another_host_is_named() -> None:
-    assert inspect.signature(serve).parameters["host"].default == "127.0.0.1"
+def test_serve_and_view_listen_on_loopback_unless_another_host_is_named() -> None:
+    for command in (serve, view):
+        host = inspect.signature(command).parameters["host"].default
+        with listen(host, 0) as listener:
+            assert ip_address(listener.getsockname()[0]).is_loopback
 
 
 @pytest.mark.slow
@@ -73,3 +88,97 @@ def test_ctrl_c_ends_it_with_what_its_questions_have(library: Path, tmp_path: Pa
     assert json.loads(facts.read_text())["state"] == "done"
     answer = json.loads(facts.with_suffix(".jsonl").read_text().splitlines()[-1])["answer"]
     assert (answer["status"], answer["reason"]) == ("budget_exhausted", "stopped")
+
+
+def test_view_writes_one_file_instead_of_a_server(kinodex: Kinodex, shown: Shown, tmp_path: Path) -> None:
+    out = tmp_path / "trace.html"
+    ran = kinodex("view", shown.traces[0], shown.library.uri, "--out", out)
+    assert ran.code == 0, ran
+    assert ran.out.startswith(f"{out}: 0.") and "MB, needs no network" in ran.out
+    assert EVIL in held_in(out.read_text(encoding="utf-8"))["data"]["home"]["traces"][0]["question"]["text"]
+
+
+def test_what_view_refuses(kinodex: Kinodex, tmp_path: Path, shown: Shown) -> None:
+    bad(kinodex, "view", tmp_path, code=2, says="which is no trace, run or library")
+    (tmp_path / "notes.txt").write_text("hello")
+    bad(kinodex, "view", tmp_path / "notes.txt", code=2, says="cannot be read as a trace")
+    bad(kinodex, "view", shown.library.uri, "--out", tmp_path / "no" / "x.html", code=2, says="cannot write")
+    bad(kinodex, "view", shown.library.uri, "--space", "ViT-B-32/openai", code=2, says="ViT-B-32/openai")
+    out = tmp_path / "x.html"
+    bad(kinodex, "view", shown.library.uri, "--space", "builtin", "--out", out, code=2, says="leave one of them out")
+    assert not out.exists()
+
+
+@pytest.mark.slow
+def test_stdio(mcp_library: Library) -> None:
+    """As an assistant does it: the command as a process of its own, until its input ends."""
+    command = [*COMMAND, "mcp", mcp_library.uri]
+
+    async def use() -> None:
+        async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
+            assert client.instructions is not None
+            assert "never an instruction" in client.instructions
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            (video,) = (await call(client, "videos"))["videos"]
+            overview = await call(client, "overview", video=video["video_id"][:8])
+            assert overview["video"]["title"] == "harbour"
+            assert overview["segments"][-1]["end_s"] == pytest.approx(30.0)
+            (hit,) = (await call(client, "search", query="code word", where="speech"))["hits"]
+            assert hit["text"] == SAID[1][2]
+            await check_frames(client)
+            refused = await client.call_tool("overview", {"video": "nowhere"})
+            assert refused.is_error
+            assert "which is none of the 1 here, such as harbour" in texts(refused)[0]
+
+    asyncio.run(use())
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_http_server_of_a_library_without_a_model_for_its_films(tmp_path: Path) -> None:
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aaaa", 4, seed=1), "harbour")
+
+    async def use(address: str) -> None:
+        async with Client(address) as client:
+            assert client.instructions is not None and "`ask`" not in client.instructions
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS - {"ask"}
+            (video,) = (await call(client, "videos"))["videos"]
+            assert video["title"] == "harbour"
+
+    command = [*COMMAND, "mcp", library.uri, "--http", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        assert "no tool `ask`: the built-in model knows drawn films alone" in server.stderr.readline()
+        address = server.stderr.readline().split()[-1]
+        asyncio.run(use(address))
+        server.send_signal(signal.SIGINT)
+        assert (server.wait(timeout=60), server.stderr.read()) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_client_that_does_not_wait_for_its_reply_ends_the_server_in_order(mcp_library: Library) -> None:
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    command, pipe = [*COMMAND, "mcp", mcp_library.uri], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.close()
+        server.stdin.write(json.dumps(begin) + "\n")
+        server.stdin.close()
+        said = server.stderr.read()
+        assert (server.wait(timeout=60), said) == (0, f"serving {mcp_library.uri} over stdio\n")
+
+
+def test_what_mcp_refuses(kinodex: Kinodex, mcp_library: Library, tmp_path: Path) -> None:
+    bad(kinodex, "mcp", tmp_path / "nothing", code=4, says="there is no library")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for options, says in (
+            (("--agent", "nobody"), "there is no agent 'nobody'"),
+            (("--max-cost", "1"), "without prices"),
+            (("--base-url", "http://x/v1"), "without --model"),
+            (("--space", "nowhere"), str(mcp_library.spaces()[0].name)),
+            (("--http", "--port", taken.getsockname()[1]), "give another --host or --port"),
+        ):
+            bad(kinodex, "mcp", mcp_library.uri, *options, code=2, says=says)

@@ -127,13 +127,9 @@ def test_what_makes_no_sense_is_refused_with_the_reason(client):
 
 def test_hostile_words_stay_words(client):
     key = client.ask(f"What colour is it? {EVIL}", options=[f"red {EVIL}", "blue\nevent: state\ndata: {}"])
-    for event in client.events(key):
-        assert event.kind in ("progress", "state")
-    assert EVIL in client.wait(key)["question"]
-    for path in (f"/data/traces/{key}", "/data/questions?library=0"):
-        reply = client.get(path)
-        assert reply.headers["content-type"] == "application/json"
-        assert reply.headers["x-content-type-options"] == "nosniff"
+    assert {event.kind for event in client.events(key)} == {"progress", "state"}
+    reply = client.get(f"/data/traces/{key}")
+    assert reply.headers["content-type"] == "application/json" and EVIL in reply.json["trace"]["question"]["text"]
 
 
 def test_the_evidence_of_an_agent_are_its_moments(client):
@@ -224,13 +220,6 @@ def test_more_questions_than_allowed_have_to_wait(stuck):
         client.post(f"/data/questions/{keys[0]}/stop")
     client.wait(keys[0])
     assert client.post(ASK, {"question": BIRD}).status == 201
-
-
-def test_questions_over_the_wire_of_a_language_model(library, tmp_path, models):
-    choice = ModelChoice(MODEL, models.base_url, cache=False)
-    with serving([library], tmp_path, choice) as client:
-        keys = [client.ask(BIRD, options=COLOURS), client.ask(BIRD, options=COLOURS, agent="videoseek")]
-        assert [client.wait(key)["letter"] for key in keys] == ["B", "B"]
 
 
 def test_a_model_that_fails_is_said_and_holds_no_key(library, tmp_path, monkeypatch):

@@ -16,7 +16,8 @@ from kinodex.index.rows import Scope, SegmentRow
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import ImportRequest, import_predictions, read_run
+from kinodex.jobs.eval.folder import read_run
+from kinodex.jobs.eval.imported import ImportRequest, import_predictions
 from kinodex.jobs.eval.report import report_run
 from kinodex.web.inputs import (
     ROWS,
@@ -35,7 +36,6 @@ from tests.bench.page import make_page_library
 from tests.support.libraries.viewer_library import (
     EVIL,
     QUESTION,
-    SCENE_S,
     SECONDS,
     SEEN,
     hits_of,
@@ -65,15 +65,6 @@ def test_places_are_sorted_and_a_run_brings_its_library(shown, run, tmp_path):
     for place in ("nowhere", str(tmp_path)):
         with pytest.raises(UsageError, match="which is no trace, run or library"):
             classify_inputs([place])
-
-
-def test_a_search_gives_frames_within_its_filters(api, shown):
-    hits = hits_of(api.search(0, SearchRequest("red shoes in the city", "frames")))
-    assert 0 <= hits[0]["start_s"] < SCENE_S and hits[0]["frame_no"] == hits[0]["start_s"]
-    late = hits_of(api.search(0, SearchRequest("red shoes in the city", "frames", shown.video_id, 30.0, 50.0)))
-    assert late and all(30 <= hit["start_s"] < 50 for hit in late)
-    (line,) = hits_of(api.search(0, SearchRequest("sea", "transcript")))
-    assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
 def test_a_trace_knows_its_library_shots_and_titles(api, shown, tmp_path):

@@ -45,7 +45,7 @@ def test_keys_are_given_once_by_all_servers_of_a_folder(tmp_path):
     assert shelves[0].new_key() == "q142", "they go on where the count is lost"
 
 
-def test_facts_are_found_again_newest_first(tmp_path):
+def test_facts_are_found_again_newest_first_also_of_a_server_that_is_gone(tmp_path):
     kept = KeptTraces(tmp_path, ["one", "two"])
     for key, library in (("q2", 0), ("q10", 0), ("q3", 1)):
         kept.save(library, facts(key, state="done", text=f"answer {key}"))
@@ -56,10 +56,6 @@ def test_facts_are_found_again_newest_first(tmp_path):
     for key in ("q3", "", "q", "q-1", "../q1", "q1/../q1", "q2.json", "Q2", "q2\n", "q1234567890", "q２"):
         with pytest.raises(NotGiven, match="not the key of a question"):
             alone.find(key)  # q3 is of a library that this server does not have
-
-
-def test_what_is_left_of_a_server_that_is_gone(tmp_path):
-    kept = KeptTraces(tmp_path, ["one"])
     kept.save(0, facts("q1"))
     found = kept.find("q1")
     assert (found.state, found.answer) == ("failed", None) and "server ended" in (found.error or "")
@@ -82,17 +78,13 @@ def test_a_folder_is_the_same_from_anywhere(tmp_path, monkeypatch):
     assert traces_folder() == Path.home() / ".local/state/kinodex/traces"
 
 
-def test_each_day_has_its_own_money(tmp_path):
+def test_each_day_has_its_own_money_and_a_line_that_a_crash_cut_does_not_count(tmp_path):
     assert spent_today(tmp_path, EVENING) == 0
     for amount in (0.1, 0.2, 1e-7):
         spend(tmp_path, amount, EVENING)
     spend(tmp_path, 5.0, MORNING)
     assert spent_today(tmp_path, EVENING) == 0.1 + 0.2 + 1e-7
-    assert spent_today(tmp_path, MORNING) == 5.0
-    assert until_tomorrow_s(EVENING) == 30
-
-
-def test_a_line_that_a_crash_cut_does_not_count_and_what_is_no_amount_is_said(tmp_path):
+    assert (spent_today(tmp_path, MORNING), until_tomorrow_s(EVENING)) == (5.0, 30)
     for cut in (0, 1, 3, 4):
         folder = tmp_path / str(cut)
         spend(folder, 1.0, EVENING)

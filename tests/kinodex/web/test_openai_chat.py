@@ -173,10 +173,10 @@ def sent(name: str) -> list[dict[str, Any]]:
     return [{"type": "video_url", "video_url": {"url": name}}, {"type": "text", "text": SAME}]
 
 
-SAME = "How many frames are there?"
+SAME, OTHER = "How many frames are there?", "How many films are there?"
 
 
-def test_clients_who_say_the_same_of_other_videos_are_kept_apart(library, tmp_path):
+def test_clients_who_say_the_same_of_other_videos_are_kept_apart_or_have_to_name_theirs(library, tmp_path):
     with (
         ChatServer(lambda body: '{"answer": "Many."}') as server,
         serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
@@ -197,30 +197,18 @@ def test_clients_who_say_the_same_of_other_videos_are_kept_apart(library, tmp_pa
             for name in films:
                 row = facts(served, turn(how, stream, name, follow)["key"])
                 assert (row["after"], row["videos"]) == (first[name]["key"], [name]), (how, stream)
-
-
-def test_a_conversation_that_could_be_anothers_is_not_guessed(library, tmp_path):
-    with (
-        ChatServer(lambda body: '{"answer": "Many."}') as server,
-        serving([library], tmp_path, ModelChoice("tester", server.base_url), agent="blind") as served,
-        client_of(served) as chat,
-    ):
-        one, other = (ask(chat, SAME, kinodex={"videos": [name]}).kinodex["key"] for name in ("film-01", "film-02"))
-        turns = [
-            {"role": "user", "content": SAME},
-            {"role": "assistant", "content": "Many."},
-            {"role": "user", "content": "And now?"},
-        ]
+        again = [{"role": "user", "content": OTHER}, *follow]
+        one, other = (ask(chat, OTHER, kinodex={"videos": [name]}).kinodex["key"] for name in films[:2])
         with pytest.raises(openai.BadRequestError, match=f"kinodex.after={one} or {other}") as caught:
-            ask(chat, turns)
-        assert caught.value.code == "ambiguous_conversation"
-        second = ask(chat, turns, kinodex={"after": other}).kinodex["key"]
+            ask(chat, again)
+        assert caught.value.code == "ambiguous_conversation", "it is not guessed"
+        second = ask(chat, again, kinodex={"after": other}).kinodex["key"]
         assert facts(served, second)["videos"] == ["film-02"]
-        third = ask(chat, turns, kinodex={"videos": ["film-03"]}).kinodex["key"]
-        assert (facts(served, third)["after"], facts(served, third)["videos"]) == (None, ["film-03"])
-        again = ask(chat, SAME, kinodex={"videos": ["film-01"]}).kinodex["key"]
-        fourth = ask(chat, turns, kinodex={"videos": ["film-01"]}).kinodex["key"]
-        assert facts(served, fourth)["after"] == again, "of equal ones the latest"
+        third = facts(served, ask(chat, again, kinodex={"videos": ["film-03"]}).kinodex["key"])
+        assert (third["after"], third["videos"]) == (None, ["film-03"])
+        latest = ask(chat, OTHER, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        fourth = ask(chat, again, kinodex={"videos": ["film-01"]}).kinodex["key"]
+        assert facts(served, fourth)["after"] == latest, "of equal ones the latest"
 
 
 def test_a_conversation_of_another_server_keeps_its_video(chat, client):
@@ -232,34 +220,20 @@ def test_a_conversation_of_another_server_keeps_its_video(chat, client):
         ]
         row = facts(client, ask(chat, turns).kinodex["key"])
         assert (row["after"], row["videos"]) == (None, ["film-02"])
-
-
-def test_turns_of_another_server_are_told(chat, client):
-    turns = [
-        {"role": "user", "content": "Where are the tents?"},
-        {"role": "assistant", "content": "In the forest."},
-        {"role": "user", "content": "What colour are the tents?"},
-    ]
     reply = ask(chat, turns, kinodex=IN_FILM["kinodex"])
     asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
-    assert asked["earlier"] == [{"question": "Where are the tents?", "answer": "In the forest."}]
-    assert facts(client, reply.kinodex["key"])["after"] is None
+    assert [each["answer"] for each in asked["earlier"]] == ["Nobody that I know."], "turns are told"
 
 
 def test_a_picture_becomes_a_search(chat, client, library):
     opened = Library.open(str(library))
-    film = opened.video("film-02")
-    (frame,) = opened.frames_at(film.video_id, [14.0])
-    url = f"data:image/jpeg;base64,{base64.b64encode(frame.jpeg).decode()}"
-    content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
-    reply = ask(chat, content)
-    best = reply.kinodex["pictures"][0]
-    assert (best["title"], best["time_s"]) == ("film-02", 14.0)
-    asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]["text"]
+    (frame,) = opened.frames_at(opened.video("film-02").video_id, [14.0])
+    parts = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": as_url(frame.jpeg)}}]
+    own = ask(chat, parts).kinodex
+    assert (own["pictures"][0]["title"], own["pictures"][0]["time_s"]) == ("film-02", 14.0)
+    asked = client.get(f"/data/traces/{own['key']}").json["trace"]["question"]["text"]
     assert asked.startswith("What is this?\nWith the question came a picture; it is most like these moments: 'film-02'")
-    assert facts(client, reply.kinodex["key"])["videos"] == [
-        opened.video(each).title for each in dict.fromkeys(each["video_id"] for each in reply.kinodex["pictures"])
-    ]
+    assert facts(client, own["key"])["videos"] == list(dict.fromkeys(each["title"] for each in own["pictures"]))
 
 
 def test_a_video_of_a_part_by_its_name(chat, client):
@@ -372,12 +346,6 @@ def test_a_language_model_behind_it(library, tmp_path):
     ledger = reply.kinodex["ledger"]
     assert reply.usage.prompt_tokens == ledger["input_tokens"] + ledger["estimated_tokens"] > 0
     assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
-
-
-def test_equal_options_of_a_benchmark_are_asked_all_the_same(chat, client):
-    reply = ask(chat, f"{TENTS}\nA. a purple dog\nB. a purple dog\nC. a red star", kinodex=IN_FILM["kinodex"])
-    asked = client.get(f"/data/traces/{reply.kinodex['key']}").json["trace"]["question"]
-    assert asked["options"] == ["a purple dog (option A)", "a purple dog (option B)", "a red star"]
 
 
 # What a request may hold, and the question that is found in it.
@@ -614,26 +582,6 @@ def test_stored_frames_are_found_where_they_are(library):
         "With the question came a picture; it is most like these moments: 'walk' at 0:31; 'sea' at 1:02:03."
     )
     assert in_words(moments[:1], 3).startswith("With the question came 3 pictures; they are most like")
-
-
-def test_a_photo_that_its_camera_turned_gives_the_same_hits_on_the_page_and_in_a_chat(chat, client, library):
-    opened = Library.open(str(library))
-    (frame,) = opened.frames_at(opened.video("film-02").video_id, [14.0])
-    upright = Image.open(io.BytesIO(frame.jpeg))
-    exif, written = Image.Exif(), io.BytesIO()
-    exif[0x0112] = 6  # to be turned by a quarter, clockwise
-    upright.transpose(Image.Transpose.ROTATE_90).save(written, "PNG", exif=exif)
-    found = []
-    for sent_picture in (frame.jpeg, written.getvalue()):
-        reply = client.send(
-            "POST", "/data/libraries/0/search/picture?most=5", sent_picture, {"content-type": "image/png"}
-        )
-        best = reply.json["groups"][0]
-        found.append((best["title"], best["hits"][0]["start_s"]))
-        part = {"type": "image_url", "image_url": {"url": as_url(sent_picture)}}
-        told = ask(chat, [{"type": "text", "text": "What is this?"}, part]).kinodex["pictures"][0]
-        found.append((told["title"], told["time_s"]))
-    assert found == [("film-02", 14.0)] * 4
 
 
 # Answers and errors in OpenAI's form.

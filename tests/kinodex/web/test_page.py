@@ -99,13 +99,10 @@ def test_black_titles_and_what_cannot_be_read_are_left_where_there_is_a_scene(fi
             telling_frame(films, films.video(id_of(film)))
 
 
-def test_the_first_frame_is_no_candidate_unless_it_is_the_only_one() -> None:
+def test_the_largest_group_comes_first_and_its_middle_before_its_edge() -> None:
     vectors = np.tile(np.eye(DIM)[0], (9, 1)).astype("float16")
     assert 0 not in candidates(FrameVectors(np.arange(9, dtype=np.int32), np.arange(9.0), vectors))
     assert candidates(FrameVectors(np.arange(1, dtype=np.int32), np.arange(1.0), vectors[:1])) == [0]
-
-
-def test_the_largest_group_comes_first_and_its_middle_before_its_edge() -> None:
     random = np.random.default_rng(1)
     scenes = np.repeat(np.eye(DIM)[:3], (4, 9, 2), axis=0) + 0.1 * random.standard_normal((15, DIM))
     scenes = (scenes / np.linalg.norm(scenes, axis=1, keepdims=True)).astype(np.float32)

@@ -226,48 +226,41 @@ def test_readers_of_several_loops_see_every_change(library, tmp_path):
     assert asyncio.run(read(running)) == [running.version], "one that comes late gets the end alone"
 
 
-def test_a_silent_question_beats_and_an_error_is_raised():
-    running = begun()
+def test_a_silent_question_beats_a_stop_comes_too_late_after_the_end_and_readers_may_leave():
+    silent, stopped, left = begun(), begun(), begun()
 
     async def run() -> list[int]:
-        reader = asyncio.create_task(read(running, beat_s=0.01))
+        reader = asyncio.create_task(read(silent, beat_s=0.01))
         await asyncio.sleep(0.05)
-        running.end(ModelUnreachable("nobody answers"))
+        silent.end(ModelUnreachable("nobody answers"))
         return await reader
 
     *beats, end = asyncio.run(run())
     assert len(beats) > 1 and {*beats} == {-1} and end == 1
-    assert (running.state, running.error) == ("failed", "nobody answers")
+    assert (silent.state, silent.error) == ("failed", "nobody answers")
     with pytest.raises(ModelUnreachable):
-        asyncio.run(running.finished())
+        asyncio.run(silent.finished())
 
-
-def test_a_stop_is_seen_and_comes_too_late_after_the_end():
-    running = begun()
-    running.stop("the day is over")
-    assert running.state == "stopping" and running.version == 1
-    assert running.signal.over() == "the day is over" and running.signal.over(final=True) is None
-    running.stop()
-    assert running.signal.over(final=True) == "the day is over", "the second one leaves no time"
-    running.end(ANSWER)
-    version = running.version
-    running.stop()
-    assert running.version == version, "nothing has changed"
-    assert asyncio.run(running.finished()) is ANSWER
-
-
-def test_a_reader_that_goes_away_is_forgotten():
-    running = begun()
+    stopped.stop("the day is over")
+    assert (stopped.state, stopped.version) == ("stopping", 1)
+    assert stopped.signal.over() == "the day is over" and stopped.signal.over(final=True) is None
+    stopped.stop()
+    assert stopped.signal.over(final=True) == "the day is over", "the second one leaves no time"
+    stopped.end(ANSWER)
+    version = stopped.version
+    stopped.stop()
+    assert stopped.version == version, "nothing has changed"
+    assert asyncio.run(stopped.finished()) is ANSWER
 
     async def look() -> None:
-        running.add({})
-        changes = running.changes()
+        left.add({})
+        changes = left.changes()
         assert await anext(changes) == 1
         await changes.aclose()
 
     asyncio.run(look())
-    running.add({})  # would raise if it woke a reader whose loop is closed
-    assert running.version == 2
+    left.add({})  # would raise if it woke a reader whose loop is closed
+    assert left.version == 2
 
 
 # The thread of the questions: models of its own loop, calls side by side, an end that waits for nobody for ever.

@@ -16,7 +16,8 @@ import pytest
 from PIL import Image
 
 from kinodex.agent.environment import Environment
-from kinodex.index.errors import KinodexError, QueryError, TimeOutside, TorchMissing, UnknownVideo
+from kinodex.find import WHERE, Finder, Query
+from kinodex.index.errors import KinodexError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.space import load_space
@@ -24,7 +25,6 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
 from kinodex.web.search import (
-    KINDS,
     MIN_GAP_S,
     MOST_OF_A_VIDEO,
     WIDTH,
@@ -43,7 +43,6 @@ from kinodex.web.search import (
     numbers,
     read_ground_request,
     read_request,
-    stored_vector,
     strength,
     why,
 )
@@ -55,65 +54,55 @@ LONG_S = 60
 
 def test_requests_are_read_with_their_limits_and_refused_with_what_is_allowed():
     query = {"text": "a boat", "kind": "frames", "video": "ab12", "from": "1.5", "to": "", "most": "7"}
-    assert read_request(query) == SearchRequest("a boat", "frames", "ab12", 1.5, None, 7)
+    assert read_request(query) == SearchRequest("a boat", "pictures", "ab12", 1.5, None, 7)
     assert read_request({"like": "ab12/30"}).like == ("ab12", 30)
+    wheres = [read_request(each).where for each in ({"in": "speech"}, {"kind": "together"}, {}, {"kind": "text"})]
+    assert wheres == ["speech", "all", "all", "screen-text"], "in, or the words of version 2"
     assert read_ground_request({"text": SNOW}) == GroundRequest(SNOW)
     read = read_ground_request({"text": SNOW, "in": "words", "video": "film", "most": "7"})
     assert read == GroundRequest(SNOW, "film", "words", 7)
     assert numbers({"from": "1.5", "to": ""}, "from", "to", "k") == [1.5, None, None]
-    for wrong, says in (
-        ({"kind": "all"}, "together, frames"),
-        ({"most": "0"}, "from 1 to 100"),
-        ({"most": "9" * 40}, "from 1 to 100"),
-        ({"from": "soon"}, "give a number"),
-        ({"like": "ab12"}, "ID/FRAME"),
-        ({"like": "ab12/-1"}, "ID/FRAME"),
-        ({"text": "x" * 2001}, "at most 2000"),
+    for read_it, wrong, says in (
+        (read_request, {"kind": "smells"}, "all, pictures, words"),
+        (read_request, {"most": "0"}, "from 1 to 100"),
+        (read_request, {"most": "9" * 40}, "from 1 to 100"),
+        (read_request, {"from": "soon"}, "give a number"),
+        (read_request, {"like": "ab12"}, "ID/FRAME"),
+        (read_request, {"like": "ab12/-1"}, "ID/FRAME"),
+        (read_request, {"text": "x" * 2001}, "at most 2000"),
+        (read_ground_request, {"text": " "}, "empty"),
+        (read_ground_request, {"text": "a" * 2001}, "2001 characters"),
+        (read_ground_request, {"text": "a", "in": "smells"}, "pictures"),
+        (read_ground_request, {"text": "a", "most": "0"}, "from 1 to 50"),
     ):
         with pytest.raises(KinodexError, match=says):
-            read_request(wrong)
-    for wrong, error, says in (
-        ({"text": " "}, QueryError, "empty"),
-        ({"text": "a" * 2001}, QueryError, "2001 characters"),
-        ({"text": "a", "in": "smells"}, UsageError, "pictures"),
-        ({"text": "a", "most": "0"}, UsageError, "from 1 to 50"),
-        ({"text": "a", "most": "-1"}, UsageError, "from 1 to 50"),
-    ):
-        with pytest.raises(error, match=says):
-            read_ground_request(wrong)
+            read_it(wrong)
 
 
 # Moments of real searches of a small library.
 
 
-@pytest.fixture(scope="module")
-def embed():
-    space = load_space("builtin", device="cpu", towers="text")
-    return lambda text: space.embed_text([text])[0]
-
-
-def test_a_moment_of_several_searches_names_the_hits_of_each(shown, embed):
-    moments = find_moments(shown.library, SearchRequest("a yellow boat at sea"), embed, shown.library.fingerprint)
+def test_a_moment_of_several_searches_names_the_hits_of_each(shown):
+    moments = find_moments(Finder(shown.library), SearchRequest("a yellow boat at sea"))
     best = moments[0]
     assert best.hit.source == "both" and best.frame is not None and best.caption is not None
     assert SCENE_S <= best.hit.time_s < 2 * SCENE_S and best.frame.frame_no == best.hit.frame_no
     said = next(moment for moment in moments if moment.line)
     assert said.line is not None and (said.line.text or "").startswith("we are at sea")
     assert all(each.line is each.caption is None for each in moments if each.hit.source == "frame")
-    for text in ("", " "):
-        with pytest.raises(QueryError, match="empty"):
-            find_moments(shown.library, SearchRequest(text), embed, shown.library.fingerprint)
 
 
 def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_are_searched(shown):
     def no_tower(text):
         raise AssertionError(text)
 
-    space = shown.library.fingerprint
-    for kind, text in (("words", "sea"), ("transcript", "sea"), ("text", "sea"), ("detections", "shoe")):
-        find_moments(shown.library, SearchRequest(text, kind), no_tower, space)
-    needed = [kind for kind in KINDS if needs_vector(shown.library, SearchRequest("boat", kind), space)]
-    assert needed == ["together", "frames", "captions"]
+    space, finder = shown.library.fingerprint, Finder(shown.library, embed_text=no_tower)
+    for where in WHERE:
+        if needs_vector(shown.library, SearchRequest("sea", where), space):
+            assert where in ("all", "pictures", "captions")
+            continue
+        find_moments(finder, SearchRequest("sea", where))
+    assert needs_vector(shown.library, SearchRequest("boat", "captions"), space)
     other = replace(space, weights_sha256="0" * 64)
     assert not needs_vector(shown.library, SearchRequest("boat", "captions"), other)
     assert not needs_vector(shown.library, SearchRequest(" "), space)
@@ -121,30 +110,26 @@ def test_a_vector_is_needed_only_where_pictures_or_captions_of_the_same_space_ar
 
 
 def test_frames_like_one_are_those_of_its_scene_without_itself_and_its_neighbours(shown):
-    space = shown.library.fingerprint
-    vector = stored_vector(shown.library, shown.video_id, 30, space)
-    moments = moments_like(shown.library, vector, SearchRequest(like=(shown.video_id, 30), most=5), space)
-    times_s = [moment.hit.time_s for moment in moments]
+    finder, like = Finder(shown.library), (shown.video_id, 30)
+    times_s = [moment.hit.time_s for moment in moments_like(finder, SearchRequest(like=like, most=5))]
     assert len(times_s) == 5 and all(SCENE_S <= time_s < 2 * SCENE_S for time_s in times_s)
     assert min(abs(time_s - 30.0) for time_s in times_s) >= MIN_GAP_S
-    late = SearchRequest(like=(shown.video_id, 30), start_s=40.0)
-    assert all(each.hit.time_s >= 40 for each in moments_like(shown.library, vector, late, space))
-    with pytest.raises(TimeOutside, match="no such frame"):
-        stored_vector(shown.library, shown.video_id, 999, space)
-    with pytest.raises(UnknownVideo):
-        stored_vector(shown.library, "nobody", 0, space)
-    assert np.linalg.norm(stored_vector(shown.library, shown.video_id, 0, space)) == pytest.approx(1, abs=1e-2)
+    late = SearchRequest(like=like, start_s=40.0)
+    assert all(each.hit.time_s >= 40 for each in moments_like(finder, late))
+    for unknown, error in (((shown.video_id, 999), TimeOutside), (("nobody", 0), UnknownVideo)):
+        with pytest.raises(error):
+            moments_like(finder, SearchRequest(like=unknown))
 
 
 def test_a_text_is_embedded_once_and_a_picture_is_searched_by_the_other_tower(shown):
     search = LibrarySearch(shown.library, shown.library.fingerprint)
     assert search.embed_text(RED) is search.embed_text(RED)
-    found = search.search_picture(picture(SCENES[RED]), SearchRequest(most=5))
-    tower = search.image_tower
-    rgb = np.full((36, 64, 3), SCENES[RED], np.uint8)
-    best = shown.library.search.frames(tower.embed(tower.prepare(rgb)[None])[0], k=5, min_gap_s=2.0)
-    assert hits_of(found)[0]["similarity"] == pytest.approx(best[0].score, abs=0.02)
-    assert "like the picture" in hits_of(found)[0]["why"]
+    content = picture(SCENES[RED])
+    found = hits_of(search.search_picture(content, SearchRequest(most=5)))
+    (best, *_) = Finder(shown.library).find(Query(picture=content, where="pictures", k=5))
+    assert found[0]["similarity"] == pytest.approx(best.score, abs=1e-3) and "like the picture" in found[0]["why"]
+    (line,) = hits_of(search.search(SearchRequest("sea", "speech")))
+    assert line["text"].startswith("we are at sea") and 20 <= line["frame_no"] < 25
 
 
 def encoded(kind: str, **options: object) -> bytes:
@@ -153,13 +138,10 @@ def encoded(kind: str, **options: object) -> bytes:
     return held.getvalue()
 
 
-def test_pictures_are_read_upright_and_refused_where_they_are_none_or_too_large():
+def test_pictures_are_read_and_refused_where_they_are_none_or_too_large():
     for kind in ("JPEG", "PNG", "WEBP", "GIF", "BMP"):
         rgb = read_picture(encoded(kind))
         assert rgb.shape == (4, 6, 3) and np.abs(rgb.astype(int) - (200, 30, 30)).max() <= 8, kind
-    exif = Image.Exif()
-    exif[0x0112] = 6  # turned by a quarter
-    assert read_picture(encoded("JPEG", exif=exif)).shape == (6, 4, 3)
     huge = io.BytesIO()
     Image.new("1", (10_000, 7_000)).save(huge, "PNG")
     for content, says in (
@@ -306,10 +288,19 @@ class Gate:
         return load_text_tower("builtin")
 
 
-def test_a_tower_is_loaded_once_for_all_libraries_and_none_after_the_end(shown):
-    gate, space = Gate(), shown.library.fingerprint
+def test_a_tower_is_loaded_once_for_all_libraries_again_after_an_error_and_never_after_the_end(shown):
+    space, faults = shown.library.fingerprint, [TorchMissing("no torch")]
+    gate = Gate()
     gate.opened.set()
-    towers = TextTowers(gate)
+
+    def load(uri, digest):
+        if faults:
+            raise faults.pop()
+        return gate(uri, digest)
+
+    towers = TextTowers(load)
+    with pytest.raises(TorchMissing):
+        towers.begin("one", space).result(LONG_S)
     first, same, other = (towers.begin(uri, space) for uri in ("one", "one", "two"))
     assert first is same and first.result(LONG_S) is other.result(LONG_S)
     assert gate.loads == ["one"]
@@ -323,21 +314,6 @@ def test_a_tower_is_loaded_once_for_all_libraries_and_none_after_the_end(shown):
     gate.opened.set()
     first.result(LONG_S)
     assert gate.loads == ["one"]
-
-
-def test_a_tower_that_could_not_be_loaded_is_tried_again(shown):
-    faults = [TorchMissing("no torch"), None]
-
-    def load(uri, digest):
-        if (fault := faults.pop(0)) is not None:
-            raise fault
-        return load_text_tower("builtin")
-
-    towers, space = TextTowers(load), shown.library.fingerprint
-    with pytest.raises(TorchMissing):
-        towers.begin("one", space).result(LONG_S)
-    assert towers.begin("one", space).result(LONG_S).dim == space.dim
-    towers.close()
 
 
 def test_a_search_of_the_transcript_is_answered_while_another_waits_for_the_tower(shown):

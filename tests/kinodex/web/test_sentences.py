@@ -121,9 +121,3 @@ def test_an_end_is_said_with_its_reason():
     ):
         answer = {"status": status, "text": text, "reason": reason, "rounds": 2}
         assert end_sentence([HEADER, {"event": "Finished", "answer": answer}]).endswith(expected)
-
-
-# Steps of agents with tools; times and lists as a sentence holds them.
-
-RANGE = {"start_s": 10.0, "end_s": 75.5}
-NOTE = {"video_id": "a", "start_s": 10.0, "end_s": 20.0}

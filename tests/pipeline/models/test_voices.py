@@ -46,14 +46,11 @@ def test_a_long_video_has_the_voices_of_all_its_parts():
     assert len(found) == 2
 
 
-def test_lines_that_are_too_short_have_no_voice():
+def test_short_lines_have_no_voice_of_their_own():
     found, numbers = group_voices([None, voice_of(0), None], [0.4, 3.0, 0.2])
     assert (len(found), numbers) == (1, [None, 0, None])
     assert group_voices([None], [0.4]) == ([], [None])
     assert group_voices([], []) == ([], [])
-
-
-def test_a_word_by_nobody_known_is_no_voice_of_its_own():
     found, numbers = group_voices([voice_of(0), voice_of(1), voice_of(0)], [3.0, 0.9, 3.0])
     assert (len(found), numbers) == (1, [0, None, 0])
 

@@ -41,19 +41,8 @@ def make(folder: Path) -> None:
         kinodex(folder, "add", "captions", "library", *AT_SERVER)
         for agent in AGENTS:
             ask(folder, questions[1], agent, *AT_SERVER, "--trace", f"{trace_name(agent)}.jsonl")
-    agents = ("--agent", "eea", "--agent", "uniform")
-    kinodex(
-        folder,
-        "eval",
-        "sketch",
-        "library",
-        "--annotations",
-        "films/questions.jsonl",
-        *agents,
-        "--out",
-        "run",
-        "--no-page",
-    )
+    run = ("eval", "run", "sketch", "library", "--annotations", "films/questions.jsonl", "--out", "run", "--no-page")
+    kinodex(folder, *run, "--agent", "eea", "--agent", "uniform")
     (folder / "cache" / CACHE_FILE).rename(folder / CACHE_FILE)
 
 

@@ -1,4 +1,4 @@
-"""What the three walks of docs/architecture.md do, each in a folder of its own."""
+"""The three walks of docs/architecture.md, each in a folder of its own."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,9 @@ from kinodex.agent.protocol import Exchange, Request, Usage
 from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoreSegments
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.pipeline.sample import FrameRow
-from tests.support.libraries.random_library import empty_library
+from tests.support.libraries.random_library import empty_library, plain_row
 
 DIM = 256
 NOISE = 0.02
@@ -76,24 +74,15 @@ def add_film(library: Library, title: str, captions: Sequence[str], jpeg: bytes 
     """Add a film with a frame a second, the first at `start_s`."""
     video_id = hashlib.sha256(title.encode()).hexdigest()[:32]
     library.writer.add_frames({video_id: _rows(captions, jpeg, start_s)})
-    row = VideoRow(
-        video_id=video_id,
-        uri=title,
-        title=title,
+    row = plain_row(
+        video_id,
+        title,
         start_s=start_s,
         duration_s=float(len(captions)),
-        fps=25.0,
         width_px=8,
         height_px=8,
-        codec="none",
         frames=len(captions),
-        segments=0,
-        transcript_lines=0,
-        decode_errors=0,
-        sample_fps=1.0,
         space="words",
-        state="complete",
-        ingested_at=datetime.now(UTC),
     )
     assert library.writer.complete([row]) == ()
 

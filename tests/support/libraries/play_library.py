@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SourceRow, VideoRow
+from kinodex.index.rows import SourceRow
 from kinodex.index.spaces.space import load_space
+from tests.support.libraries.random_library import plain_row
 
 FILM_S, FPS = 12, 10
 WIDTH_PX, HEIGHT_PX = 192, 108
@@ -87,22 +88,16 @@ def library_of_file(folder: Path, film: Path, codec: str = "h264") -> tuple[Libr
     """A library whose only video is this file, as an ingest would have noted it, without frames; and the video's id."""
     space = load_space("builtin", device="cpu", towers="text")
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
-    counts = {"frames": 0, "segments": 0, "transcript_lines": 0, "decode_errors": 0}
-    row = VideoRow(
-        video_id="f" * 32,
+    row = plain_row(
+        "f" * 32,
+        film.stem,
         uri=str(film),
-        title=film.stem,
-        start_s=0.0,
         duration_s=float(FILM_S),
         fps=float(FPS),
         width_px=WIDTH_PX,
         height_px=HEIGHT_PX,
         codec=codec,
-        **counts,
-        sample_fps=1.0,
         space=library.space_name,
-        state="complete",
-        ingested_at=datetime.now(UTC),
     )
     assert library.writer.complete([row]) == ()
     state = film.stat()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.additions import stage_rows
 from kinodex.index.library import Library
-from kinodex.index.rows import FrameVectors, Hit, TranscriptRow, VideoRow
+from kinodex.index.rows import FrameVectors, Hit, SpokenWord, TranscriptRow, VideoRow
 from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import all_of, one_of
@@ -81,25 +81,36 @@ class MadeVideo:
         return [TranscriptRow(self.video_id, start, end, text, "sidecar", "en") for start, end, text in self.lines]
 
     def video_row(self, title: str | None = None) -> VideoRow:
-        return VideoRow(
-            video_id=self.video_id,
+        return plain_row(
+            self.video_id,
+            title or f"film {self.video_id}",
             uri=f"/films/{title or self.video_id}.mp4",
-            title=title or f"film {self.video_id}",
             start_s=self.start_s,
             duration_s=float(len(self.vectors)),
-            fps=25.0,
             width_px=640,
             height_px=360,
             codec="h264",
             frames=len(self.vectors),
-            segments=0,
             transcript_lines=len(self.lines),
-            decode_errors=0,
-            sample_fps=1.0,
             space="local-dir:/models/tiny",
-            state="complete",
             ingested_at=WHEN,
         )
+
+
+def plain_row(video_id: str, title: str, **facts: Any) -> VideoRow:
+    """The row of a video without anything in it, but for these facts."""
+    counts: dict[str, Any] = dict.fromkeys(("frames", "segments", "transcript_lines", "decode_errors"), 0)
+    usual: dict[str, Any] = {
+        "uri": title,
+        "start_s": 0.0,
+        "fps": 25.0,
+        "width_px": 64,
+        "height_px": 36,
+        "codec": "none",
+        **counts,
+    }
+    usual |= {"sample_fps": 1.0, "state": "complete", "ingested_at": datetime.now(UTC)}
+    return VideoRow(video_id=video_id, title=title, **(usual | facts))
 
 
 def unit_vectors(count: int, seed: int) -> NDArray[np.float16]:
@@ -174,9 +185,28 @@ def detection(frame_no: int, label: str, score: float, track_id: int | None = No
     )
 
 
-def spoken(number: int, text: str) -> SimpleNamespace:
+def spoken(
+    number: float, text: str, speaker: str | None = None, language: str = "en", words: tuple[SpokenWord, ...] = ()
+) -> SimpleNamespace:
     """A line of two seconds, as a speech model hands it over."""
-    return SimpleNamespace(start_s=2.0 * number, end_s=2.0 * number + 2.0, text=text, language="en", speaker=None)
+    times = {"start_s": 2.0 * number, "end_s": 2.0 * number + 2.0}
+    return SimpleNamespace(**times, text=text, language=language, speaker=speaker, words=words)
+
+
+def voice(axis: int, seconds: float = 5.0, noise: float = 0.0) -> SimpleNamespace:
+    """A voice along one of 255 axes, with this much of what all voices share."""
+    vector = np.zeros(256, np.float32)
+    vector[axis], vector[-1] = np.sqrt(1 - noise**2), noise
+    return SimpleNamespace(vector=vector, seconds=seconds)
+
+
+def add_stage(library: Library, stage: str, model: str, rows: Mapping[str, Any], complete: bool = True) -> None:
+    """Add what a model found in videos, a list of rows each; complete, unless as a run leaves it that was killed."""
+    write_rows = library.screen_text.add if stage == "text" else getattr(library.additions, f"add_{stage}")
+    write_rows(rows, model)
+    if complete:
+        counts = {video_id: len(each) for video_id, each in rows.items()}
+        assert library.additions.complete(stage, model, counts, {}) == ()
 
 
 def run_together(processes: Sequence[BaseProcess]) -> None:

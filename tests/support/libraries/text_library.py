@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from kinodex.index.rows import TranscriptRow, VideoRow
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.index.spaces.towers import Fingerprint
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
+from tests.support.libraries.random_library import plain_row
 
 Lines = Sequence[tuple[float, float, str]]
 """(start_s, end_s, text) in time order."""
@@ -96,24 +96,17 @@ def _builtin() -> Space:
 
 
 def _row(name: str, duration_s: float, segments: int, space: str) -> VideoRow:
-    return VideoRow(
-        video_id=text_video_id(name),
+    return plain_row(
+        text_video_id(name),
+        name,
         uri=f"imported:{name}",
-        title=name,
-        start_s=0.0,
         duration_s=duration_s,
         fps=None,
         width_px=0,
         height_px=0,
         codec="text",
-        frames=0,
         segments=segments,
-        transcript_lines=0,
-        decode_errors=0,
-        sample_fps=1.0,
         space=space,
-        state="complete",
-        ingested_at=datetime.now(UTC),
     )
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from kinodex.index.library import Library
-from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.space import Space
 from kinodex.pipeline.sample import FrameRow
 from kinodex.sketch.scenes import draw
 from kinodex.sketch.script import HEIGHT_PX, WIDTH_PX, Script
+from tests.support.libraries.random_library import plain_row
 
 
 def sketch_library(folder: Path, script: Script, space: Space) -> Library:
@@ -23,24 +22,16 @@ def sketch_library(folder: Path, script: Script, space: Space) -> Library:
     video_id = script.film.encode().hex().ljust(32, "0")[:32]
     rows = _rows(script, space)
     library.writer.add_frames({video_id: rows})
-    row = VideoRow(
-        video_id=video_id,
+    row = plain_row(
+        video_id,
+        script.film,
         uri=f"{script.film}.mp4",
-        title=script.film,
-        start_s=0.0,
         duration_s=script.duration_s,
         fps=1.0,
         width_px=WIDTH_PX,
         height_px=HEIGHT_PX,
-        codec="none",
         frames=len(rows),
-        segments=0,
-        transcript_lines=0,
-        decode_errors=0,
-        sample_fps=1.0,
         space=space.name,
-        state="complete",
-        ingested_at=datetime.now(UTC),
     )
     assert library.writer.complete([row]) == ()
     return library

@@ -1,18 +1,21 @@
-"""Reports made up as a run would give them: questions of several kinds, on videos of many lengths, for any agents."""
+"""Reports of made-up runs: questions of several kinds, on videos of many lengths, answered by any agents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from kinodex.jobs.eval.folder import IndexCost
-from kinodex.jobs.eval.items import MissingVideo, Problem
-from kinodex.jobs.eval.report import Depth, EvalReport, Pair, Standing
-from kinodex.jobs.eval.score import Estimate, estimate, p_value, spread
+from kinodex.agent.limits import Ledger
+from kinodex.jobs.eval.folder import Contender, IndexCost, ItemResult, Round
+from kinodex.jobs.eval.items import Item, MissingVideo, Problem
+from kinodex.jobs.eval.report import EvalReport, make_report
+from tests.support.runs.solved_runs import answer, item, plan_of, seen
 
 KINDS = ("entity recognition", "event understanding", "key information retrieval", "reasoning", "temporal grounding")
-LENGTHS = ("< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min")
+MINUTES = (3, 20, 45, 80, 120)
 QUESTIONS_A_VIDEO = 10
 
 
@@ -25,144 +28,71 @@ class Player:
     frames: float
     rounds: float
     tree: bool = False
-    tokens: float = 9_000
-
-    @property
-    def agent(self) -> str:
-        return self.name.partition(",")[0].partition(":")[0]
 
 
 AGENTS = (
-    Player("eea", 0.52, 14, 2.2, True, 14_000),
-    Player("vca", 0.44, 20, 3.1, True, 19_000),
-    Player("videoagent2", 0.46, 34, 4.0, False, 31_000),
-    Player("videotree", 0.41, 56, 3.0, False, 24_000),
-    Player("videoagent", 0.37, 22, 2.3, False, 11_000),
+    Player("eea", 0.52, 14, 2.2, True),
+    Player("vca", 0.44, 20, 3.1, True),
+    Player("videoagent2", 0.46, 34, 4.0),
+    Player("videotree", 0.41, 56, 3.0),
+    Player("videoagent", 0.37, 22, 2.3),
 )
-ABLATIONS = (
-    Player("eea, no semantic-guided expansion", 0.47, 19, 2.9, True, 18_000),
-    Player("eea, no reward fusion", 0.46, 17, 2.8, True, 17_000),
-    Player("eea, no query update", 0.49, 15, 2.5, True, 14_500),
+ABLATIONS = tuple(
+    Player(f"eea, no {part}", 0.47, 18, 2.9, True) for part in ("semantic-guided expansion", "reward fusion", "update")
 )
 CONTROLS = (
-    Player("uniform, as many frames as eea", 0.36, 14, 1, False, 9_000),
-    Player("blind", 0.29, 0, 1, False, 300),
-    Player("random", 0.25, 0, 0, False, 0),
+    Player("uniform, as many frames as eea", 0.36, 14, 1),
+    Player("blind", 0.29, 0, 1),
+    Player("random", 0.25, 0, 0),
 )
 
 
-def sample_report(players=AGENTS[:2] + CONTROLS, *, questions=600, seed=1, **others) -> EvalReport:
+def sample_report(
+    players: Sequence[Player] = AGENTS[:2] + CONTROLS, *, questions: int = 600, seed: int = 1, **others: Any
+) -> EvalReport:
     """A report of players on so many questions; `others` replace its fields."""
     random = np.random.default_rng(seed)
-    asked = _Asked(random, questions)
-    scores = {player: asked.scores(player) for player in players}
-    names = [player for player in players if player not in CONTROLS]
-    fields = {
-        "benchmark": "lvbench",
-        "title": "LVBench",
-        "library": "/data/lvbench.lance",
-        "models": {"policy": "gpt-4o-2024-08-06 at https://api.example.org/v1", "reward": "the same"},
-        "judge": None,
-        "asked": questions,
-        "questions": questions + 23,
-        "videos": asked.video.max() + 1,
-        "chance": 0.25,
-        "missing": (
-            MissingVideo("Cm73ma6Ibcs", "no video in the library has this id", 15),
-            MissingVideo("TiQBTesZUJQ", "two", 8),
-        ),
-        "problems": (Problem("row 17", 'the answer is "E"; options are A to D'),),
-        "index_cost": IndexCost(int(asked.video.max()) + 1, 68.2, 245_520, 0),
-        "standings": tuple(_standing(player, scores[player], asked) for player in players),
-        "pairs": tuple(
-            _pair(a, b, scores, asked) for n, a in enumerate(names) for b in [*names[n + 1 :], *CONTROLS] if b in scores
-        ),
-        "complete": True,
-    }
-    return EvalReport(**{**fields, **others})
-
-
-class _Asked:
-    def __init__(self, random, questions):
-        self.random, self.questions = random, questions
-        self.video = np.arange(questions) // QUESTIONS_A_VIDEO
-        self.easy = np.repeat(random.normal(0, 0.1, self.video.max() + 1), QUESTIONS_A_VIDEO)[:questions]
-        self.kind = random.integers(0, len(KINDS), questions)
-        self.length = (self.video * 7 // 3) % len(LENGTHS)
-
-    def scores(self, player):
-        hard = 0.02 * (self.length - 2) * (1 if player.tree else 2) if player.frames else 0
-        return (self.random.random(self.questions) < player.right + self.easy - hard - 0.03 * (self.kind - 2)).astype(
-            float
+    asked = [
+        item(
+            f"q{number}",
+            f"v{number // QUESTIONS_A_VIDEO}",
+            evidence=((10.0, 20.0),),
+            duration_s=60.0 * MINUTES[number // QUESTIONS_A_VIDEO % len(MINUTES)],
+            groups={"question_type": (KINDS[number % len(KINDS)],)},
         )
-
-    def estimate(self, values, where=slice(None), lowest=0) -> Estimate:
-        return estimate(values[where].tolist(), self.video[where].tolist(), lowest, 1)
-
-
-def _standing(player, scores, asked) -> Standing:
-    random, questions = asked.random, asked.questions
-    rounds = np.minimum(random.geometric(1 / max(player.rounds, 1), questions), 10) if player.rounds else None
-    frames = np.zeros(questions, int)
-    if player.frames:
-        frames = (player.frames / player.rounds * rounds + random.poisson(2, questions)).astype(int)
-    tokens = player.tokens * (0.4 + 0.3 * random.gamma(2, 1, questions))
-    costs = {
-        "frames": frames,
-        "tokens": tokens,
-        "cost": tokens * 2.5e-6,
-        "seconds": tokens / 900,
-        "calls": tokens // 4000,
-    }
-    groups = {
-        "question_type": {kind: asked.estimate(scores, asked.kind == n) for n, kind in enumerate(KINDS)},
-        "duration": {length: asked.estimate(scores, asked.length == n) for n, length in enumerate(LENGTHS)},
-    }
-    control = player in CONTROLS
-    return Standing(
-        name=player.name,
-        agent=player.agent,
-        settings={"frames": 6} if player.tree else {},
-        is_control=control,
-        accuracy=asked.estimate(scores),
-        valid=None,
-        unanswered=0 if control else int(0.03 * questions),
-        invalid=0 if control else int(0.01 * questions),
-        errors=0,
-        evidence=asked.estimate(scores * (random.random(questions) < 0.8)) if player.frames else None,
-        grounding=None,
-        costs={name: spread(values) for name, values in costs.items()},
-        groups=groups,
-        depths=_depths(rounds, scores) if player.rounds > 1 else (),
-        frames=tuple(int(number) for number in frames),
-        entropy=_entropy(player, random) if player.tree else {},
-        distance=_distance(random) if player.tree else {},
+        for number in range(questions)
+    ]
+    plan = plan_of(
+        asked,
+        benchmark="lvbench",
+        title="LVBench",
+        library="/data/lvbench.lance",
+        contenders=tuple(Contender(each.name, each.name.partition(",")[0]) for each in players),
+        models={"policy": "gpt-4o-2024-08-06 at https://api.example.org/v1", "reward": "the same"},
+        questions=questions + 23,
+        missing=(MissingVideo("Cm73ma6Ibcs", "no video in the library has this id", 15),),
+        problems=(Problem("row 17", 'the answer is "E"; options are A to D'),),
+        index_cost=IndexCost(103, 68.2, 245_520, 0),
     )
+    records = [record for player in players for record in _answers(player, asked, random)]
+    return replace(make_report(plan, asked, records), **others)
 
 
-def _depths(rounds, scores) -> tuple[Depth, ...]:
-    ends = [(int(number), scores[rounds == number]) for number in sorted(set(rounds))]
-    return tuple(Depth(number, len(ended), len(ended) / len(scores), float(ended.mean())) for number, ended in ends)
+def _answers(player: Player, asked: Sequence[Item], random: np.random.Generator) -> Iterator[ItemResult]:
+    for each in asked:
+        rounds = min(int(random.geometric(1 / player.rounds)), 10) if player.rounds else 0
+        frames = int(player.frames / player.rounds * rounds) if player.frames else 0
+        tokens = int(300 + 600 * frames * random.uniform(0.5, 1.5))
+        bill = Ledger(frames=frames, calls=rounds, input_tokens=tokens, cost=tokens * 2.5e-6, seconds=tokens / 900)
+        search = tuple(_round(player, each, random) for _ in range(rounds if player.tree else 0))
+        option = 0 if random.random() < player.right else 1
+        shown = (seen(5.0, 40.0, each.video),) if frames else ()
+        yield answer(each.item_id, option, player.name, rounds=rounds, ledger=bill, search=search, evidence=shown)
 
 
-def _entropy(player, random):
-    """Bimodal, as Figure 4 of EEA has it; fusion takes mass from the top."""
-    low, high = random.beta(1, 8, 400), random.beta(9, 1, 600)
-    entropies = {"intrinsic": tuple(np.concatenate([low, high]).tolist())}
-    if player.name.startswith("eea"):
-        entropies["fused"] = tuple(random.beta(3, 3, 1000).tolist())
-    return entropies
-
-
-def _distance(random):
-    return {
-        name: tuple(np.where(random.random(700) < hit, 0, random.lognormal(5, 1.6, 700)).tolist())
-        for name, hit in (("chosen", 0.45), ("best", 0.38))
-    }
-
-
-def _pair(a, b, scores, asked) -> Pair:
-    one, two = scores[a], scores[b]
-    difference = asked.estimate(one - two, lowest=-1)
-    counts = [int(((one == x) & (two == y)).sum()) for x, y in ((1, 1), (1, 0), (0, 1), (0, 0))]
-    return Pair(a.name, b.name, difference, p_value(difference), *counts)
+def _round(player: Player, asked: Item, random: np.random.Generator) -> Round:
+    """Entropies before fusion are low or high, as Figure 4 of EEA has them."""
+    intrinsic = float(random.beta(1, 8) if random.random() < 0.4 else random.beta(9, 1))
+    fused = float(random.beta(3, 3)) if player.name.startswith("eea") else None
+    chosen, best = (seen(start_s, start_s + 30, asked.video) for start_s in random.uniform(0, 1000, 2).tolist())
+    return Round(intrinsic, fused, chosen, best)

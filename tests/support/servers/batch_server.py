@@ -18,10 +18,8 @@ Reply = Callable[[dict], dict]
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
 OTHERS = 1000
 """Batches of others on a page of an endless list."""
-OTHER = {"object": "batch", "endpoint": "/v1/responses", "completion_window": "24h", "created_at": 0} | {
-    "input_file_id": "file-other",
-    "status": "completed",
-}
+OTHER = {"object": "batch", "endpoint": "/v1/responses", "completion_window": "24h", "created_at": 0}
+OTHER |= {"input_file_id": "file-other", "status": "completed"}
 
 
 @dataclass
@@ -57,30 +55,14 @@ class BatchServer:
     def new_file(self, content: bytes) -> dict[str, Any]:
         file_id = f"file-{len(self.files) + 1}"
         self.files[file_id] = content
-        return {
-            "id": file_id,
-            "object": "file",
-            "bytes": len(content),
-            "created_at": 0,
-            "filename": "x",
-            "purpose": "batch",
-            "status": "processed",
-        }
+        about = {"object": "file", "bytes": len(content), "created_at": 0, "filename": "x", "purpose": "batch"}
+        return about | {"id": file_id, "status": "processed"}
 
     def new_batch(self, asked: dict[str, Any]) -> dict[str, Any]:
-        batch = {
-            "id": f"batch_{len(self.batches) + 1}",
-            "object": "batch",
-            "endpoint": asked["endpoint"],
-            "completion_window": asked["completion_window"],
-            "created_at": 0,
-            "input_file_id": asked["input_file_id"],
-            "metadata": asked.get("metadata"),
-            "status": "failed" if self.invalid else "in_progress",
-            "errors": {"object": "list", "data": [{"code": "invalid", "message": self.invalid}]}
-            if self.invalid
-            else None,
-        }
+        errors = {"object": "list", "data": [{"code": "invalid", "message": self.invalid}]} if self.invalid else None
+        status = "failed" if self.invalid else "in_progress"
+        batch = {"id": f"batch_{len(self.batches) + 1}", "object": "batch", "created_at": 0, "metadata": None} | asked
+        batch |= {"status": status, "errors": errors}
         self.batches[str(batch["id"])] = batch
         self.created.set()
         return batch
@@ -117,32 +99,22 @@ class BatchServer:
                 good.append(_line(line, {"status_code": 200, "request_id": "r", "body": body}, None))
         for name, found in (("output_file_id", good), ("error_file_id", bad)):
             if found:
-                batch[name] = self.new_file(b"".join(json.dumps(each).encode() + b"\n" for each in reversed(found)))[
-                    "id"
-                ]
+                lines_of_file = b"".join(json.dumps(each).encode() + b"\n" for each in reversed(found))
+                batch[name] = self.new_file(lines_of_file)["id"]
         batch["status"] = "expired" if limit is not None and len(lines) > limit else self.end_as
         batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
 
 
 def _line(line: dict, response: dict | None, error: dict | None) -> dict:
-    return {
-        "id": f"batch_req_{line['custom_id'][:8]}",
-        "custom_id": line["custom_id"],
-        "response": response,
-        "error": error,
-    }
+    id_ = line["custom_id"]
+    return {"id": f"batch_req_{id_[:8]}", "custom_id": id_, "response": response, "error": error}
 
 
 def _completion(body: dict, content: dict) -> dict:
     message = {"role": "assistant", "content": json.dumps(content), "refusal": None}
-    return {
-        "id": "chatcmpl-batch",
-        "object": "chat.completion",
-        "created": 0,
-        "model": body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": USAGE,
-    }
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    about = {"id": "chatcmpl-batch", "object": "chat.completion", "created": 0, "model": body["model"]}
+    return about | {"choices": [choice], "usage": USAGE}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kinodex.agent.models.rules_words import Sights, read_moment, sights_of, telling_lines
+from kinodex.agent.models.rules import Sights, read_moment, sights_of, telling_lines
 from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question
 from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import Verdict

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.models import rules_words as word_overlap
-from kinodex.agent.models.rules import is_talk, read_screen
-from kinodex.agent.models.rules_words import sights_of, words_of
+from kinodex.agent.models import rules as word_overlap
+from kinodex.agent.models.rules import is_talk, read_screen, sights_of, words_of
 from kinodex.agent.protocol import Note, Question
 from tests.support.servers import rules_lines, rules_words
 from tests.support.servers.rules_judge import (
@@ -85,7 +84,7 @@ def read_notes(question: Question, notes: list[Part]) -> Verdict:
     verdict = judge(question, notes_view(notes))
     if verdict.believable or is_talk(question) or not word_overlap.is_general(told):
         return verdict
-    weighed = word_overlap.judge(question, told)
+    weighed = word_overlap.judge_by_overlap(question, told)
     if weighed.choice is None:
         return verdict
     evidence = tuple(notes[number - 1].number for number in weighed.evidence)
@@ -96,7 +95,9 @@ def likeness(question: Question, notes: list[Part]) -> NDArray[np.float64]:
     """The relevance of notes to a question, 0 to 1: from `HINT` on a little, from `PARTLY` on much."""
     told = _as_notes(notes)
     if word_overlap.is_general(told):
-        return np.array([(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances(question, told)])
+        return np.array(
+            [(0.0, HINT, PARTLY)[level - 1] for level in word_overlap.relevances_by_overlap(question, told)]
+        )
     matches: NDArray[np.float64] = notes_view(notes).strengths(texts_of(question)).max(axis=1, initial=0.0)
     return matches
 

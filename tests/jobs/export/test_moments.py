@@ -1,0 +1,338 @@
+"""Moments: chosen from a library or read from a file of ranges, and as rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.index.library import Library
+from kinodex.index.rows import SceneRow
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
+from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
+from kinodex.jobs.export.moments import (
+    NOTE,
+    ROWS,
+    UNFINISHED,
+    Moment,
+    MomentChoice,
+    choose_moments,
+    read_ranges,
+    target_folder,
+)
+from kinodex.jobs.export.texts import csv_text, jsonl_text
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.scenes.chapters import add_chapters
+
+
+@pytest.fixture(scope="module")
+def opened(library: Path) -> Library:
+    return Library.open(str(library))
+
+
+def chosen(library: Library, usual_rows: str | None = None, **choice: Any) -> list[Moment]:
+    return choose_moments(library, MomentChoice(**choice), usual_rows)
+
+
+def write_lines(path: Path, *values: object) -> None:
+    path.write_text("\n".join(map(json.dumps, values)))
+
+
+def times(moments: list[Moment]) -> list[tuple[str, float, float]]:
+    return [(each.video.title, each.start_s, each.end_s) for each in moments]
+
+
+def test_rows_of_whole_videos(opened: Library) -> None:
+    shots = chosen(opened, "shots", videos=("film-01",))
+    rows = opened.segments(opened.video("film-01").video_id)
+    assert times(shots) == [("film-01", row.start_s, row.end_s) for row in rows]
+    assert (shots[0].label, shots[0].source) == ("shot 1", "shot")
+    lines = chosen(opened, "shots", rows="transcript")
+    assert {each.source for each in lines} == {"transcript"}
+    assert any("code word" in each.label for each in lines)
+    (whole,) = chosen(opened, "shots", rows="videos", videos=("film-02",))
+    assert (whole.start_s, whole.end_s) == (whole.video.start_s, whole.video.end_s)
+
+
+def test_a_video_with_times_is_one_range(opened: Library) -> None:
+    (one,) = chosen(opened, "shots", videos=("film-02",), start_s=5.0, end_s=8.0, label="mine")
+    assert (one.start_s, one.end_s, one.label, one.source) == (5.0, 8.0, "mine", "range")
+    for end_s in (None, one.video.end_s + 400.0):
+        (rest,) = chosen(opened, None, videos=("film-02",), start_s=25.0, end_s=end_s)
+        assert (rest.start_s, rest.end_s) == (25.0, rest.video.end_s)
+
+
+def test_hits_keep_their_order_and_lie_in_the_times(opened: Library) -> None:
+    hits = chosen(opened, search="a blue boat", hits=4, videos=("film-02",), start_s=5.0, end_s=20.0)
+    assert len(hits) == 4
+    assert all(5.0 <= each.start_s < each.end_s <= 20.0 and each.video.title == "film-02" for each in hits)
+    assert hits[0].score is not None
+    found = opened.search.hybrid("a blue boat", opened.load_space(None, "text").embed_text(["a blue boat"])[0], k=1)
+    assert chosen(opened, search="a blue boat", hits=1)[0].start_s == found[0].time_s
+
+
+def test_rows_are_cut_to_the_times_and_widened_within_the_video(opened: Library) -> None:
+    (shot,) = chosen(opened, "shots", videos=("film-01",), start_s=0.5, end_s=1.5)
+    assert (shot.start_s, shot.end_s) == (0.5, 1.5)
+    padded = chosen(opened, rows="shots", videos=("film-01",), pad_s=1.0)
+    plain = chosen(opened, rows="shots", videos=("film-01",))
+    assert padded[0].start_s == 0.0
+    assert padded[1].start_s == plain[1].start_s - 1.0
+    assert padded[-1].end_s == padded[-1].video.end_s
+
+
+def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
+    video = opened.video("film-03")
+    header = {"event": "RunStarted", "version": 2, "question": {"text": "Where is it?"}}
+    evidence = [{"video_id": video.video_id, "start_s": 3.0, "end_s": 5.0}]
+    trace = tmp_path / "trace.jsonl"
+    write_lines(trace, header, {"event": "Finished", "answer": {"evidence": evidence}})
+    (one,) = chosen(opened, trace=trace)
+    assert (one.video.title, one.start_s, one.end_s) == ("film-03", 3.0, 5.0)
+    assert (one.label, one.source) == ("Where is it?", "evidence")
+    write_lines(trace, header)
+    with pytest.raises(UsageError, match="has no answer yet"):
+        chosen(opened, trace=trace)
+    write_lines(trace, header, {"event": "Finished", "answer": {"evidence": []}})
+    with pytest.raises(UsageError, match="names no evidence"):
+        chosen(opened, trace=trace)
+
+
+NONSENSE: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, "got no moments; give --ranges FILE"),
+    ({"videos": ("film-01",)}, "got no moments"),
+    ({"search": "a", "rows": "shots"}, "got --search and --of; give one of them"),
+    ({"rows": "rounds"}, "got --of rounds; it is one of shots"),
+    ({"search": "  "}, "got an empty --search"),
+    ({"rows": "shots", "start_s": 5.0, "end_s": 5.0}, "give a --to after it"),
+    ({"rows": "shots", "start_s": 5000.0}, "nothing was found to export"),
+    ({"rows": "captions"}, "nothing was found to export"),
+)
+
+
+def test_what_makes_no_sense_is_refused(opened: Library) -> None:
+    for choice, says in NONSENSE:
+        with pytest.raises(UsageError, match=says):
+            chosen(opened, None, **choice)
+
+
+Export = Callable[[Library, Sequence[Moment], Path], Any]
+KINDS: dict[str, tuple[str, Export, Export]] = {
+    "clips": (
+        "clips.csv",
+        lambda library, moments, out: export_clips(library, moments, out, CutWay()),
+        lambda library, moments, out: export_clips(library, moments, out, CutWay(exact=True)),
+    ),
+    "joined": ("clips.csv", export_joined, export_joined),
+    "frames": ("frames.csv", export_frames, lambda library, moments, out: export_frames(library, moments, out, 1)),
+    "coco": (
+        "annotations.json",
+        export_coco,
+        lambda library, moments, out: export_coco(library, moments, out, min_score=0.01),
+    ),
+    "fiftyone": (
+        "labels.json",
+        lambda library, moments, out: export_fiftyone(moments, out),
+        lambda library, moments, out: export_fiftyone(moments, out, {moments[0].video.video_id: [0.0, 3.0, 9.0]}),
+    ),
+    "label-studio": (
+        "tasks.json",
+        lambda library, moments, out: export_label_studio(library, moments, out, None, boxes=False),
+        lambda library, moments, out: export_label_studio(library, moments, out, None, boxes=True),
+    ),
+}
+"""For each: the file that is written last, the export, and the same with another setting."""
+CHANGES: dict[str, dict[str, Any]] = {
+    "labels": {"label": "dog"},
+    "scores": {"score": 0.8},
+    "sources": {"source": "shot"},
+    "speakers": {"speaker": "B"},
+    "ranges": {"end_s": 3.5},
+    "videos": {},
+    "settings": {},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_resume_with_another_input_is_refused_and_says_which(kind: str, described: Path, tmp_path: Path) -> None:
+    library = Library.open(str(described))
+    last, export, with_other_setting = KINDS[kind]
+    film = library.video("film-02")
+    begun = Moment(film, film.start_s, film.end_s, "cat", 0.5, "visual", "A")
+    in_the_way = tmp_path / ".unfinished" / last
+    (in_the_way / "x").mkdir(parents=True)
+    with pytest.raises(OSError, match=last):
+        export(library, [begun], tmp_path)
+    (in_the_way / "x").rmdir()
+    in_the_way.rmdir()
+    for what, change in CHANGES.items():
+        moment = replace(begun, **change)
+        if what == "videos":
+            moment = replace(begun, video=replace(film, title="another"))
+        if what != "settings":
+            with pytest.raises(UsageError, match=rf"with another .*\b{what}\b"):
+                export(library, [moment], tmp_path)
+        elif with_other_setting is not export:
+            with pytest.raises(UsageError, match="with another"):
+                with_other_setting(library, [begun], tmp_path)
+    export(library, [begun], tmp_path)
+    assert (tmp_path / last).is_file()
+
+
+def test_columns_have_several_names(opened: Library, tmp_path: Path) -> None:
+    path = tmp_path / "ranges.csv"
+    path.write_text('\ufeffTitle,From,To,Text\nfilm-01,1.5,0:03.25,"a, b"\nfilm-02.mp4,0:00:04,5,\n', encoding="utf-8")
+    first, second = read_ranges(path, opened)
+    assert (first.video.title, first.start_s, first.end_s, first.label) == ("film-01", 1.5, 3.25, "a, b")
+    assert (second.video.title, second.start_s, second.end_s, second.label) == ("film-02", 4.0, 5.0, "")
+
+
+def test_our_own_tables_are_read_again(opened: Library, tmp_path: Path) -> None:
+    moments = list(ROWS["shots"](opened, opened.video("film-02")))
+    for suffix, text in ((".csv", csv_text(moments)), (".jsonl", jsonl_text(moments))):
+        path = tmp_path / f"ranges{suffix}"
+        path.write_text(text, encoding="utf-8", newline="")
+        again = read_ranges(path, opened)
+        assert [(it.video, it.start_s, it.end_s, it.label) for it in again] == [
+            (it.video, it.start_s, it.end_s, it.label) for it in moments
+        ]
+
+
+MISTAKES: tuple[tuple[str, str, str], ...] = (
+    ("a.csv", "video,start_s,end_s\nfilm-01,1,2\nfilm-01,5,4\n", r"a\.csv, line 3: it ends at 4 s, before"),
+    ("a.csv", "video,start_s,end_s\nfilm-99,1,2\n", r"line 2: got video 'film-99'"),
+    ("a.csv", "video,start_s,end_s\nfilm,1,2\n", r"line 2: got video 'film'"),
+    ("a.csv", "video,start_s\nfilm-01,1\n", "it has no end_s"),
+    ("a.csv", "video,start_s,end_s\nfilm-01,soon,2\n", "got start_s 'soon'"),
+    ("a.csv", "video,start_s,end_s\nfilm-01,nan,2\n", "got start_s 'nan'"),
+    ("a.csv", "start_s,end_s\n1,2\n", "it names no video"),
+    ("a.csv", "video,start_s,end_s\n", "which holds no range"),
+    ("a.jsonl", '{"video": "film-01"\n', r"a\.jsonl, line 1: is no JSON"),
+    ("a.jsonl", "[1, 2]\n", "is no object"),
+    ("a.jsonl", '{"video": "film-01", "start_s": 1, "end_s": 2, "label": "\\ud800"}', "line 1: .*surrogates"),
+)
+
+
+def test_a_mistake_is_named_with_its_line(opened: Library, tmp_path: Path) -> None:
+    for name, text, says in MISTAKES:
+        (tmp_path / name).write_text(text)
+        with pytest.raises(UsageError, match=says):
+            read_ranges(tmp_path / name, opened)
+    with pytest.raises(UsageError, match="cannot read the ranges"):
+        read_ranges(tmp_path / "missing.csv", opened)
+
+
+def test_no_label_is_a_formula_of_a_spreadsheet_and_each_is_read_again(opened: Library, tmp_path: Path) -> None:
+    labels = ("=1+1", "+49", "-5", "@sum", "'=a", "''+b", "'quoted'", "plain", "a = b", "\ttab")
+    moments = [Moment(opened.video("film-02"), 0.0, 1.0, label) for label in labels]
+    path, text = tmp_path / "ranges.csv", csv_text(moments)
+    path.write_text(text, encoding="utf-8", newline="")
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t")]
+    assert [each.label for each in read_ranges(path, opened)] == list(labels)
+
+
+def test_chapters_and_scenes_in_text_exports(kinodex, tmp_path):
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aa", 40, 1))
+    assert kinodex("export", "vtt", library.uri, "--of", "chapters").code != 0
+    add_chapters(library, "aa", 40.0)
+    written = kinodex("export", "vtt", library.uri, "--of", "chapters").out
+    assert "00:00:00.000 --> 00:00:20.000\nThe harbour\n" in written
+    assert "00:00:20.000 --> 00:00:40.000\nchapter 2\n" in written
+    lines = [json.loads(line) for line in kinodex("export", "jsonl", library.uri, "--of", "scenes").out.splitlines()]
+    assert [(line["label"], line["start_s"], line["source"]) for line in lines] == [
+        ("Scene of boats 0", 0.0, "scene"),
+        ("Scene of boats 1", 10.0, "scene"),
+        ("Scene of boats 2", 20.0, "scene"),
+    ]
+    for form in ("srt", "csv", "edl"):
+        assert "THE HARBOUR" in kinodex("export", form, library.uri, "--of", "chapters").out.upper()
+
+
+def test_a_title_of_several_lines_is_one_line_of_chapters(tmp_path):
+    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
+    write(library, made("aa", 40, 1))
+    row = SceneRow("aa", "chapter", 0, 0.0, 40.0, 0, 1, "The harbour\n\n00:01.000 --> 00:02.000", "Boats.", "old")
+    library.additions.discard_leftovers("summaries", "old")
+    library.scenes.add({"aa": [row]})
+    library.additions.complete("summaries", "old", {"aa": 1}, {})
+    (chapter,) = ROWS["chapters"](library, library.video("aa"))
+    assert chapter.label == "The harbour 00:01.000 --> 00:02.000"
+
+
+WANTED = {"size": 3}
+
+
+def text(path: Path) -> None:
+    path.write_text("text")
+
+
+def plan() -> dict[str, int]:
+    return {"parts": 2}
+
+
+def test_files_appear_at_the_end_alone(tmp_path: Path) -> None:
+    with target_folder(tmp_path / "out", WANTED, plan) as target:
+        assert (target.plan, target.is_continued) == ({"parts": 2}, False)
+        target.write("data/one", text)
+        target.write("card", text)
+        assert target.has("data/one") and not target.has("data/two")
+        assert [entry.name for entry in (tmp_path / "out").iterdir()] == [UNFINISHED]
+        target.finish("data", "card")
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "out",
+        "out/card",
+        "out/data",
+        "out/data/one",
+    ]
+
+
+def test_an_unfinished_folder_keeps_its_plan_and_its_files_and_is_finished(tmp_path: Path) -> None:
+    def half(path: Path) -> None:
+        path.write_text("te")
+        raise OSError("no room")
+
+    with target_folder(tmp_path, WANTED, plan) as target:
+        target.write("data/one", text)
+        with pytest.raises(OSError, match="no room"):
+            target.write("card", half)
+        assert not target.has("card")
+    with target_folder(tmp_path, WANTED, lambda: {"parts": 9}) as target:
+        assert (target.plan, target.is_continued, target.has("data/one")) == ({"parts": 2}, True, True)
+        target.write("card", text)
+        (target.work / "data").rename(tmp_path / "data")  # it died while it finished
+    with target_folder(tmp_path, WANTED, plan) as target:
+        assert target.has("data/one")
+        target.finish("data", "card")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["card", "data"]
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with (
+        target_folder(tmp_path / "a", WANTED, plan),
+        pytest.raises(UsageError, match="which another export writes at this moment"),
+        target_folder(tmp_path / "a", WANTED, plan),
+    ):
+        pass
+    with (
+        pytest.raises(UsageError, match="an unfinished export with another size"),
+        target_folder(tmp_path / "a", {"size": 4}, plan),
+    ):
+        pass
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "mine").write_text("")
+    with pytest.raises(UsageError, match=r"which is not empty \(mine\)"), target_folder(tmp_path / "b", WANTED, plan):
+        pass
+    with pytest.raises(UsageError, match="which is a file"), target_folder(tmp_path / "b" / "mine", WANTED, plan):
+        pass
+    (tmp_path / "c" / UNFINISHED).mkdir(parents=True)  # it was killed before it wrote its note
+    with target_folder(tmp_path / "c", WANTED, plan) as target:
+        assert (target.work / NOTE).is_file() and not target.is_continued

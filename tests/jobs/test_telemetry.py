@@ -1,0 +1,144 @@
+"""Runs of agents as spans of OpenTelemetry."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.agent.ask import ask
+from kinodex.agent.protocol import Note
+from kinodex.agent.trace import Acted, Event, trace_to
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.open import open_environment
+from kinodex.jobs.telemetry import MOST_TEXT, Watch, flat, spans_to, tool_attributes, traces_address
+from tests.support.command import Kinodex, bad
+from tests.support.runs.otlp_collector import Collector, collecting, values
+
+SECRET = "sk-" + "a1B2c3D4" * 4
+QUESTION = f"What is the code word? My key is {SECRET}"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One run: the collector that got it, and the records of its trace file."""
+
+    collector: Collector
+    records: list[dict[str, Any]]
+    library: str
+
+
+@pytest.fixture(scope="module")
+def sent(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Sent:
+    """A question that was answered, sent with a header that grants access to the collector."""
+    trace = tmp_path_factory.mktemp("trace") / "trace.jsonl"
+    environment = open_environment(str(library), ["film-01"])
+
+    async def answer(watch: Watch) -> None:
+        async with chosen_models(ModelChoice("builtin")) as models:
+            with trace_to(trace) as write, watch(str(library)) as send:
+
+                def on_event(event: Event) -> None:
+                    write(event)
+                    send(event)
+
+                await ask(QUESTION, environment, models(environment), on_event=on_event)
+
+    with pytest.MonkeyPatch.context() as patch, collecting() as collector:
+        patch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector")
+        with spans_to(collector.url) as watch:
+            asyncio.run(answer(watch))
+    return Sent(collector, [json.loads(line) for line in trace.read_text().splitlines()], str(library))
+
+
+def test_a_run_is_one_trace_by_the_genai_conventions(sent: Sent) -> None:
+    collector, library = sent.collector, sent.library
+    (root,) = collector.named("invoke_agent eea")
+    calls = collector.named("chat builtin")
+    assert {span.trace_id for span in collector.spans} == {root.trace_id}
+    assert all(span.parent_span_id == root.span_id for span in calls)
+    assert root.start_time_unix_nano <= min(span.start_time_unix_nano for span in calls)
+    assert root.end_time_unix_nano >= max(span.end_time_unix_nano for span in calls)
+    assert collector.resources[0]["service.name"] == "kinodex"
+    about = values(root.attributes)
+    assert (about["gen_ai.operation.name"], about["gen_ai.agent.name"]) == ("invoke_agent", "eea")
+    assert about["kinodex.status"] in ("answered", "budget_exhausted")
+    message = json.loads(about["gen_ai.input.messages"])[0]
+    assert (message["role"], message["parts"][0]["content"]) == ("user", "What is the code word? My key is ***")
+    assert all(each.startswith(f"{library}/") for each in about["kinodex.evidence"])
+
+
+def test_calls_are_those_of_the_trace_file(sent: Sent) -> None:
+    collector, library = sent.collector, sent.library
+    records = [each for each in sent.records if each["event"] == "Exchanged"]
+    calls = sorted((values(span.attributes) for span in collector.named("chat")), key=lambda it: it["kinodex.round"])
+    assert len(calls) == len(records)
+    for call in calls:
+        assert call["gen_ai.operation.name"] == "chat"
+        assert {"gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"} <= call.keys()
+    shown = {name for call in calls for name in call["kinodex.frames"]}
+    of_file = {
+        f"{library}/{frame['video_id']}/{frame['frame_no']}"
+        for record in records
+        for frame in record["inputs"].get("frames", [])
+    }
+    assert shown == of_file != set()
+
+
+def test_no_picture_no_prompt_and_no_secret_is_sent(sent: Sent) -> None:
+    collector = sent.collector
+    content = b"".join(span.SerializeToString() for span in collector.spans)
+    assert SECRET.encode() not in content
+    assert b"\xff\xd8\xff" not in content and b"data:image" not in content
+    assert len(content) < 3000 * len(collector.spans)
+    assert collector.headers[0]["authorization"] == "Bearer of-the-collector"
+
+
+def test_a_collector_that_fails_costs_a_warning_and_no_answer(kinodex: Kinodex, library: Path) -> None:
+    with collecting(status=400) as collector:
+        ran = kinodex("ask", library, "What is the code word?", "--video", "film-01", "--otlp", collector.url)
+    assert ran.code == 0
+    assert "spans did not reach" in ran.err
+
+
+def test_an_address_that_is_none_is_refused(kinodex: Kinodex, library: Path) -> None:
+    assert traces_address("http://h:4318/") == "http://h:4318/v1/traces"
+    assert traces_address("https://h/api/otel/v1/traces") == "https://h/api/otel/v1/traces"
+    with pytest.raises(UsageError, match="give a collector's address"):
+        traces_address("localhost:4318")
+    bad(kinodex, "ask", library, "What?", "--otlp", "collector", code=2, says="give a collector's address")
+
+
+def test_every_question_of_a_run_is_sent(kinodex: Kinodex, library: Path, films: Path, tmp_path: Path) -> None:
+    own = ("eval", "run", "sketch", library, "--annotations", films / "questions.jsonl", "--out", tmp_path / "run")
+    with collecting() as collector:
+        ran = kinodex(*own, "--limit", 2, "--no-controls", "--no-page", "--otlp", collector.url)
+    assert ran.code == 0, ran.err
+    assert len(collector.named("invoke_agent eea")) == 2
+    assert len({span.trace_id for span in collector.spans}) == 2
+
+
+def test_a_step_with_a_tool() -> None:
+    note = Note("film", 1.0, 2.0, "look", "a gull")
+    made = tool_attributes(Acted(3, "look", {"query": f"key {SECRET}", "from": 1.5}, notes=(note,)))
+    assert (made["gen_ai.operation.name"], made["gen_ai.tool.name"]) == ("execute_tool", "look")
+    assert json.loads(str(made["gen_ai.tool.call.arguments"])) == {"query": "key ***", "from": 1.5}
+    assert (made["kinodex.round"], made["kinodex.notes"]) == (3, 1)
+    assert "error.type" not in made
+    assert tool_attributes(Acted(3, "look", {}, problem="no such video"))["error.type"] == "tool_error"
+
+
+def test_fields_of_an_event_are_plain_and_short() -> None:
+    fields = {"round": 2, "forced": False, "segment": None, "action": f"explore {SECRET}", "children": [1, 2, 3]}
+    assert flat(fields) == {
+        "kinodex.round": 2,
+        "kinodex.forced": False,
+        "kinodex.action": "explore ***",
+        "kinodex.children.count": 3,
+    }
+    assert len(str(flat({"thought": "x" * 10_000})["kinodex.thought"])) == MOST_TEXT

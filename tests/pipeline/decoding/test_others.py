@@ -1,0 +1,256 @@
+"""decord and torchcodec give the samples of PyAV, or give way to it, on every file; wrong frames never come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_video
+from kinodex.pipeline.decoding.others import (
+    BATCH_BYTES,
+    BATCH_FRAMES,
+    DecordFrames,
+    FrameIndex,
+    TorchcodecFrames,
+    index_frames,
+    plain_frames,
+    reason_unfit,
+)
+from kinodex.pipeline.decoding.pyav_reader import PyavReader
+from kinodex.pipeline.decoding.stream import PickError, VideoReader
+from kinodex.pipeline.errors import PipelineError
+from kinodex.pipeline.images import rgb_scaler
+from tests.pipeline.conftest import film_frames
+from tests.support.ffmpeg import ffmpeg, needs_decoder, needs_ffmpeg, psnr_db
+
+Shown = list[tuple[int, float, NDArray[np.uint8]]]
+
+
+# PSNR in dB of what a decoder made RGB by itself against PyAV's, both scaled to 448 px: measured at least 39.4 on
+# moving pictures, less on test patterns, where chroma is enlarged otherwise, and with decord's older FFmpeg.
+CLOSE_DB = 39.0
+
+
+LESS_CLOSE_DB = {
+    "mediabunny__av1-aac.avi": 33.0,
+    "mediabunny__sar_2x1.mp4": 30.0,
+    "moviepy__clip1024.flv": 30.0,
+    "torchcodec__h264_10bits.mp4": 24.0,
+    "torchcodec__h265_video.mp4": 33.0,
+}
+
+
+# Where each gives way to PyAV, and why.
+FALLS_BACK = {
+    "decord": {
+        "clipvideoencode__vid2.mp4": "179 frames where the packets hold 134",
+        "decord__corrupted.mp4": "decord stops",
+        "mediabunny__annex-b.mp4": "damaged",
+        "mediabunny__av1-aac.avi": "opens nothing",
+        "mediabunny__edit-list-discard.mp4": "50 frames where the packets hold 49",
+        "mediabunny__hevc-aac.avi": "without presentation times",
+        "mediabunny__hevc.ts": "transport stream",
+        "mediabunny__no-initial-keyframe.ts": "transport stream",
+        "mediabunny__whatdoesitdo.mp4": "open groups",
+        "moviepy__no_duration.webm": "opens nothing",
+        "simpl__tears_of_steel_av1.webm": "opens nothing",
+        "simpl__track_audiosprites_video.webm": "double",
+        "torchcodec__h265_video.mp4": "open groups",
+    },
+    "torchcodec": {
+        "clipvideoencode__vid2.mp4": "other times",
+        "decord__corrupted.mp4": "torchcodec stops",
+        "mediabunny__annex-b.mp4": "damaged",
+        "mediabunny__hevc-aac.avi": "without presentation times",
+        "mediabunny__hevc.ts": "other times",
+        "mediabunny__no-initial-keyframe.ts": "does not begin",
+        "mediabunny__whatdoesitdo.mp4": "0 frames where the packets hold 2",
+        "simpl__track_audiosprites_video.webm": "double",
+    },
+}
+
+
+def shown(video: VideoReader, fps: float = 1) -> Shown:
+    to_rgb = rgb_scaler(Fraction(video.metadata.sample_aspect_ratio).limit_denominator(1000), 448, 1)
+    return [(sample.number, sample.time_s, to_rgb(sample.frame)) for sample in video.samples(fps)]
+
+
+def assert_agreement(path: Path, decoder: str, fps: float = 1, close_db: float = CLOSE_DB) -> str | None:
+    """Same numbers, times and end, close pictures; why the decoder fell back, if it did."""
+    with open_video(path) as video:
+        exact, end_s = shown(video, fps), video.end_s
+    with open_video(path, decoder=decoder) as video:
+        ours = shown(video, fps)
+        assert video.end_s == end_s
+        assert video.decoder == ("pyav" if video.fell_back else decoder)
+        fell_back = video.fell_back
+    assert [row[:2] for row in ours] == [row[:2] for row in exact]
+    assert min(psnr_db(a[2], b[2]) for a, b in zip(ours, exact, strict=True)) >= (99 if fell_back else close_db)
+    return fell_back
+
+
+@pytest.mark.parametrize("folder", ["clips", "awkward"])
+def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str) -> None:
+    reasons = {}
+    for path in sorted((media / folder).iterdir()):
+        try:
+            metadata = probe(path)
+        except PipelineError:
+            continue
+        fps = min(1.0, 4 / (metadata.claimed_duration_s or 4))  # some 4 samples of each
+        reason = assert_agreement(path, decoder, fps, LESS_CLOSE_DB.get(path.name, CLOSE_DB))
+        if reason:
+            reasons[path.name] = reason
+    expected = {name: why for name, why in FALLS_BACK[decoder].items() if (media / folder / name).exists()}
+    assert set(reasons) == set(expected)
+    assert all(reasons[name].startswith(f"{decoder}: ") and why in reasons[name] for name, why in expected.items())
+
+
+@needs_ffmpeg
+def test_open_groups_and_fields(made: Callable[[str], Path], decoder: str) -> None:
+    cases: dict[str, dict[str, str | None]] = {
+        "h264.mp4": {"decord": None, "torchcodec": None},
+        "h264_open.mkv": {"decord": "open groups", "torchcodec": None},
+        "hevc_open.mkv": {"decord": "open groups", "torchcodec": None},
+        "mpeg4.mp4": {"decord": "open groups"},
+        "h264_open.ts": {"decord": "transport stream"},
+        "vp9.webm": {"torchcodec": None},
+        "h264_fields.mkv": {"decord": "interlaced", "torchcodec": "interlaced"},
+    }
+    for kind, reasons in cases.items():
+        if decoder in reasons:
+            reason, fell_back = reasons[decoder], assert_agreement(made(kind), decoder, fps=3, close_db=35)
+            assert (fell_back is None) if reason is None else (fell_back is not None and reason in fell_back), kind
+
+
+@needs_ffmpeg
+def test_a_failure_on_the_way_goes_on_behind_the_last_sample(media: Path, tmp_path: Path, decoder: str) -> None:
+    """Damage late in the file: samples came, then PyAV takes over; none is missing, none comes twice."""
+    path = tmp_path / "damaged.mp4"
+    clip = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
+    ffmpeg("-i", clip, "-an", "-t", "30", "-vf", "scale=160:90", "-c:v", "libx264", "-g", "25", path)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size * 8 // 10)
+        file.write(bytes(3000))
+    with open_video(path) as video:
+        exact = [(sample.number, sample.time_s) for sample in video.samples(5)]
+    with open_video(path, decoder=decoder) as video:
+        ours = [(sample.number, sample.time_s, video.fell_back) for sample in video.samples(5)]
+        assert video.decoder == "pyav" and video.fell_back is not None
+    assert [each[:2] for each in ours] == exact
+    assert ours[0][2] is None
+
+
+def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
+    path = media / "clips" / "pixeltable__bangkok_half_res.mp4"
+    with open_video(path) as video:
+        whole = [(sample.number, sample.time_s) for sample in video.samples(2)]
+    joined = []
+    for span in split_video(path, path.name, 2, 4):
+        with open_video(path, decoder=decoder) as video:
+            joined += [(sample.number, sample.time_s) for sample in video.samples(2, span)]
+            assert video.fell_back is None
+    assert joined == whole
+
+
+def test_frames_and_times_by_number(film: Path, tmp_path: Path, decoder: str) -> None:
+    opened = DecordFrames if decoder == "decord" else partial(TorchcodecFrames, stream_index=0, device="cpu")
+    frames, expected = opened(film), list(film_frames())
+    times, images = frames([0, 7, 63])
+    assert len(frames) == 120
+    np.testing.assert_allclose(times, [0.0, 0.7, 6.3], atol=1e-6)
+    assert all(psnr_db(image, expected[number]) > 28 for image, number in zip(images, (0, 7, 63), strict=True))
+    (tmp_path / "words.mp4").write_text("only words")
+    with pytest.raises(PickError, match=f"{decoder} opens nothing") as caught:
+        opened(tmp_path / "words.mp4")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_decoder_that_is_not_there_gives_way_and_says_what_to_install(media: Path, film: Path) -> None:
+    """NVDEC without a GPU, and whatever else cannot be loaded here."""
+    for decoder in DECODERS:
+        with open_video(media / "awkward" / "pyscenedetect__counter.mp4", decoder=decoder) as video:
+            assert [sample.number for sample in video.samples(1)] == [0, 1, 2]
+            assert video.decoder in (decoder, "pyav")
+    for name, opened in (
+        ("decord", DecordFrames),
+        ("torchcodec", partial(TorchcodecFrames, stream_index=0, device="cpu")),
+    ):
+        if find_spec(name) is None:
+            with pytest.raises(PickError, match=f"{name} does not load.*pip install {name}"):
+                opened(film)
+
+
+def test_plain_frames_come_at_the_rate_in_batches(film: Path) -> None:
+    needs_decoder("decord")
+    parts = list(plain_frames(film, 2.0, 5))
+    assert [len(part) for part in parts] == [5, 5, 5, 5, 4]
+    expected = list(film_frames())[::5]
+    assert all(psnr_db(image, frame) > 28 for image, frame in zip(np.concatenate(parts), expected, strict=True))
+
+
+@pytest.fixture
+def index(film: Path) -> FrameIndex:
+    return index_frames(PyavReader(film, film.name), 2.0, None)
+
+
+def test_the_index_holds_the_samples_of_a_whole_pass_and_spans_their_own(film: Path, index: FrameIndex) -> None:
+    with open_video(film) as video:
+        samples = [(sample.number, sample.time_s) for sample in video.samples(2.0)]
+        assert (index.start_s, index.end_s) == (video.start_s, video.end_s)
+    assert list(zip(index.numbers, index.times_s, strict=True)) == samples
+    assert index.indices == [5 * number for number in range(24)]
+    assert (index.count, index.size_px) == (120, (128, 64))
+    assert index.min_distance_s == pytest.approx(0.1)
+    exact = PyavReader(film, film.name)
+    parts = [index_frames(exact, 2.0, span) for span in split_video(film, film.name, 2.0, 4.0)]
+    assert len(parts) > 1
+    assert [number for part in parts for number in part.numbers] == index.numbers
+    assert [place for part in parts for place in part.indices] == index.indices
+
+
+def test_batches_are_bounded_by_frames_and_by_bytes(index: FrameIndex) -> None:
+    assert [len(batch.numbers) for batch in index.batches()] == [BATCH_FRAMES, 24 - BATCH_FRAMES]
+    huge = replace(index, size_px=(BATCH_BYTES // 3 // 1000, 1000))
+    assert [len(batch.numbers) for batch in huge.batches()] == [1] * 24
+    assert [number for batch in huge.batches() for number in batch.numbers] == index.numbers
+
+
+def test_a_decoder_with_other_frames_is_found_out(index: FrameIndex) -> None:
+    times = np.array(index.times_s)
+    index.check_count(120)
+    index.check_frames(times + 0.04, 128, 64)
+    with pytest.raises(PickError, match="119 frames where the packets hold 120"):
+        index.check_count(119)
+    with pytest.raises(PickError, match=r"frames at other times, by up to 0\.060 s"):
+        index.check_frames(times + 0.06, 128, 64)
+    with pytest.raises(PickError, match="pictures of 64x128 px, not 128x64"):
+        index.check_frames(times, 64, 128)
+
+
+def test_streams_that_other_decoders_would_show_otherwise(film: Path) -> None:
+    metadata = probe(film)
+    cases: list[tuple[str, dict[str, Any], str | None]] = [
+        ("decord", {}, None),
+        ("torchcodec", {"container": "mpegts"}, None),
+        ("decord", {"container": "mpegts"}, "transport stream"),
+        ("torchcodec", {"interlaced": True}, "interlaced"),
+        ("torchcodec", {"rotation_deg": 90}, None),
+        ("torchcodec", {"rotation_deg": 90, "sample_aspect_ratio": 2.0}, "not square"),
+        ("torchcodec", {"pix_fmt": "yuva420p"}, "transparent"),
+        ("torchcodec", {"pix_fmt": "rgba64le"}, "transparent"),
+        ("torchcodec", {"pix_fmt": "rgb24"}, None),
+        *((decoder, {"hdr": True}, "tone-mapped") for decoder in ("torchcodec", "decord", "nvdec")),
+    ]
+    for decoder, changes, reason in cases:
+        found = reason_unfit(decoder, replace(metadata, **changes))
+        assert found is None if reason is None else found is not None and reason in found, (decoder, changes)

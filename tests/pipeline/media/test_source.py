@@ -1,0 +1,58 @@
+"""Frames with their times, pictures without a gap, sound cut to the sample, and the form that players expect."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from itertools import pairwise
+
+import av
+import numpy as np
+import pytest
+
+from kinodex.pipeline.decoding.stream import choose_stream
+from kinodex.pipeline.errors import VideoError
+from kinodex.pipeline.media.source import (
+    TICK_S,
+    add_pictures,
+    choose_sound,
+    open_source,
+    player_frame,
+    timed_frames,
+    trimmed_sound,
+)
+from tests.support.libraries.play_library import FPS, SOUND_HZ, write_film
+
+
+def test_pictures_follow_one_another_and_sound_is_cut_to_the_sample(tmp_path):
+    write_film(tmp_path / "film.mp4", "mpeg4", "aac", length_s=3)
+    film = str(tmp_path / "film.mp4")
+    with open_source(film) as source:
+        shown = list(timed_frames(source, choose_stream(source, "film")))
+    assert len(shown) == 3 * FPS
+    assert all(until == begin for (_, until, _), (begin, _, _) in pairwise(shown))
+    assert float(shown[-1][1]) == pytest.approx(3.0, abs=1 / FPS)
+    for start_s, end_s, at_s, samples in ((0.5, 1.25, 7.0, 0.75 * SOUND_HZ), (1.0, None, 0.0, 2 * SOUND_HZ)):
+        with open_source(film) as source:
+            track = choose_sound(source)
+            assert track is not None
+            frames = list(trimmed_sound(source, track, start_s, end_s, at_s=at_s))
+        assert sum(frame.samples for frame in frames) == pytest.approx(samples, abs=3000 if end_s is None else 0.5)
+        assert frames[0].time == pytest.approx(at_s, abs=1 / SOUND_HZ)
+
+
+def test_a_picture_is_made_even_and_timed_in_ticks():
+    rgb = np.zeros((31, 41, 3), np.uint8)
+    with av.open(io.BytesIO(), "w", format="mp4") as target:
+        stream = add_pictures(target, "libx264", {}, 41, 31)
+        frame = player_frame(rgb, stream, Fraction(1, 3), 0.5)
+        assert (stream.width, stream.height) == (frame.width, frame.height) == (40, 30)
+        assert (frame.pts, frame.time_base, frame.duration) == (30_000, TICK_S, 15_000)
+        assert frame.format.name == "yuv420p"
+        for packet in (*stream.encode(frame), *stream.encode()):
+            target.mux(packet)
+
+
+def test_a_picture_without_a_second_row_is_refused():
+    with av.open(io.BytesIO(), "w", format="mp4") as target, pytest.raises(VideoError, match="640 x 1 pixels"):
+        add_pictures(target, "libx264", {}, 640, 1)

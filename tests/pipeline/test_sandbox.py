@@ -1,0 +1,382 @@
+"""Sampling in a child process: the same frames, and whatever happens to the child, the next video is sampled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kinodex.pipeline.decoding.stream import Span
+from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, NotAVideo, PipelineError
+from kinodex.pipeline.fetch import FetchedVideo
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
+from kinodex.pipeline.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
+from kinodex.pipeline.sandbox_child import _batches, _reply
+from tests.support.ffmpeg import READING, whole
+from tests.support.killing_server import KillingServer
+from tests.support.loopback import serve_handler
+from tests.support.reader_children import child, children, cpu_s, open_fds, running
+
+SHORT = SandboxLimits(base_s=20, silence_s=3)
+
+
+FEW = replace(READING, fps=0.2)
+
+
+EVERYTHING = replace(READING, fps=1000, batch=4)
+"""Of every frame a picture: enough that a child stands in the middle of them until its parent takes more."""
+
+
+@pytest.fixture
+def sintel(media: Path) -> Chunk:
+    return whole(media / "clips" / "moviepy__sintel_trailer_52s.mp4")
+
+
+@pytest.fixture
+def reader():
+    with closing(SandboxSampler(SandboxLimits())) as reader:
+        yield reader
+
+
+def pictures(reader: SandboxSampler, chunk: Chunk, settings: SamplingSettings = READING) -> list[SampledFrame]:
+    return [picture for part in reader.sample(chunk, settings) if isinstance(part, list) for picture in part]
+
+
+def outcome(parts: Any) -> tuple[list[Any], str]:
+    """Everything that reading gives, comparable, and the error that it ends with, if it does."""
+    found: list[Any] = []
+    try:
+        for part in parts:
+            for each in part if isinstance(part, list) else [part]:
+                if isinstance(each, SampledFrame):
+                    found.append((*each[:-1], each.model_input.tobytes()))
+                else:
+                    found.append(replace(each, seconds=dict.fromkeys(each.seconds)))
+    except PipelineError as error:
+        return found, f"{type(error).__name__} at {error.stage}: {error}"
+    return found, ""
+
+
+@pytest.mark.slow
+def test_every_awkward_file_gives_what_reading_in_this_process_gives(media: Path, reader: SandboxSampler) -> None:
+    paths, errors = sorted((media / "awkward").iterdir()), set()
+    video, gone = whole(paths[0]).video, str(media / "no such file.mp4")
+    missing = Chunk(replace(video, path=gone, source=replace(video.source, uri=gone)))
+    reading = replace(READING, fps=0.5, batch=3)
+    for chunk in (*map(whole, paths), missing):
+        here = outcome(sample_chunk(chunk, reading))
+        assert outcome(reader.sample(chunk, reading)) == here, chunk.video.path
+        errors.add(here[1].partition(" ")[0])
+    assert errors >= {"", "NotAVideo", "NoVideoStream", "SourceMissing"}
+
+
+def test_pictures_come_in_order_and_in_batches(sintel: Chunk, reader: SandboxSampler) -> None:
+    *batches, summary = reader.sample(sintel, READING)
+    assert isinstance(summary, ChunkSummary)
+    assert [len(batch) for batch in batches if isinstance(batch, list)] == [16, 16, 16, 5]
+    taken = [picture for batch in batches if isinstance(batch, list) for picture in batch]
+    assert [picture.number for picture in taken] == list(range(53))
+    assert taken[0].model_input.shape == (3, 8, 8)
+    assert taken[0].model_input.dtype == np.uint8
+    assert set(summary.seconds) == {"decode", "jpeg", "prepare", "subtitles"}
+    assert summary.end_s == pytest.approx(1253 / 24)
+
+
+def test_spans_give_what_the_whole_gives(media: Path, reader: SandboxSampler) -> None:
+    chunk = whole(media / "clips" / "torchcodec__dog_eating_854132.mp4")
+    reading = replace(READING, cut_s=4.0)
+    spans = reader.split(chunk, reading)
+    assert len(spans) > 1
+    parts = [Chunk(chunk.video, span, len(spans), index) for index, span in enumerate(spans)]
+    found = [outcome(reader.sample(part, reading))[0] for part in parts]
+    *expected, summary = outcome(reader.sample(chunk, reading))[0]
+    assert [row for rows in found for row in rows[:-1]] == expected
+    assert (found[-1][-1].start_s, found[-1][-1].end_s) == (summary.start_s, summary.end_s)
+    assert reader.split(chunk, replace(reading, cut_s=3600.0)) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL"])
+def test_a_video_that_kills_every_child_is_one_failure(sintel: Chunk, reader: SandboxSampler, name: str) -> None:
+    parts = reader.sample(sintel, EVERYTHING)
+    with pytest.raises(DecoderDied, match=rf"sintel_trailer_52s\.mp4: .* {name}"):
+        for _ in parts:  # some come from the socket after their child is dead
+            for pid in children(os.getpid()):
+                os.kill(pid, getattr(signal, name))
+    assert len(pictures(reader, sintel, FEW)) == 11
+
+
+@pytest.mark.slow
+def test_what_somebody_killed_is_read_on_from_where_it_was(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, replace(READING, decoder="auto", batch=4))
+    first = next(parts)
+    os.kill(child(), signal.SIGKILL)
+    *rest, summary = parts
+    numbers = [picture.number for part in [first, *rest] if isinstance(part, list) for picture in part]
+    assert numbers == list(range(53))
+    assert isinstance(summary, ChunkSummary)
+    assert (summary.decoder, summary.fell_back) == ("pyav", None)
+    os.kill(child(), signal.SIGKILL)
+    assert len(pictures(reader, sintel, FEW)) == 11
+
+
+@pytest.fixture
+def endless(sintel: Chunk) -> Iterator[Chunk]:
+    """A video whose subtitles are on a server that takes requests and says nothing: reading it hangs."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        yield with_subtitles(sintel, f"http://127.0.0.1:{silent.getsockname()[1]}/film.srt")
+
+
+def with_subtitles(chunk: Chunk, uri: str) -> Chunk:
+    video = chunk.video
+    return replace(chunk, video=replace(video, source=replace(video.source, sidecars=(uri,))))
+
+
+@pytest.mark.slow
+def test_subtitles_that_hang_do_not_cost_the_video(sintel: Chunk, endless: Chunk) -> None:
+    with closing(SandboxSampler(SHORT)) as reader:
+        *batches, summary = reader.sample(endless, FEW)
+        assert children(os.getpid()) == []
+        *expected, whole_summary = reader.sample(sintel, FEW)
+    assert outcome(batches) == outcome(expected)
+    assert isinstance(summary, ChunkSummary)
+    assert isinstance(whole_summary, ChunkSummary)
+    assert summary.subtitle_errors == (
+        f"{endless.video.source.uri}: reading its subtitles took longer than it may; repair them, or leave them out",
+    )
+    assert replace(summary, subtitle_errors=(), seconds={}) == replace(whole_summary, seconds={})
+
+
+def test_subtitles_are_read_again_where_somebody_killed_the_child(sintel: Chunk, reader: SandboxSampler) -> None:
+    pytest.importorskip("aiohttp")
+    with serve_handler(KillingServer) as address:
+        *_, summary = reader.sample(with_subtitles(sintel, f"{address}/film.srt"), FEW)
+    assert len(KillingServer.kills) == 1
+    assert isinstance(summary, ChunkSummary)
+    assert ([line.text for line in summary.transcript], summary.subtitle_errors) == (["hello"], ())
+
+
+def test_long_hostile_subtitles_do_not_cost_the_video(sintel: Chunk, reader: SandboxSampler, tmp_path: Path) -> None:
+    sidecar = tmp_path / "film.srt"
+    for text in (
+        "<v " * 150_000,
+        "<v" + " " * 400_000,
+        "{" * 400_000,
+        "a" + "\n" * 400_000 + "b",
+        "&#" + "1" * 400_000,
+    ):
+        sidecar.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{text}; end\n")
+        *_, summary = reader.sample(with_subtitles(sintel, str(sidecar)), replace(FEW, fps=0.01))
+        assert isinstance(summary, ChunkSummary)
+        assert (len(summary.transcript), summary.subtitle_errors) == (1, ()), text[:9]
+
+
+@pytest.mark.slow
+def test_a_child_that_stops_is_a_hang_and_one_failure(sintel: Chunk) -> None:
+    """No second child waits for the same decoder again."""
+    with closing(SandboxSampler(SHORT)) as reader:
+        parts = reader.sample(sintel, replace(EVERYTHING, decoder="auto"))
+        next(parts)
+        os.kill(child(), signal.SIGSTOP)
+        with pytest.raises(DecoderHung, match=r"sintel_trailer_52s\.mp4: its decoder returned nothing for 3 s"):
+            list(parts)
+        assert children(os.getpid()) == []
+        assert len(pictures(reader, sintel, FEW)) == 11
+    slow = SandboxSampler(SandboxLimits(base_s=0.0, per_video_s=0.001))
+    with closing(slow), pytest.raises(DecoderHung, match="not enough"):
+        pictures(slow, sintel)
+
+
+def test_only_waiting_for_the_child_counts(sintel: Chunk) -> None:
+    """A message that is there at once costs nothing, however long the parent did other things before."""
+    frame = SampledFrame(0, 0.0, b"", 1, 1, np.zeros((3, 8, 8), np.uint8))
+    timer = _Timer(
+        SandboxLimits(base_s=0.2, per_video_s=0.001, silence_s=0.2), replace(sintel, video=tiny(sintel)), READING
+    )
+    child_end, parent_end = Pipe()
+    for _ in range(3):
+        child_end.send([frame])
+        threading.Event().wait(0.25)
+        assert isinstance(timer.wait_for(parent_end), list)
+    with pytest.raises(DecoderHung):
+        timer.wait_for(parent_end)
+
+
+def test_a_child_that_ends_in_the_middle_of_a_message_has_ended(sintel: Chunk) -> None:
+    timer = _Timer(SandboxLimits(), sintel, READING)
+    child_end, parent_end = Pipe()
+    os.write(child_end.fileno(), struct.pack("!i", 1000) + b"half of it")
+    child_end.close()
+    with pytest.raises(EOFError):
+        timer.wait_for(parent_end)
+
+
+def tiny(chunk: Chunk) -> FetchedVideo:
+    return replace(chunk.video, size_bytes=0)
+
+
+@pytest.mark.slow
+def test_too_much_memory_is_one_failure(sintel: Chunk, tmp_path: Path) -> None:
+    with closing(SandboxSampler(SandboxLimits(memory_bytes=180_000_000))) as reader:
+        with pytest.raises(DecoderOutOfMemory, match="more than 180 MB"):
+            pictures(reader, whole(huge_video(tmp_path / "huge.mkv")))
+        assert len(pictures(reader, sintel, FEW)) == 11
+
+
+def huge_video(path: Path) -> Path:
+    """Four frames of 50 MB each in half a megabyte."""
+    av = pytest.importorskip("av")
+    side_px = 5760
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mjpeg", rate=1)
+        stream.width, stream.height, stream.pix_fmt = side_px, side_px, "yuvj420p"
+        frame = av.VideoFrame(side_px, side_px, "yuvj420p")
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        for frame.pts in range(4):
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def test_a_child_is_small_and_knows_neither_torch_nor_lance(sintel: Chunk, reader: SandboxSampler) -> None:
+    assert pictures(reader, sintel)
+    metadata = Path(f"/proc/{child()}")
+    assert not [name for name in ("torch", "lance", "arrow") if name in (metadata / "maps").read_text().lower()]
+    (peak,) = (line for line in (metadata / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    assert int(peak.split()[1]) < 200 * 1024
+
+
+def test_stopping_early_ends_the_child_and_closing_leaves_nothing_behind(sintel: Chunk) -> None:
+    before = open_fds()
+    reader = SandboxSampler(SandboxLimits())
+    reader.close()
+    parts = reader.sample(sintel, EVERYTHING)
+    next(parts)
+    parts.close()
+    assert children(os.getpid()) == []
+    assert len(pictures(reader, sintel, FEW)) == 11
+    reader.close()
+    reader.close()
+    assert children(os.getpid()) == []
+    assert open_fds() == before
+
+
+def test_one_child_serves_all_threads_and_survives_them(sintel: Chunk, reader: SandboxSampler) -> None:
+    found: list[int] = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: found.append(len(pictures(reader, sintel, FEW))))
+        thread.start()
+        thread.join()
+        found.append(child())
+    assert found == [11, found[1], 11, found[1]]
+
+
+def test_a_parent_that_is_slow_holds_the_child_back(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, replace(EVERYTHING, fps=24))
+    next(parts)
+    time.sleep(0.5)  # the child fills its side of the socket, then waits
+    before_s = cpu_s(child())
+    time.sleep(0.5)
+    assert cpu_s(child()) - before_s < 0.1
+    assert next(parts)
+    parts.close()
+
+
+def test_an_interrupt_of_the_whole_group_is_the_parents_business(sintel: Chunk, reader: SandboxSampler) -> None:
+    parts = reader.sample(sintel, replace(READING, batch=4))
+    assert next(parts)
+    os.kill(child(), signal.SIGINT)
+    assert sum(len(part) for part in parts if isinstance(part, list)) == 53 - 4
+
+
+def test_a_mistake_in_the_program_is_no_failure_of_the_video(sintel: Chunk, reader: SandboxSampler) -> None:
+    wrong: Any = "eighty-five"
+    with pytest.raises(ReaderBroken, match=r"(?s)Traceback.*Invalid quality setting"):
+        pictures(reader, sintel, replace(READING, jpeg_quality=wrong))
+    assert len(pictures(reader, sintel, FEW)) == 11
+
+
+PARENT = """
+import os, sys, time
+from pathlib import Path
+from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from tests.support.ffmpeg import READING, whole
+from tests.pipeline.test_sandbox import with_subtitles
+from tests.support.reader_children import children
+reader = SandboxSampler(SandboxLimits())
+for part in reader.sample(with_subtitles(whole(Path(sys.argv[1])), sys.argv[2]), READING):
+    if part[-1].number == 47:  # the last but one; then it hangs, as the subtitles come before the end
+        print(*children(os.getpid()), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_no_child_outlives_its_parent_even_while_it_hangs(endless: Chunk, root: Path) -> None:
+    arguments = [endless.video.path, *endless.video.source.sidecars]
+    command = [sys.executable, "-c", PARENT, *arguments]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        (pid,) = parent.stdout.readline().split()
+        time.sleep(0.3)
+        assert Path(f"/proc/{pid}").exists()
+        parent.kill()
+    ends_s = time.monotonic() + 10
+    while running(int(pid)) and time.monotonic() < ends_s:
+        time.sleep(0.02)
+    assert not running(int(pid))
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler
+from tests.support.ffmpeg import READING, whole
+limit_bytes = int(sys.argv[2])
+reader, chunk = SandboxSampler(SandboxLimits()), whole(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+try:
+    list(reader.sample(chunk, READING))
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.mark.slow
+def test_a_limit_of_addresses_is_named(sintel: Chunk, root: Path) -> None:
+    """FFmpeg's libraries do not fit into so little; that was a traceback, which ended the run."""
+    command = [sys.executable, "-c", LIMITED, sintel.video.path, "200000000"]
+    output = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert output == (
+        f"DecoderOutOfMemory: {sintel.video.path}: there is no memory left to decode it with; its processes are "
+        "limited to 200 MB of addresses (ulimit -v): allow more\n"
+    )
+
+
+def test_replies_of_the_child(film: Path, tmp_path: Path) -> None:
+    """Frames in batches and a summary, spans, or the error as a message."""
+    *batches, summary = _reply(("sample", whole(film), replace(READING, batch=5)))
+    assert [len(batch) for batch in batches if isinstance(batch, list)] == [5, 5, 2]
+    assert isinstance(summary, ChunkSummary) and summary.end_s == 12.0
+    (spans,) = _reply(("split", whole(film), replace(READING, cut_s=6.0)))
+    assert isinstance(spans, tuple) and len(spans) == 2 and all(isinstance(span, Span) for span in spans)
+    (tmp_path / "words.mp4").write_text("only words")
+    (message,) = _reply(("sample", whole(tmp_path / "words.mp4"), READING))
+    assert isinstance(message, NotAVideo) and "words.mp4" in str(message)
+    for max_hold_s, sizes in ((3600.0, [12]), (0.0, [1] * 12)):  # frames that come slowly are not held back
+        parts = _batches(sample_chunk(whole(film), READING), 16, max_hold_s)
+        assert [len(part) for part in parts if isinstance(part, list)] == sizes

@@ -162,3 +162,36 @@ def _known_secrets(secrets: Iterable[str]) -> list[str]:
     named = (value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name.upper()))
     values = {*secrets, *(value for value in named if not os.access(value, os.F_OK))}
     return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)
+
+
+# Counts and durations in words.
+
+UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
+
+
+def duration(seconds: float) -> str:
+    """Format a duration for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
+    unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
+    count = seconds / size
+    return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"
+
+
+def counted(number: int, thing: str) -> str:
+    """A count with its noun: "1 frame", "2,000 frames"."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+# Text of files and servers on a terminal: it cannot break a line or steer the terminal, and shows no secret.
+
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, ends of lines and paragraphs, changes of writing direction, halves of characters."""
+
+
+def visible(text: str) -> str:
+    """A text in one line without secrets, each invisible character as its escape: a line break as `\\n`."""
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), redact(text))
+
+
+def visible_lines(text: str) -> str:
+    """Escape all but the line breaks of a text."""
+    return "\n".join(map(visible, text.split("\n")))

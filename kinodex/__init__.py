@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.agent.protocol import Question as Question
     from kinodex.agent.trace import ReplayModel as ReplayModel
     from kinodex.agent.variants.base import Variant as Variant
+    from kinodex.evaluation import evaluate as _evaluate
     from kinodex.frames import Frame as Frame
     from kinodex.frames import ingest as ingest
     from kinodex.index.errors import KinodexError as KinodexError
@@ -57,7 +58,6 @@ if TYPE_CHECKING:  # for type checkers and editors; `_HOMES` says the same to Py
     from kinodex.jobs.duplicates import Duplicate as Duplicate
     from kinodex.jobs.errors import UsageError as UsageError
     from kinodex.jobs.eval.report import EvalReport as EvalReport
-    from kinodex.jobs.eval.run import evaluate as _evaluate
     from kinodex.jobs.export.moments import Moment as Moment
     from kinodex.jobs.ground import Grounding as Grounding
     from kinodex.jobs.ingest.commit import IngestReport as IngestReport
@@ -79,6 +79,7 @@ _HOMES = {
     "kinodex.agent.protocol": "AnswerRules Question",
     "kinodex.agent.trace": "ReplayModel",
     "kinodex.agent.variants.base": "Variant",
+    "kinodex.evaluation": "eval",
     "kinodex.frames": "Frame ingest",
     "kinodex.index.errors": "KinodexError LibraryError SpaceError",
     "kinodex.index.rows": "CaptionRow DetectionRow FrameVectors Hit LibraryFacts ScreenTextRow SegmentRow "
@@ -86,7 +87,6 @@ _HOMES = {
     "kinodex.jobs.duplicates": "Duplicate",
     "kinodex.jobs.errors": "UsageError",
     "kinodex.jobs.eval.report": "EvalReport",
-    "kinodex.jobs.eval.run": "eval",
     "kinodex.jobs.export.moments": "Moment",
     "kinodex.jobs.ground": "Grounding",
     "kinodex.jobs.ingest.commit": "IngestReport",

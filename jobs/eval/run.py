@@ -13,26 +13,21 @@ import hashlib
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-
 from kinodex.agent.ask import check_fit
 from kinodex.agent.errors import GONE_AFTER, ModelRejected, ModelUnreachable, NoUsableReply
-from kinodex.agent.limits import Budget
-from kinodex.agent.protocol import USUAL, AnswerRules
 from kinodex.agent.variants.base import with_settings
 from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.text import duration
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
 from kinodex.jobs.eval.folder import (
@@ -48,7 +43,6 @@ from kinodex.jobs.eval.folder import (
     begin_run,
     comparable,
     open_for_append,
-    parse_contenders,
     plan_or_none,
     read_results,
     slug,
@@ -66,7 +60,6 @@ from kinodex.jobs.eval.items import (
     read_id_map,
     select_items,
 )
-from kinodex.jobs.eval.report import EvalReport, report_run
 from kinodex.jobs.models import (
     ModelChoice,
     check_known_world,
@@ -76,7 +69,6 @@ from kinodex.jobs.models import (
     run_now,
 )
 from kinodex.jobs.open import find_filled_space
-from kinodex.jobs.output import LINE_EVERY_S, duration, print_every
 
 # The plan: the items whose videos the library holds, the contenders, their models and limits.
 
@@ -335,13 +327,22 @@ class Tally:
         return ", ".join(parts)
 
 
+Show = Callable[[Tally], AbstractContextManager[OnResult]]
+"""Shows a run as it goes on: a context that gives a function which counts each result, and shows the end."""
+
+
+def unseen(tally: Tally) -> AbstractContextManager[OnResult]:
+    """Count results, and show nothing."""
+    return nullcontext(tally.count)
+
+
 def run(
     plan: RunPlan,
     items: Sequence[Item],
     solver: AbstractAsyncContextManager[Solve],
     out: Path,
-    console: Console,
     options: RunOptions,
+    show: Show = unseen,
 ) -> None:
     """Solve all items of a plan that have no result yet, and write the results into the folder `out`.
 
@@ -360,61 +361,18 @@ def run(
         done = {(each.contender, each.item_id): each for each in kept}
         failed = {(each.contender, each.item_id) for each in earlier if each.unreachable}
         tally = Tally({each.name: len(items) for each in plan.contenders}, Counter(each.contender for each in kept))
-        try:
-            with show_progress(console, tally) as on_result:
-                if not tally.complete:  # a solver would load models for nothing
-                    state = _RunState(options, out, done, failed, append, on_result, tally, {})
-                    for each in kept:
-                        state.note_cost(each)
-                    run_now(_solve_all(plan, items, solver, state))
-        finally:
-            limit = options.stop_at_cost
-            over = f", more than --stop-at-cost {limit:g}" if limit is not None and tally.cost > limit else ""
-            console.print(f"{tally.summary()}{over}; kept in {out}", soft_wrap=True, markup=False)
+        with show(tally) as on_result:
+            if not tally.complete:  # a solver would load models for nothing
+                state = _RunState(options, out, done, failed, append, on_result, tally, {})
+                for each in kept:
+                    state.note_cost(each)
+                run_now(_solve_all(plan, items, solver, state))
     _write_submissions(plan, items, list(done.values()), out)
 
 
 def is_asked_again(result: ItemResult, retry_errors: bool = False) -> bool:
     """True for a result of an earlier run that the next one asks for again: a server that failed may do better."""
     return result.unreachable or (retry_errors and bool(result.error or result.senseless))
-
-
-@contextmanager
-def show_progress(console: Console, tally: Tally, every_s: float = LINE_EVERY_S) -> Iterator[OnResult]:
-    """Give a function that counts and shows each result: bars on a terminal, else a line every `every_s` seconds."""
-    if console.quiet:
-        yield tally.count
-    elif console.is_terminal:
-        with _bars(console, tally) as on_result:
-            yield on_result
-    else:
-        print_line = print_every(console, every_s)
-
-        def in_lines(result: ItemResult) -> None:
-            tally.count(result)
-            print_line(lambda seconds: tally.summary())
-
-        yield in_lines
-
-
-@contextmanager
-def _bars(console: Console, tally: Tally) -> Iterator[OnResult]:
-    names, text = (TextColumn(each, markup=False) for each in ("{task.description}", "{task.fields[text]}"))
-    columns = (names, BarColumn(bar_width=16), MofNCompleteColumn(), TimeElapsedColumn(), text)
-    with Bar(*columns, console=console, transient=True) as bar:
-        rows = {
-            name: bar.add_task(name, total=total, completed=tally.done[name], start=False, text="")
-            for name, total in tally.total.items()
-        }
-        whole = bar.add_task("all", total=sum(tally.total.values()), completed=tally.done.total(), text="")
-
-        def on_result(result: ItemResult) -> None:
-            tally.count(result)
-            bar.start_task(rows[result.contender])
-            bar.update(rows[result.contender], completed=tally.done[result.contender])
-            bar.update(whole, completed=tally.done.total(), text=tally.cost_and_time())
-
-        yield on_result
 
 
 @dataclass(slots=True)
@@ -598,8 +556,8 @@ def run_plan(
     context: RunContext,
     workers: Workers,
     out: Path,
-    console: Console,
     options: RunOptions,
+    show: Show = unseen,
     *,
     page: bool = False,
 ) -> None:
@@ -611,52 +569,4 @@ def run_plan(
         if find_spec(package) is None:  # before a run begins, not at its end
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     plan, items = make_plan(request, context)
-    run(plan, items, workers.open_solver(context), out, console, options)
-
-
-def evaluate(
-    library: str | Path,
-    benchmark: str,
-    annotations: str | Path,
-    out: str | Path,
-    *,
-    agents: str | Sequence[str] = ("eea",),
-    model: str = "builtin",
-    base_url: str | None = None,
-    budget: Budget | None = None,
-    rules: AnswerRules = USUAL,
-    anyway: bool = False,
-    limit: int | None = None,
-    seed: int = 0,
-    controls: bool = True,
-    ablations: bool = False,
-    workers: int = 1,
-    page: bool = False,
-    verbose: bool = False,
-) -> EvalReport:
-    """Run agents on a benchmark about a library's videos, and return the report.
-
-    `benchmark` is a name as `kinodex eval check` takes it, such as "lvbench", or "own" for questions of one's own;
-    `annotations` is its file or the folder that holds it. `agents` are names, or "NAME:PARAMETER=VALUE,...". With
-    `controls` uniform, blind and random take part too. A folder `out` that holds the same run is continued; `page`
-    also writes report.html and figures, and `verbose` prints the progress.
-
-    Raises:
-        KinodexError: the options make no sense, the library lacks the videos, or the model's endpoint is gone; results
-            until then are kept in `out`.
-    """
-    from kinodex.jobs.output import error_console
-
-    choice = ModelChoice(model, base_url, at_once=REQUESTS, charge_cached=True, anyway=anyway)
-    specs = (agents,) if isinstance(agents, str) else agents
-    contenders = parse_contenders(specs, ablations=ablations, controls=controls, has_language=choice.has_language)
-    request = RunRequest(benchmark, Path(annotations), contenders, limit=limit, seed=seed)
-    context = RunContext(str(library), choice, budget or Budget(), rules=rules)
-    console = error_console(quiet=not verbose)
-    run_plan(request, context, Workers(workers), Path(out), console, RunOptions(items_for(REQUESTS)), page=page)
-    report = report_run(Path(out))
-    if page:
-        from kinodex.jobs.eval.page import write_page
-
-        write_page(report, Path(out))
-    return report
+    run(plan, items, workers.open_solver(context), out, options, show)

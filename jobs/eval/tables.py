@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from kinodex.index.text import counted, visible
 from kinodex.jobs.eval.items import MOST_NAMED, WHOLE, Problem, Scoring, some
 from kinodex.jobs.eval.moments import Case, Cases, Result, ground_standings, search_standings
 from kinodex.jobs.eval.moments import Standing as MomentStanding
 from kinodex.jobs.eval.report import Comparison, EvalReport, Pair, Standing, Versus
 from kinodex.jobs.eval.score import BEST_JUDGED, FEW_VIDEOS, Estimate
-from kinodex.jobs.output import counted, visible
-
-if TYPE_CHECKING:
-    from rich.table import Table as Drawn
 
 NOTHING = "–"
 NOT_KNOWN = "not known"
@@ -33,40 +30,6 @@ class Table:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     names: int = 1
-
-
-def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
-    """Print lines of text and then tables on stdout: drawn for people, or as Markdown."""
-    if as_markdown:
-        print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
-        return
-    from kinodex.jobs.output import console
-
-    out = console()
-    for line in lines:
-        out.print(line, soft_wrap=True, markup=False)
-    for table in tables:
-        for part in fitting(table, out.width):
-            out.print(_drawn(part))
-
-
-def fitting(table: Table, width: int) -> list[Table]:
-    """Cut a table into parts of at most so many characters a line, if the columns allow; each begins with the names.
-
-    Names may take half of the line; longer ones are folded.
-    """
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) + GAP for column in zip(table.heads, *table.rows, strict=True)]
-    names = tuple(range(table.names))
-    room = width - sum(min(widths[each], width // 2 // table.names) for each in names) - GAP
-    parts: list[tuple[int, ...]] = [()]
-    for number in range(table.names, len(widths)):
-        if parts[-1] and sum(widths[each] for each in (*parts[-1], number)) > room:
-            parts.append(())
-        parts[-1] += (number,)
-    titles = (table.title, *(f"{table.title}, continued" for _ in parts[1:]))
-    return [_columns(table, title, (*names, *part)) for title, part in zip(titles, parts, strict=True)]
 
 
 def markdown(table: Table) -> str:
@@ -124,26 +87,6 @@ def p_text(p: float | None) -> str:
 def scale_of(scoring: Scoring) -> float:
     """Factor between a stored score and a shown one: scores of a judge are shown from 0 to 3."""
     return BEST_JUDGED if scoring == "judge" else 1.0
-
-
-def _columns(table: Table, title: str, columns: Sequence[int]) -> Table:
-    heads, *rows = (tuple(row[each] for each in columns) for row in (table.heads, *table.rows))
-    return Table(title, heads, tuple(rows), table.names)
-
-
-def _drawn(table: Table) -> Drawn:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table as Drawn
-
-    drawn = Drawn(box=box.SIMPLE_HEAD, title=escape(table.title), title_justify="left", pad_edge=False)
-    drawn.collapse_padding = True
-    for number, head in enumerate(table.heads):
-        is_name = number < table.names
-        drawn.add_column(escape(head), justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name)
-    for row in table.rows:
-        drawn.add_row(*map(escape, row))
-    return drawn
 
 
 def _line(cells: Sequence[str]) -> str:

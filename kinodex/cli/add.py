@@ -24,8 +24,9 @@ from kinodex.cli.options import (
     announce,
     with_groups,
 )
+from kinodex.index.text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.jobs.output import console, error_console, print_json, visible
+from kinodex.output import console, error_console, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library

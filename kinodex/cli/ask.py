@@ -11,8 +11,9 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
+from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.output import console, print_json, visible, visible_lines
+from kinodex.output import console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kinodex.cli.options import JsonOption
-from kinodex.jobs.output import print_json
+from kinodex.output import print_json
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 

@@ -24,7 +24,7 @@ from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.jobs.known_answers import KnownQuestion, read_known
-from kinodex.jobs.output import clock, console, error_console
+from kinodex.output import clock, console, error_console
 from kinodex.pipeline.sources import list_sources
 from kinodex.sketch.sample import sample
 

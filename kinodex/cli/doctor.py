@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.cli.options import JsonOption
+from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.jobs.output import console, print_json, visible_lines
+from kinodex.output import console, print_json
 
 if TYPE_CHECKING:
     from kinodex.doctor.machine import CheckResult

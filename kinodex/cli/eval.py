@@ -146,11 +146,12 @@ def eval_run(
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.agent.limits import Budget
+    from kinodex.evaluation import show_on
     from kinodex.jobs.eval.folder import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
     from kinodex.jobs.models import ModelChoice
-    from kinodex.jobs.output import console
+    from kinodex.output import console
 
     prices = input_price, output_price
     choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
@@ -171,7 +172,8 @@ def eval_run(
         return
     options.announce(choice)
     limits = RunOptions(items_for(at_once), max_errors, retry_errors, stop_at_cost, max_senseless)
-    run_plan(request, context, Workers(workers, ray, ray_address), out, console(), limits, page=page)
+    show = show_on(console(), out, stop_at_cost)
+    run_plan(request, context, Workers(workers, ray, ray_address), out, limits, show, page=page)
     report(out, page=page)
 
 
@@ -186,8 +188,9 @@ def report(
     page: PageOption = True,
 ) -> None:
     """Print the results of a run, finished or not, and write its report again."""
+    from kinodex.cli.tables import print_all
     from kinodex.jobs.eval.report import as_json, report_run
-    from kinodex.jobs.eval.tables import NOTES, facts, print_all, tables
+    from kinodex.jobs.eval.tables import NOTES, facts, tables
 
     made = report_run(run)
     if json:
@@ -212,10 +215,11 @@ def compare(
 
     Agents are paired by name; if no name is in both runs, all are compared with all.
     """
+    from kinodex.cli.tables import print_all
     from kinodex.jobs.eval.folder import read_run
     from kinodex.jobs.eval.report import compare_runs
-    from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table, print_all
-    from kinodex.jobs.output import print_json
+    from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table
+    from kinodex.output import print_json
 
     compared = compare_runs(read_run(run), read_run(other), every=every)
     if json:
@@ -244,7 +248,7 @@ def check(
     """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
     from kinodex.jobs.eval.items import parse_subset, select_items
-    from kinodex.jobs.output import console, print_json
+    from kinodex.output import console, print_json
 
     part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
@@ -301,7 +305,7 @@ def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
     from kinodex.jobs.eval.items import WHOLE
-    from kinodex.jobs.output import plain_table
+    from kinodex.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; source: {found['had_from']}")
@@ -516,9 +520,10 @@ def ground(
 
 
 def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> None:
+    from kinodex.cli.tables import print_all
     from kinodex.jobs.eval.moments import by_category, run_moments
-    from kinodex.jobs.eval.tables import as_json, moment_facts, print_all
-    from kinodex.jobs.output import print_json
+    from kinodex.jobs.eval.tables import as_json, moment_facts
+    from kinodex.output import print_json
 
     kept: dict[str, Any] = {
         "limit": chosen.limit,
@@ -544,7 +549,7 @@ def _show_progress(done: int, todo: int) -> None:
 
 
 def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
-    from kinodex.jobs.output import visible
+    from kinodex.index.text import visible
 
     texts = {case.case_id: visible(case.query.text) for case in ran.cases.cases}
     return [

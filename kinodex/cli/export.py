@@ -25,8 +25,9 @@ from kinodex.cli.options import (
     tell_newer,
     with_groups,
 )
+from kinodex.index.text import counted, visible, visible_lines
 from kinodex.jobs.errors import SOME_FAILED, UsageError
-from kinodex.jobs.output import counted, error_console, print_every, print_json, visible, visible_lines
+from kinodex.output import error_console, print_every, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library

@@ -15,8 +15,9 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import JsonOption
+from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.jobs.output import console, error_console, visible_lines
+from kinodex.output import console, error_console
 
 if TYPE_CHECKING:
     from kinodex.jobs.ingest.commit import Progress, Watch

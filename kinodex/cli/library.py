@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
+from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.jobs.output import clock, console, counted, error_console, plain_table, print_json, visible
+from kinodex.output import clock, console, error_console, plain_table, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -142,9 +142,10 @@ def kinodex(
 def main() -> None:
     """Run the command line. An error of the tree in jobs/errors.py becomes one line on stderr and an exit code."""
     from kinodex.index.errors import KinodexError
+    from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
     from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
-    from kinodex.jobs.output import visible_lines, write_any_text
+    from kinodex.output import write_any_text
     from kinodex.pipeline.errors import PipelineError
 
     write_any_text(sys.stdout, sys.stderr)

@@ -10,18 +10,9 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
+from kinodex.index.text import counted, visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.output import (
-    clock,
-    console,
-    counted,
-    error_console,
-    plain_table,
-    print_every,
-    print_json,
-    visible,
-    visible_lines,
-)
+from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,22 +20,11 @@ from rich.progress import Progress as Bar
 
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
-from kinodex.index.text import redact, redact_values
+from kinodex.index.text import counted, duration, redact, redact_values, visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import plain_cell
 from kinodex.jobs.ingest.commit import STATES, IngestReport, Progress, SourceOutcome, Watch, summary
-from kinodex.jobs.output import (
-    LINE_EVERY_S,
-    clock,
-    console,
-    counted,
-    duration,
-    plain_table,
-    print_every,
-    print_json,
-    visible,
-    visible_lines,
-)
+from kinodex.output import LINE_EVERY_S, clock, console, plain_table, print_every, print_json
 
 if TYPE_CHECKING:
     from kinodex.index.rows import VideoRow

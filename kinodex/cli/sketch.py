@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.output import error_console
+from kinodex.output import error_console
 
 
 def sample(

@@ -21,7 +21,8 @@ from kinodex.agent.trace import (
     RunStarted,
     Scored,
 )
-from kinodex.jobs.output import clock, counted, visible, visible_lines
+from kinodex.index.text import counted, visible, visible_lines
+from kinodex.output import clock
 
 SHOWN_NOTES = 5
 SHOWN_VIDEOS = 5

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from kinodex.agent.answer import Answer
 from kinodex.guards import LOOPBACK, Guard, answering, guarded_app, json_response
 from kinodex.index.library import Library
-from kinodex.index.text import redact_uri
+from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
-from kinodex.jobs.output import visible
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today

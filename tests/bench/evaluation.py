@@ -23,6 +23,7 @@ import typer
 from rich.console import Console
 
 from kinodex.agent.limits import Budget
+from kinodex.evaluation import show_on
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
@@ -145,8 +146,8 @@ def _measure(agent: str, library: Path, questions: Path, server: FakeServer, loa
         samples,
         _clocked(Workers(load.processes).open_solver(context), clock),
         folder / f"run-{agent}",
-        Console(file=io.StringIO()),
         RunOptions(items_for(load.at_once)),
+        show_on(Console(file=io.StringIO()), folder),
     )
     calls = server.calls()
     counted = [calls[sample.question.text] for sample in samples]

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from kinodex.agent.ask import VARIANTS
 from kinodex.agent.environment import Environment
@@ -274,7 +273,7 @@ def put(
 
             yield asked
 
-    run(plan, items, who_asks(), folder / "run", Console(quiet=True), RunOptions(items=1))
+    run(plan, items, who_asks(), folder / "run", RunOptions(items=1))
     assert {each.contender for each in read_results(folder / "run") if not each.error} == {c.name for c in everyone}
     return watched
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
@@ -71,7 +70,7 @@ def evaluate(folder: Path, out: Path) -> None:
     entered = parse_contenders(["eea", "vca"], has_language=False)
     setting = RunContext(library.uri, ModelChoice(anyway=True), Budget(rounds=2))
     plan, items = make_plan(RunRequest("sketch", folder / "questions.jsonl", entered), setting)
-    run(plan, items, slowly(library), out, Console(quiet=True), RunOptions(items=3))
+    run(plan, items, slowly(library), out, RunOptions(items=3))
 
 
 def begun(folder: Path, out: Path) -> subprocess.Popen[bytes]:

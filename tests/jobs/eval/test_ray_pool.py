@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from kinodex.agent.errors import ModelUnknown
 from kinodex.agent.limits import Budget
@@ -59,7 +58,7 @@ def evaluate(place: Path, out: Path, choice: ModelChoice, *, ray: bool) -> dict[
     setting = RunContext(str(place / "library"), choice, Budget())
     plan, items = make_plan(RunRequest("sketch", place / "questions.jsonl", READERS), setting)
     who_asks = ray_solver(setting, 1, None) if ray else open_solver(setting)
-    run(plan, items, who_asks, out, Console(quiet=True), RunOptions(items=3))
+    run(plan, items, who_asks, out, RunOptions(items=3))
     timeless = [
         replace(each, ledger=replace(each.ledger, seconds=0.0, model_seconds=0.0)) for each in read_results(out)
     ]

@@ -24,6 +24,7 @@ from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Decided, Event, Expanded, Scored
 from kinodex.agent.variants.eea import reward_entropy
+from kinodex.evaluation import evaluate, show_progress
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval import solve
 from kinodex.jobs.eval.folder import (
@@ -41,7 +42,7 @@ from kinodex.jobs.eval.folder import (
     trace_file,
 )
 from kinodex.jobs.eval.report import read_report
-from kinodex.jobs.eval.run import RunOptions, Tally, evaluate, run, show_progress
+from kinodex.jobs.eval.run import RunOptions, Tally, run
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread
 from tests.support.command import Kinodex, bad
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -367,7 +368,7 @@ def test_who_got_no_reply_is_asked_again_after_all_others(tmp_path: Path) -> Non
 
         yield solve
 
-    run(plan_of(asked), asked, solver(), tmp_path, Console(quiet=True), RunOptions(items=1))
+    run(plan_of(asked), asked, solver(), tmp_path, RunOptions(items=1))
     assert begun == ["q0", "q3", "q4", "q1"]
 
 
@@ -423,10 +424,10 @@ def test_a_limit_of_money_is_a_reservation(seed: int, tmp_path: Path) -> None:
         for name in names
         for each in asked
     }
-    solver, console = Costly(tmp_path, costs, chance.uniform(0.05, 60.0)), Console(quiet=True)
+    solver = Costly(tmp_path, costs, chance.uniform(0.05, 60.0))
     options = RunOptions(items=chance.choice([1, 4, 64]), stop_at_cost=solver.limit)
     try:
-        run(plan, asked, solver.open(), tmp_path, console, options)
+        run(plan, asked, solver.open(), tmp_path, options)
         ended = False
     except CostReached as error:
         ended = True

@@ -8,10 +8,11 @@ import pytest
 
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import AnswerRules
+from kinodex.cli.tables import fitting
 from kinodex.jobs.eval.folder import REPORT, Judgement
 from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import read_report
-from kinodex.jobs.eval.tables import Table, fitting
+from kinodex.jobs.eval.tables import Table
 from tests.support.command import Kinodex
 from tests.support.runs.small_runs import ITEMS, rows_of, small_run
 from tests.support.runs.solved_runs import answer, item, said, seen, spoken, write_run

@@ -14,22 +14,10 @@ from rich.console import Console
 from kinodex.cli.tables import show_frames, show_library
 from kinodex.index.library import Library
 from kinodex.index.store.carried_towers import keep_towers
+from kinodex.index.text import counted, duration, visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.output import (
-    clock,
-    console,
-    counted,
-    duration,
-    error_console,
-    is_utf8,
-    plain_table,
-    print_every,
-    print_json,
-    visible,
-    visible_lines,
-    write_any_text,
-)
 from kinodex.jobs.towers import tower_states
+from kinodex.output import clock, console, error_console, is_utf8, plain_table, print_every, print_json, write_any_text
 from tests.support.libraries.agent_library import JPEG, make_library
 from tests.support.libraries.made_towers import made_towers
 from tests.support.libraries.random_library import SETTINGS, fingerprint

@@ -33,7 +33,7 @@ def ask_a_question(folder: Path) -> None:
 
 
 def score_items(folder: Path) -> None:
-    from kinodex.jobs.eval.run import evaluate
+    from kinodex.evaluation import evaluate
 
     library, questions = folder / "library", folder / "questions.jsonl"
     assert evaluate(library, "sketch", questions, folder / "run", limit=2, controls=False).asked == 2

@@ -1,16 +1,15 @@
-"""Output of commands: times, tables and progress lines for people, JSON for programs."""
+"""Output of commands: consoles, tables and progress lines for people, JSON for programs."""
 
 from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kinodex.index.text import redact, redact_values
+from kinodex.index.text import redact_values
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 WIDE = 180
 LINE_EVERY_S = 30.0
-UNITS = (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48), ("days", 86400, float("inf")))
 
 
 def clock(seconds: float) -> str:
@@ -28,18 +26,6 @@ def clock(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     tail = f"{rest / 10:04.1f}"
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
-
-
-def duration(seconds: float) -> str:
-    """Format a duration for people: "2.5 s", "40 s", "12 min", "3.5 h", "2.1 days"."""
-    unit, size = next((unit, size) for unit, size, most in UNITS if seconds < most * size)
-    count = seconds / size
-    return f"{count:.1f} {unit}" if count < 10 else f"{count:.0f} {unit}"
-
-
-def counted(number: int, thing: str) -> str:
-    """A count with its noun: "1 frame", "2,000 frames"."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def console() -> Console:
@@ -88,22 +74,6 @@ def plain_table(*columns: str) -> Table:
         right = name in ("frames", "score", "cosine", "bm25", "at", "length", "seconds", "part", "took")
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     return table
-
-
-# Text of files and servers on a terminal: it cannot break a line or steer the terminal, and shows no secret.
-
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, ends of lines and paragraphs, changes of writing direction, halves of characters."""
-
-
-def visible(text: str) -> str:
-    """A text in one line without secrets, each invisible character as its escape: a line break as `\\n`."""
-    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), redact(text))
-
-
-def visible_lines(text: str) -> str:
-    """Escape all but the line breaks of a text."""
-    return "\n".join(map(visible, text.split("\n")))
 
 
 def is_utf8(stream: TextIO) -> bool:

@@ -1,4 +1,4 @@
-"""Scenes and chapters as an input of requests: an overview of the videos, which a reply cannot cite."""
+"""Requests for an answer, and how a reply is read: an option, its words, the evidence, or that there is none."""
 
 from __future__ import annotations
 
@@ -415,7 +415,7 @@ class WithChapters:
 
 # Requests for the answer, with which every agent ends, and their replies.
 #
-# A bare text ("B") is accepted as a reply too (`agent.requests.named_option`).
+# A bare text ("B") is accepted as a reply too (`named_option`).
 
 
 class Answered(Reply):

@@ -1,6 +1,7 @@
-"""Notes of an ingest for the next one: sources that were read, sources that failed, and the report of each run.
+"""Writing of videos: their rows, the row that makes them visible, and the notes of an ingest for the next one.
 
-Addresses are written without what grants access to them, and are the same with other credentials.
+The notes are the sources that were read, those that failed, and the report of each run. Addresses are written without
+what grants access to them, and are the same with other credentials.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from kinodex.jobs.eval.folder import (
     failed_result,
 )
 from kinodex.jobs.models import ModelChoice, ModelsFor, chosen_models
-from kinodex.jobs.telemetry import Watch, spans_to, unwatched
+from kinodex.jobs.telemetry import Watch, spans_to
 
 ENVIRONMENTS = 256
 """Videos whose vectors stay in memory: of hours long ones, one takes some megabytes."""
@@ -72,7 +72,7 @@ async def open_solver(context: RunContext) -> AsyncIterator[Solve]:
     with _one_thread.held() if computes_little else nullcontext():
         open_models = open_model_thread if context.choice.may_use_endpoints else chosen_models
         async with open_models(context.choice) as models_for:
-            with spans_to(context.otlp) as watch:
+            with spans_to(context.otlp) if context.otlp else nullcontext() as watch:
                 limits = context.budget, context.rules
                 yield make_solver(environment_of, models_for, *limits, traces=context.traces, watch=watch)
 
@@ -84,7 +84,7 @@ def make_solver(
     rules: AnswerRules = USUAL,
     *,
     traces: bool = False,
-    watch: Watch = unwatched,
+    watch: Watch | None = None,
 ) -> Solve:
     """Make the same function for models that are open already."""
 
@@ -93,12 +93,13 @@ def make_solver(
         try:
             environment = environment_of(item.video_ids)
             recorder = SearchRecorder(environment)
-            watching = watch(environment.source.uri)
+            watching = nullcontext() if watch is None else watch(environment.source.uri)
             with gzip.GzipFile(fileobj=lines, mode="wb", mtime=0) as trace, watching as send:
 
                 def on_event(event: Event) -> None:
                     recorder(event)
-                    send(event)
+                    if send is not None:
+                        send(event)
                     if traces:
                         trace.write(json.dumps(trace_line(event), ensure_ascii=False).encode() + b"\n")
 

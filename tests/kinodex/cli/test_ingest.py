@@ -61,8 +61,8 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     kinodex: Kinodex, films: Path, tmp_path: Path
 ) -> None:
     manifest, library = tmp_path / "list.csv", tmp_path / "library"
-    good = f"{films / 'film-01.mp4'},7,The first\n{films / 'film-03.mp4'},8,\n"
-    manifest.write_text(f"uri,id,title\n{good}a.mp4,9,\nb.mp4,,\nc.mp4,,\n")
+    good = f"{films / 'film-01.mp4'},7,The first,\n{films / 'film-03.mp4'},8,,\n"
+    manifest.write_text(f"uri,id,title,sidecars\n{good}a.mp4,9,,words.srt\nb.mp4,,,\nc.mp4,,,\n")
     for name in "abc":
         (tmp_path / f"{name}.mp4").write_text(f"no video {name}")
     to = ("--library", library, "--space", "builtin")
@@ -80,6 +80,14 @@ def test_a_manifest_names_videos_and_failures_are_left_out_until_they_are_retrie
     assert sorted(row["title"] for row in info["videos"]) == ["8", "The first", "b"]
     assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("a.mp4", 2), ("c.mp4", 2)]
     assert "and 1 more; --limit 0 shows all" in kinodex("info", library, "--limit", 1).out
+
+    # With the manifest a retry also knows title and subtitles, of which a failure keeps nothing.
+    (tmp_path / "a.mp4").write_bytes((films / "film-02.mp4").read_bytes() + b"\0\0\0\x08free")
+    (tmp_path / "words.srt").write_text("1\n00:00:00,500 --> 00:00:01,500\nhello\n")
+    assert json_of(kinodex, "ingest", manifest, "--retry-failed", *to, code=3)["left_out"] == 3
+    info = json_of(kinodex, "info", library)
+    assert {row["title"]: row["transcript_lines"] for row in info["videos"]} == {"8": 0, "9": 1, "The first": 0, "b": 0}
+    assert [(Path(row["uri"]).name, row["attempts"]) for row in info["failures"]] == [("c.mp4", 3)]
 
 
 def test_enough_failures_end_a_run(kinodex: Kinodex, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.protocol import CAPTION, EXACT_S, SCREEN_TEXT, SUBTITLE, Anchor, Note, ShownFrame, Video, named_video
 from kinodex.index.rows import TranscriptRow
-from kinodex.index.search.fusion import plain_words
+from kinodex.index.text import plain_words
 
 if TYPE_CHECKING:
     from kinodex.index.library import LibraryReader

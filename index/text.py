@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ NEAR_SPACE = 40
 """Characters by which a text may be cut shorter to end with a whole word."""
 _RUN = regex.compile(rf"((?:[{UNSPACED}]\p{{M}}*)+)|((?:[^\W_{UNSPACED}])+)")
 _CHARACTER = regex.compile(r"\X")
+ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
 
 def words(text: str) -> list[str]:
@@ -30,6 +32,16 @@ def words(text: str) -> list[str]:
         each = _CHARACTER.findall(unspaced)
         found += ["".join(each[at : at + 2]) for at in range(max(1, len(each) - 1))] if each else [word]
     return found
+
+
+def plain_words(text: str) -> set[str]:
+    """The words of a text as the index compares them (see `plain_letters`)."""
+    return set(words(plain_letters(text)))
+
+
+def plain_letters(text: str) -> str:
+    """A text in small letters, and Latin ones without accents."""
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def beginning(text: str, most: int) -> str:

@@ -33,7 +33,8 @@ from kinodex.index.rows import ClipRow, VideoRow
 from kinodex.jobs.add.captions import description_request
 from kinodex.jobs.add.summaries import Written, read_film, write_contents
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import PLAN, Contender, RunContext, RunPlan, comparable, read_plan, read_results
+from kinodex.jobs.eval.contenders import Contender, RunContext
+from kinodex.jobs.eval.folder import PLAN, RunPlan, comparable, read_plan, read_results
 from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_again, make_plan
 from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
 from kinodex.jobs.known_answers import KnownQuestion

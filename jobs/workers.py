@@ -37,7 +37,7 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.add.run import Addition, ConcurrentAddition, Executor, LeaseKey, VideoOutcome, add_in_process
 from kinodex.jobs.child_processes import isolated_children, without_interrupts
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, failed_result
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.pipeline.errors import PipelineError
 

@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import USUAL, AnswerRules
-from kinodex.jobs.eval.folder import ItemResult, RunContext, parse_contenders
+from kinodex.jobs.eval.contenders import ItemResult, RunContext, parse_contenders
 from kinodex.jobs.eval.report import EvalReport, report_run
 from kinodex.jobs.eval.run import REQUESTS, OnResult, RunOptions, RunRequest, Show, Tally, Workers, items_for, run_plan
 from kinodex.jobs.models import ModelChoice

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
 from kinodex.index.rows import Hit
-from kinodex.index.text import words
+from kinodex.index.text import plain_words
 
 RRF_K = 60
 SAME_MOMENT_S = 3.0
-ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 FEW_WORDS, SMALL_LETTERS, SMALL_SHARE = 3, 3, 0.3
 WORDED = ("transcript", "text")
 """Sources of hits that words alone find."""
@@ -55,16 +52,6 @@ def word_share(query: str, hit: Hit) -> float:
         return 1.0
     shared = asked & plain_words(hit.text or "")
     return max(sum(map(len, shared)) / sum(map(len, asked)), 1 / len(asked))
-
-
-def plain_words(text: str) -> set[str]:
-    """The words of a text (`text_units.words`) as the index compares them (see `plain_letters`)."""
-    return set(words(plain_letters(text)))
-
-
-def plain_letters(text: str) -> str:
-    """A text in small letters, and Latin ones without accents."""
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def _together(moment: Hit, hit: Hit, score: float) -> Hit:

@@ -21,7 +21,7 @@ from kinodex.index.annotations import LINE_SOURCES, Source, Speakers, shown_mode
 from kinodex.index.errors import QueryError, UnknownVideo, checked_text
 from kinodex.index.rows import Hit, Scope, VideoRow, moved, moved_s, stored_range
 from kinodex.index.search.finite_vectors import check_searched
-from kinodex.index.search.fusion import distinct, fuse_same, plain_letters, suppress_neighbours
+from kinodex.index.search.fusion import distinct, fuse_same, suppress_neighbours
 from kinodex.index.search.in_memory import unit_query
 from kinodex.index.sentences import STAGE, Meaning
 from kinodex.index.store.database import Tables, storage_errors
@@ -38,6 +38,7 @@ from kinodex.index.store.schema import (
     overlapping,
     vectors_table,
 )
+from kinodex.index.text import plain_letters
 from kinodex.index.videos.visibility import VisibilityCache
 
 COLUMNS = ["video_id", "source", "start_s", "end_s", "text", "model"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,12 +17,10 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.answer import Evidence, Status
-from kinodex.agent.ask import VARIANTS, find_variant, is_plugin, plugin_source
-from kinodex.agent.limits import Budget, Ledger
-from kinodex.agent.protocol import USUAL, AnswerRules, Question
-from kinodex.agent.variants.base import Variant
+from kinodex.agent.limits import Budget
+from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.items import (
     WHOLE,
     Item,
@@ -30,156 +28,6 @@ from kinodex.jobs.eval.items import (
     Problem,
     Scoring,
 )
-from kinodex.jobs.models import ModelChoice
-
-CONTROLS = ("uniform", "blind", "random")
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """An agent with some of its parameters set, under the name of its row.
-
-    `frames_of` names the contender whose mean number of frames this one gets as its parameter `frames`; it starts only
-    when that one is done. `source` is the text of an agent's file if the agent is not kinodex's own: the processes that
-    solve items run this text, and the plan of the run keeps it.
-    """
-
-    name: str
-    agent: str
-    settings: Mapping[str, str | bool | int | float] = field(default_factory=dict)
-    frames_of: str | None = None
-    source: str | None = None
-
-    def find_variant(self) -> Variant:
-        """Look the agent up; raise as `kinodex.agent.ask.find_variant` does."""
-        return find_variant(self.agent, self.source)
-
-    @property
-    def code(self) -> str | None:
-        """Short hash of the agent's own file, which tells its versions apart."""
-        return None if self.source is None else hashlib.sha256(self.source.encode()).hexdigest()[:8]
-
-    @property
-    def is_control(self) -> bool:
-        """True for uniform, blind and random."""
-        return self.agent in CONTROLS
-
-
-# Types of a run that cross between processes: items without their targets, the run's context, and results.
-
-
-@dataclass(frozen=True, slots=True)
-class ItemInput:
-    """An item without its target: the question as an agent gets it, and the library's videos that it is about."""
-
-    item_id: str
-    question: Question
-    video_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """Settings that all items of a run share; a worker needs no more than this, on whatever machine.
-
-    `space` is one of the library's, by name or digest; None is its own. `otlp` is the collector that gets every run as
-    spans.
-    """
-
-    library: str
-    choice: ModelChoice
-    budget: Budget
-    detector: str | None = None
-    subtitles: bool = True
-    keep_captions: bool = True
-    traces: bool = False
-    space: str | None = None
-    rules: AnswerRules = USUAL
-    otlp: str | None = None
-    screen_text: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of a tree search, for the figures of EEA and VCA.
-
-    `intrinsic` and `fused` are the normalised entropies, 0 to 1, of the softmax over the candidates' rewards and over
-    their fused scores, both on a scale of 0 to 100; None where the agent has none. `chosen` is the segment that was
-    explored next, `best` the one with the highest score; None where the round ended the search.
-    """
-
-    intrinsic: float | None
-    fused: float | None
-    chosen: Evidence | None
-    best: Evidence | None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemResult:
-    """One item solved by one contender. `error` is one line where no answer came at all; that counts as wrong.
-
-    Of an `unreachable` one the endpoint gave no reply in the end: the next run asks it again, after all others.
-    `visited` are the ranges that were shown or read, in time order, for grounding. `evidence_cited` is False where the
-    answer cited nothing, so that `evidence` is all that the model had before it last; results of older runs do not say.
-    Of a `senseless` one no reply of the models could be used. An `imported` answer was given elsewhere: what it cost
-    and what it saw is not known. `supported` says if a second look at the evidence alone came to the answer; None
-    without the gate (`--verify`).
-    """
-
-    contender: str
-    item_id: str
-    status: Status | None
-    option: int | None
-    text: str | None
-    reason: str
-    rounds: int
-    ledger: Ledger
-    evidence: tuple[Evidence, ...]
-    visited: tuple[Evidence, ...] = ()
-    search: tuple[Round, ...] = ()
-    error: str = ""
-    evidence_cited: bool = True
-    imported: bool = False
-    senseless: bool = False
-    supported: bool | None = None
-    unreachable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A judge model's score, 0 to 3, of one free-form answer; None if it returned no valid one.
-
-    `asked` is the digest of what was judged, `prompt` that of the judge's instructions; "" in older runs.
-    """
-
-    contender: str
-    item_id: str
-    judge: str
-    score: int | None
-    reason: str = ""
-    asked: str = ""
-    prompt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SolvedItem:
-    """The result of an item, and its trace as compressed JSON lines if traces are on, else None."""
-
-    result: ItemResult
-    trace: bytes | None = None
-
-
-Solve = Callable[[Contender, ItemInput], Awaitable[SolvedItem]]
-
-
-def failed_result(
-    contender: Contender, item: ItemInput, error: str, spent: Ledger | None = None, *, unreachable: bool = False
-) -> ItemResult:
-    """Make the result of an item that got no answer at all, though its calls until then were paid."""
-    line, ledger = " ".join(error.split()), spent or Ledger()
-    return ItemResult(
-        contender.name, item.item_id, None, None, None, "", 0, ledger, (), error=line, unreachable=unreachable
-    )
-
 
 # The folder: a plan, items, and lines of results.
 
@@ -445,64 +293,3 @@ def _unreadable(path: Path, error: ValidationError) -> UsageError:
         f"cannot read {path}: {first_defect(error)}; it was changed, or another version of kinodex wrote it: "
         "run the evaluation again with another --out"
     )
-
-
-# Contenders from their specs: agents with some parameters set, ablations, and controls.
-
-
-def parse_contenders(
-    specs: Sequence[str], *, ablations: bool = False, controls: bool = True, has_language: bool = True
-) -> tuple[Contender, ...]:
-    """Parse specs, "AGENT" or "AGENT:NAME=VALUE,NAME=VALUE", into contenders, with their ablations on request.
-
-    AGENT is a name or what `kinodex.agent.ask` takes; such an agent goes by the name that its file gives it.
-
-    `controls` adds those of `CONTROLS` that are not named: uniform gets as many frames as the first agent needed, and
-    blind is left out if no model `has_language`. Raises `UsageError` for a malformed or repeated spec and
-    `UnknownAgent` for an unknown agent.
-    """
-    contenders: list[Contender] = []
-    for spec in specs:
-        contender = _parse_spec(spec)
-        contenders.append(contender)
-        if ablations:
-            off = contender.find_variant().ablations.items()
-            contenders += [
-                replace(contender, name=f"{contender.name}, {part}", settings={**contender.settings, **settings})
-                for part, settings in off
-            ]
-    names = [each.name for each in contenders]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise UsageError(f"got the agent {repeated!r} twice; give each once, or with other settings")
-    return tuple(contenders + (_missing_controls(contenders, has_language) if controls else []))
-
-
-def _parse_spec(spec: str) -> Contender:
-    agent, rest = _split(spec)
-    settings = {}
-    for each in rest.split(",") if rest else []:
-        name, separator, value = each.partition("=")
-        if not separator or not name.strip():
-            raise UsageError(f"got --agent {spec}; write it as AGENT or AGENT:NAME=VALUE,NAME=VALUE")
-        settings[name.strip().replace("-", "_")] = value.strip()
-    source = plugin_source(agent) if is_plugin(agent) else None
-    name = find_variant(agent, source).name
-    return Contender(f"{name}:{rest}" if rest else name, name if source is None else agent, settings, source=source)
-
-
-def _split(spec: str) -> tuple[str, str]:
-    """Split a spec into agent and settings; FILE.py:NAME and package.module:NAME have a colon of their own."""
-    agent, _, rest = spec.partition(":")
-    if any(each.name == agent for each in VARIANTS):
-        return agent, rest
-    agent, _, rest = spec.rpartition(":")
-    return (agent, rest) if "=" in rest and agent else (spec, "")
-
-
-def _missing_controls(contenders: Sequence[Contender], has_language: bool) -> list[Contender]:
-    named = {each.agent for each in contenders} | (set() if has_language else {"blind"})
-    controls = {name: Contender(name, name) for name in CONTROLS}
-    if first := next((each for each in contenders if not each.is_control), None):
-        controls["uniform"] = Contender(f"uniform, as many frames as {first.name}", "uniform", frames_of=first.name)
-    return [each for name, each in controls.items() if name not in named]

@@ -17,16 +17,8 @@ from kinodex.agent.answer import Status
 from kinodex.agent.limits import Ledger
 from kinodex.agent.requests.answer import named_option
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import (
-    JUDGED,
-    Contender,
-    ImportedContender,
-    ItemResult,
-    Run,
-    open_for_append,
-    read_run,
-    write_imported,
-)
+from kinodex.jobs.eval.contenders import Contender, ItemResult
+from kinodex.jobs.eval.folder import JUDGED, ImportedContender, Run, open_for_append, read_run, write_imported
 from kinodex.jobs.eval.items import (
     BadRow,
     Item,

@@ -17,12 +17,10 @@ from pydantic import ValidationError
 
 from kinodex.agent.protocol import AnswerRules
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.eval.contenders import Contender, ItemResult, Judgement
 from kinodex.jobs.eval.folder import (
     REPORT,
-    Contender,
     IndexCost,
-    ItemResult,
-    Judgement,
     Run,
     RunPlan,
     adapter_of,

@@ -30,16 +30,11 @@ from kinodex.index.spaces.towers import Fingerprint
 from kinodex.index.text import duration
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval.benchmarks import annotation_files, read_benchmark
+from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.folder import (
     ANSWERS,
-    Contender,
     IndexCost,
-    ItemInput,
-    ItemResult,
-    RunContext,
     RunPlan,
-    Solve,
-    SolvedItem,
     begin_run,
     comparable,
     open_for_append,

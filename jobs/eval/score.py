@@ -31,17 +31,8 @@ from kinodex.agent.protocol import Model
 from kinodex.agent.requests.describe import JudgeAnswer
 from kinodex.agent.session import ATTEMPTS
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import (
-    JUDGED,
-    ItemResult,
-    Judgement,
-    RunPlan,
-    open_for_append,
-    read_items,
-    read_judgements,
-    read_plan,
-    read_run,
-)
+from kinodex.jobs.eval.contenders import ItemResult, Judgement
+from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
 from kinodex.jobs.eval.items import Item, Scoring, by_number
 from kinodex.jobs.models import ModelChoice, describe_models, role_models, run_now
 

@@ -34,7 +34,7 @@ from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import SharedSwitch
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import (
+from kinodex.jobs.eval.contenders import (
     Contender,
     ItemInput,
     ItemResult,

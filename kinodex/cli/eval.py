@@ -147,7 +147,7 @@ def eval_run(
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
     from kinodex.agent.limits import Budget
     from kinodex.evaluation import show_on
-    from kinodex.jobs.eval.folder import RunContext, parse_contenders
+    from kinodex.jobs.eval.contenders import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
     from kinodex.jobs.models import ModelChoice

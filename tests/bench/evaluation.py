@@ -26,7 +26,7 @@ from kinodex.agent.limits import Budget
 from kinodex.evaluation import show_on
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, make_plan, run
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.models import ModelChoice

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kinodex.agent.ask import find_variant
-from kinodex.jobs.eval.folder import parse_contenders
+from kinodex.jobs.eval.contenders import parse_contenders
 from tests.support.servers.chat_server import ChatServer
 
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<printed>.*?)^```)?", re.MULTILINE | re.DOTALL)

@@ -30,17 +30,8 @@ from kinodex.agent.variants.videoagent2_requests import Assess
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.eval.benchmarks import BENCHMARKS, read_benchmark
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    TRACES,
-    Contender,
-    ItemInput,
-    RunContext,
-    Solve,
-    SolvedItem,
-    parse_contenders,
-    read_results,
-)
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem, parse_contenders
+from kinodex.jobs.eval.folder import ANSWERS, TRACES, read_results
 from kinodex.jobs.eval.items import Item, Target
 from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
 from kinodex.jobs.eval.solve import make_solver

@@ -11,11 +11,10 @@ import pytest
 import regex
 
 from kinodex.index.errors import QueryError, checked_text
-from kinodex.index.search.fusion import plain_words
 from kinodex.index.search.words import check_words
 from kinodex.index.spaces.sentence_model import ModelFacts
 from kinodex.index.spaces.text_tower import clean
-from kinodex.index.text import beginning, end, redact, redact_uri, redact_values, words
+from kinodex.index.text import beginning, end, plain_words, redact, redact_uri, redact_values, words
 from tests.support.scripts import SCRIPTS
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"

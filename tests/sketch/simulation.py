@@ -22,7 +22,7 @@ from kinodex.agent.environment import SIMILARITY_MIDPOINT
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.eea import EEA, REWARD_TEMPERATURE, EEAParameters
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import Contender, parse_contenders
+from kinodex.jobs.eval.contenders import Contender, parse_contenders
 from kinodex.jobs.eval.score import Estimate, estimate
 from tests.sketch.simulated_world import Noise, Scenery, SimulatedModel, SimulatedQuestion, make_world
 from tests.support.say import say

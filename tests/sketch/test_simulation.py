@@ -11,7 +11,7 @@ import pytest
 
 from kinodex.index.errors import KinodexError
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import parse_contenders
+from kinodex.jobs.eval.contenders import parse_contenders
 from tests.sketch.simulation import (
     FRAMES_AT_MOST,
     Sweep,

@@ -24,17 +24,8 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Exchange, Request
 from kinodex.index.library import Library
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    ItemResult,
-    RunContext,
-    Solve,
-    parse_contenders,
-    read_items,
-    read_plan,
-    read_results,
-    trace_file,
-)
+from kinodex.jobs.eval.contenders import ItemResult, RunContext, Solve, parse_contenders
+from kinodex.jobs.eval.folder import ANSWERS, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
 from kinodex.jobs.eval.solve import make_solver
 from kinodex.jobs.models import ModelChoice

@@ -109,6 +109,11 @@ def test_a_file_of_seconds_a_video_in_a_zip_and_in_a_folder(tmp_path):
     assert captions(tmp_path / "folder") == zipped
 
 
+def test_two_lists_of_one_video_are_refused(tmp_path):
+    (bad,) = captions(written(tmp_path / "all.json", '{"v": ["one"], "w": ["x"], "v": ["two"]}'))
+    assert isinstance(bad, ReadFailure) and "'v' stands twice in an object" in bad.message
+
+
 def test_a_bad_file_does_not_stop_the_others(tmp_path):
     written(tmp_path / "a.json", {"0": "fine"})
     written(tmp_path / "b.json", '{"0": "cut o')
@@ -124,9 +129,6 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     assert isinstance(deep, ReadFailure)
     assert deep.message.startswith("f.json: is not JSON (maximum recursion depth")
     assert all("got JSON of another form than captions; forms: " in each for each in told[1:])
-    written(tmp_path / "twice" / "all.json", '{"v": ["one"], "w": ["x"], "v": ["two"]}')
-    (twice,) = captions(tmp_path / "twice")
-    assert isinstance(twice, ReadFailure) and "'v' stands twice in an object" in twice.message
     written(tmp_path / "e.srt", "nothing like it")
     *_, empty = transcripts(tmp_path)
     assert isinstance(empty, ReadFailure)

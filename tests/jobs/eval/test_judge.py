@@ -16,16 +16,8 @@ from kinodex.agent.limits import Ledger
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question
 from kinodex.agent.requests.describe import JudgeAnswer
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    JUDGED,
-    ItemResult,
-    begin_run,
-    open_for_append,
-    read_items,
-    read_judgements,
-    read_plan,
-)
+from kinodex.jobs.eval.contenders import ItemResult
+from kinodex.jobs.eval.folder import ANSWERS, JUDGED, begin_run, open_for_append, read_items, read_judgements, read_plan
 from kinodex.jobs.eval.items import Scoring, Target
 from kinodex.jobs.eval.report import report_run
 from tests.support.command import Kinodex, bad

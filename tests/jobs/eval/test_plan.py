@@ -20,16 +20,8 @@ from kinodex.index.library import Library
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import (
-    PLAN,
-    IndexCost,
-    RunPlan,
-    parse_contenders,
-    read_items,
-    read_plan,
-    read_results,
-    trace_file,
-)
+from kinodex.jobs.eval.contenders import parse_contenders
+from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
 from kinodex.jobs.eval.items import complete_items
 from kinodex.jobs.eval.report import report_run
 from kinodex.jobs.eval.run import MAY_DIFFER, check_same

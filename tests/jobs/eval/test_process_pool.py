@@ -22,7 +22,7 @@ from kinodex.agent.limits import Budget
 from kinodex.index.errors import NotALibrary
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import load_space
-from kinodex.jobs.eval.folder import Contender, ItemInput, RunContext, Solve, SolvedItem
+from kinodex.jobs.eval.contenders import Contender, ItemInput, RunContext, Solve, SolvedItem
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice

@@ -11,7 +11,8 @@ import pytest
 
 from kinodex.agent.errors import ModelUnknown
 from kinodex.agent.limits import Budget
-from kinodex.jobs.eval.folder import Contender, ItemResult, RunContext, read_results
+from kinodex.jobs.eval.contenders import Contender, ItemResult, RunContext
+from kinodex.jobs.eval.folder import read_results
 from kinodex.jobs.eval.run import RunOptions, RunRequest, make_plan, run
 from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.models import ModelChoice

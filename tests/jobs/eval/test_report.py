@@ -9,7 +9,8 @@ import pytest
 
 from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.folder import Contender, Judgement, Round, read_run
+from kinodex.jobs.eval.contenders import Contender, Judgement, Round
+from kinodex.jobs.eval.folder import read_run
 from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit

@@ -27,20 +27,8 @@ from kinodex.agent.variants.eea import reward_entropy
 from kinodex.evaluation import evaluate, show_progress
 from kinodex.jobs.errors import CostReached, UsageError
 from kinodex.jobs.eval import solve
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    Contender,
-    ItemInput,
-    ItemResult,
-    Solve,
-    SolvedItem,
-    open_for_append,
-    read_items,
-    read_plan,
-    read_results,
-    read_run,
-    trace_file,
-)
+from kinodex.jobs.eval.contenders import Contender, ItemInput, ItemResult, Solve, SolvedItem
+from kinodex.jobs.eval.folder import ANSWERS, open_for_append, read_items, read_plan, read_results, read_run, trace_file
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.run import RunOptions, Tally, run
 from kinodex.jobs.eval.solve import SearchRecorder, _one_thread

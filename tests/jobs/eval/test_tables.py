@@ -9,7 +9,8 @@ import pytest
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import AnswerRules
 from kinodex.cli.tables import fitting
-from kinodex.jobs.eval.folder import REPORT, Judgement
+from kinodex.jobs.eval.contenders import Judgement
+from kinodex.jobs.eval.folder import REPORT
 from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.tables import Table

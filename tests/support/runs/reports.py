@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kinodex.agent.limits import Ledger
-from kinodex.jobs.eval.folder import Contender, IndexCost, ItemResult, Round
+from kinodex.jobs.eval.contenders import Contender, ItemResult, Round
+from kinodex.jobs.eval.folder import IndexCost
 from kinodex.jobs.eval.items import Item, MissingVideo, Problem
 from kinodex.jobs.eval.report import EvalReport, make_report
 from tests.support.runs.solved_runs import answer, item, plan_of, seen

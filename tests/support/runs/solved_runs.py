@@ -8,17 +8,8 @@ from pathlib import Path
 from kinodex.agent.answer import Evidence
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.protocol import Question
-from kinodex.jobs.eval.folder import (
-    ANSWERS,
-    JUDGED,
-    IndexCost,
-    ItemResult,
-    Judgement,
-    RunPlan,
-    begin_run,
-    open_for_append,
-    parse_contenders,
-)
+from kinodex.jobs.eval.contenders import ItemResult, Judgement, parse_contenders
+from kinodex.jobs.eval.folder import ANSWERS, JUDGED, IndexCost, RunPlan, begin_run, open_for_append
 from kinodex.jobs.eval.items import Item, Target
 from kinodex.jobs.eval.score import Estimate
 

@@ -204,12 +204,15 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
             if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
                 return
             try:
-                answers[number] = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
-                unheard.clear()
+                answer = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
+                answers[number], bill, has_reply = answer, answer.ledger, False
             except Exception as error:
-                errors[number] = error
+                errors[number], bill, has_reply = error, spent_until(error), isinstance(error, ModelRejected)
                 if isinstance(error, ModelUnreachable):
                     unheard.add(task.question)
+                    return
+            if has_reply or bill.calls > bill.cached_calls:  # else nothing was sent
+                unheard.clear()
 
     await gather_all([answered(number, task) for number, task in enumerate(tasks)])
     given = [each for each in answers if each is not None]

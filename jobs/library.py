@@ -1,4 +1,4 @@
-"""Frames of a library, decoded to pictures for a model."""
+"""Reading of a library for jobs: its frames as pictures for a model, the sources of its videos, and its tokenizer."""
 
 from __future__ import annotations
 

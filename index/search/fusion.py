@@ -58,7 +58,7 @@ def word_share(query: str, hit: Hit) -> float:
 
 
 def plain_words(text: str) -> set[str]:
-    """The words of a text (`text_units.words`) as the index compares them (see `plain_letters`)."""
+    """The words of a text (`index.text.words`) as the index compares them (see `plain_letters`)."""
     return set(words(plain_letters(text)))
 
 

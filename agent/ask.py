@@ -1,4 +1,4 @@
-"""Ask an agent one question, or many at once."""
+"""Ask an agent one question, or many at once; find agents by name or in plugins, and check answers by the gate."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def ask(
 ) -> Answer:
     """Answer a question about the environment's videos; `on_event` receives every event as it happens.
 
-    `agent` is a name, a `Variant`, or a spec as `registry.find_variant` takes it; `parameters` are of its own class,
+    `agent` is a name, a `Variant`, or a spec as `find_variant` takes it; `parameters` are of its own class,
     or a mapping of those that are not the default. `question` without options may be a text.
     `rules` say whether, and when, a model may find the evidence insufficient, and if answers have to be verified.
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
@@ -204,12 +204,15 @@ async def ask_many(tasks: Sequence[Task], together: int = TOGETHER) -> list[Answ
             if len(unheard) >= GONE_AFTER or any(isinstance(each, ENDS_ALL) for each in errors.values()):
                 return
             try:
-                answers[number] = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
-                unheard.clear()
+                answer = await ask(**{each.name: getattr(task, each.name) for each in fields(task)})
+                answers[number], bill, has_reply = answer, answer.ledger, False
             except Exception as error:
-                errors[number] = error
+                errors[number], bill, has_reply = error, spent_until(error), isinstance(error, ModelRejected)
                 if isinstance(error, ModelUnreachable):
                     unheard.add(task.question)
+                    return
+            if has_reply or bill.calls > bill.cached_calls:  # else nothing was sent
+                unheard.clear()
 
     await gather_all([answered(number, task) for number, task in enumerate(tasks)])
     given = [each for each in answers if each is not None]
@@ -377,7 +380,7 @@ OWN = f"give one of your own as {FORMS}"
 
 
 def find_variant(agent: str | Variant, source: str | None = None) -> Variant:
-    """Find the agent of a name, or of a plugin's spec (`plugin.FORMS`), whose file's text may be given as `source`.
+    """Find the agent of a name, or of a plugin's spec (`FORMS`), whose file's text may be given as `source`.
 
     Raises `UnknownAgent` if there is none, and any error of a plugin's code.
     """

@@ -1,12 +1,12 @@
 """An environment: all that an agent may ask of some videos of one library. No file, no label, no answer.
 
 A video's vectors are read once and then searched in memory. Matches of pictures and of words have one scale, from 0 to
-1, on which a match is worth the more the less chance explains it (`kinodex.agent`).
+1, on which a match is worth the more the less chance explains it; the chapters at the end derive it.
 
 Where a library holds no frames of a video, what is written of it (`words`) stands in their place: times, vectors,
 searches and clusters are those of its captions, and only a picture cannot be had.
 
-A `VideoSource` reads the videos and caches what it read (`kinodex.agent.environment`).
+A `VideoSource` reads the videos and caches what it read: `LibraryVideos` those of a library.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], 
     return None if np.isnan(known).any() else robust_deviations(known, known)
 
 
-# The reading of some videos, for an environment: `agent.library_videos` reads a library, a simulation makes it up.
+# The reading of some videos, for an environment: `LibraryVideos` reads a library, a simulation makes it up.
 
 
 class VideoSource(Protocol):

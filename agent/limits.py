@@ -1,4 +1,4 @@
-"""Costs of an answer, and their limits."""
+"""Costs of an answer and their limits: a clock of its work, bill and budget, a signal to stop, calls side by side."""
 
 from __future__ import annotations
 

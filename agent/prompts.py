@@ -35,7 +35,7 @@ from kinodex.index.text import beginning
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-# Prompts of requests: the text, rendered from a template of agent/prompts/templates, and the chat messages with it.
+# Prompts of requests: the text, rendered from a template of agent/templates, and the chat messages with it.
 #
 # Frames stand as JPEG data URLs, each after its label, where the template includes `_frames.jinja`; else after the
 # text. Conversations are laid out for the prefix caches of servers: a template begins with what no request of a run

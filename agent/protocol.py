@@ -1,4 +1,4 @@
-"""Questions, and the parts of videos that requests are about."""
+"""Questions and parts of videos, the rules of answers, and the requests and replies between agents and models."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from kinodex.agent.replies import (
 )
 
 MAX_OPTIONS = 26
+# Questions, and the parts of videos that requests are about.
+
 LEAST_PREFIX = 4
 VIDEOS_NAMED = 5
 VIDEO_ID_LENGTH = 12
@@ -381,7 +383,7 @@ class Request(Attempt, Generic[R]):
 
     Reply: type[R]
     template: ClassVar[str]
-    """File stem in agent/prompts/templates; or, for requests from elsewhere, the template itself, of several lines."""
+    """File stem in agent/templates; or, for requests from elsewhere, the template itself, of several lines."""
     role: ClassVar[str]
     """The model that answers if there are several: one of `kinodex.agent.models.roles.ROLES`."""
     temperature: ClassVar[float] = 0.5

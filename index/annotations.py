@@ -1,12 +1,4 @@
-"""Voices of a library and the names that people gave them: `speaker-1`, `speaker-2`, ... through all videos.
-
-Transcript lines hold the number, so a name given later shows everywhere at once. A voice stays when its videos are
-removed: videos that are indexed again find it, with its name. Each voice is kept as it was heard longest in one video,
-so the same videos in the same order give the same voices, however often a run is broken off and repeated.
-
-All writes are under one lease, since voices of several videos may be matched at once. Older libraries get the table
-when the first voice is stored.
-"""
+"""Annotations of videos as readers see it: voices, text on screen, scenes, captions of any parts, and all lines."""
 
 from __future__ import annotations
 
@@ -41,6 +33,15 @@ from kinodex.index.store.indexes import AFTER_RUN, ensure_table, join_fragments,
 from kinodex.index.store.leases import DEFAULT_LEASE, Lease, awaited_lease
 from kinodex.index.store.schema import Filter, all_of, equal, one_of, overlapping
 from kinodex.index.videos.visibility import VisibilityCache
+
+# Voices of a library and the names that people gave them: `speaker-1`, `speaker-2`, ... through all videos.
+#
+# Transcript lines hold the number, so a name given later shows everywhere at once. A voice stays when its videos are
+# removed: videos that are indexed again find it, with its name. Each voice is kept as it was heard longest in one
+# video, so the same videos in the same order give the same voices, however often a run is broken off and repeated.
+#
+# All writes are under one lease, since voices of several videos may be matched at once. Older libraries get the table
+# when the first voice is stored.
 
 SPEAKERS = "speakers"
 VOICES_LEASE, VOICES_OWNER = "voices", "a run that knows voices"

@@ -1,4 +1,6 @@
-"""Errors of a library or an embedding space; each message is one line for a person to read.
+"""KinodexError, the root of all errors that a user can correct, with those of libraries and embedding spaces.
+
+Each message is one line for a person to read. Other rooms derive their own from the root.
 
 ::
 

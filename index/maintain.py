@@ -1,4 +1,4 @@
-"""Maintain a library while others use it: find problems, delete leftovers, join files.
+"""Maintain a library while others use it: find problems, delete leftovers, join files, measure tables, remove videos.
 
 The leftovers of an interrupted run look like the rows that a run at work has written so far. So they are searched for
 without disturbing anybody, and then searched for again and deleted under the lease of any run that could be writing
@@ -41,70 +41,6 @@ from kinodex.index.sweep import (
     discard_added,
     lease_holders,
 )
-
-# Sizes, fragments and indexes of a library's tables, for people and for maintenance.
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFacts:
-    """One index; `unindexed_rows` are new to it, and scanned."""
-
-    name: str
-    columns: tuple[str, ...]
-    kind: str
-    unindexed_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class TableFacts:
-    """One table. `data_bytes` are of its newest state and its indexes, `disk_bytes` of all files, old ones too."""
-
-    name: str
-    rows: int
-    data_bytes: int
-    disk_bytes: int | None
-    """None in an object store, where counting would list every object."""
-    fragments: int
-    versions: int
-    indexes: tuple[IndexFacts, ...]
-
-
-def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
-    """Measure all tables, by name."""
-    names = sorted(name for name in tables.names() if tables.has(name))
-    with storage_errors(tables.uri):
-        return tuple(_facts(tables, name) for name in names)
-
-
-def _facts(tables: Tables, name: str) -> TableFacts:
-    table = tables[name]
-    rows = table.count_rows()
-    indexes = [
-        IndexFacts(each.name, tuple(each.field_names), each.index_type, rows - each.num_rows_indexed)
-        for each in table.describe_indices()
-    ]
-    folder = Path(tables.uri) / f"{name}.lance"
-    return TableFacts(
-        name=name,
-        rows=rows,
-        data_bytes=data_bytes(table),
-        disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
-        fragments=len(table.get_fragments()),
-        versions=len(table.version_refs()),
-        indexes=tuple(indexes),
-    )
-
-
-def _disk_bytes(folder: Path) -> int:
-    """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
-    return total
-
 
 OWNER = "kinodex maintain"
 SPACE_FACTOR = 1.1
@@ -306,10 +242,12 @@ def _purge_all(tables: Tables) -> list[str]:
     """Purge all tables but leases, which hold nothing of videos, and whose rows are replaced all the time."""
     notes = []
     for facts in table_facts(tables):
+        if facts.name == "leases":
+            continue
         short = _missing_space(tables, facts)
         if short is not None:
             notes.append(f"what was deleted stays in the files of {facts.name}: {short}")
-        elif facts.name != "leases":
+        else:
             purge_table(tables, facts.name)
     return notes
 
@@ -320,6 +258,70 @@ def _missing_space(tables: Tables, facts: TableFacts) -> str | None:
     if free is None or free >= SPACE_FACTOR * facts.data_bytes:
         return None
     return f"that takes {facts.data_bytes / 1e9:.2f} GB for a while, and {free / 1e9:.2f} GB are free"
+
+
+# Sizes, fragments and indexes of a library's tables, for people and for maintenance.
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """One index; `unindexed_rows` are new to it, and scanned."""
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    unindexed_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """One table. `data_bytes` are of its newest state and its indexes, `disk_bytes` of all files, old ones too."""
+
+    name: str
+    rows: int
+    data_bytes: int
+    disk_bytes: int | None
+    """None in an object store, where counting would list every object."""
+    fragments: int
+    versions: int
+    indexes: tuple[IndexFacts, ...]
+
+
+def table_facts(tables: Tables) -> tuple[TableFacts, ...]:
+    """Measure all tables, by name."""
+    names = sorted(name for name in tables.names() if tables.has(name))
+    with storage_errors(tables.uri):
+        return tuple(_facts(tables, name) for name in names)
+
+
+def _facts(tables: Tables, name: str) -> TableFacts:
+    table = tables[name]
+    rows = table.count_rows()
+    indexes = [
+        IndexFacts(each.name, tuple(each.field_names), each.index_type, rows - each.num_rows_indexed)
+        for each in table.describe_indices()
+    ]
+    folder = Path(tables.uri) / f"{name}.lance"
+    return TableFacts(
+        name=name,
+        rows=rows,
+        data_bytes=data_bytes(table),
+        disk_bytes=_disk_bytes(folder) if is_local(tables.uri) else None,
+        fragments=len(table.get_fragments()),
+        versions=len(table.version_refs()),
+        indexes=tuple(indexes),
+    )
+
+
+def _disk_bytes(folder: Path) -> int:
+    """Sum the bytes of all files, without those that a run at work deletes meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
 
 
 # Rewrite the files that still hold deleted rows, so that these are not merely hidden but gone.

@@ -272,10 +272,12 @@ class Scope:
 class Hit:
     """A moment found by a search, `[time_s, end_s)`.
 
-    `score` is a cosine for frames, BM25 for transcript lines, text on screen and captions, the model's own for
-    detections, and a fused rank score for several together ("both"): it orders the hits of one search and means
-    nothing across searches. `cosine` (of the frame's or caption's vector) and `bm25` (of the words) are what each
-    search found, for fused hits too; None where it did not find the moment.
+    `score` orders the hits of one search and means nothing across searches: a cosine for what was found by its vector
+    (frames, and lines of speech, text on screen and captions by their meaning), BM25 for what was found by its words
+    (such lines, and chapters), the model's own for detections, and a rank score where several searches were fused. Of
+    these, a moment that several found is "both", if they are not of the same line; others keep their source. `cosine`
+    (of the frame's or the line's vector) and `bm25` (of the words) are what each search found, for fused hits too;
+    None where it did not find the moment.
     """
 
     video_id: str

@@ -1,4 +1,4 @@
-"""Delete the leftovers of interrupted ingests, and check a whole library against the counts and digests in its rows.
+"""Audit a library: rows of videos and additions against counts and digests, pictures, and leases; delete leftovers.
 
 A sweep reads only columns of ids and numbers, and not even those where the numbers of rows are right.
 """
@@ -242,6 +242,9 @@ def _read(text: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+# Check the videos of a library against the counts and digests in their rows, and delete the leftovers of ingests.
 
 
 @dataclass(frozen=True, slots=True)

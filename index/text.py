@@ -1,8 +1,4 @@
-"""Redaction: texts and addresses without the secrets in them, for every place where something is written or printed.
-
-Secrets are recognised by where they stand: the user of an address, parameters of its query that grant access, values of
-environment variables that are named as keys, and what stands in an `Authorization` header.
-"""
+"""Texts for people: words of any script, redaction, counts and durations, and escapes for a terminal."""
 
 from __future__ import annotations
 
@@ -71,6 +67,11 @@ def _borders(text: str, most: int) -> list[int]:
         each.end() for each in _CHARACTER.finditer(text, 0, min(len(text), most + NEAR_SPACE)) if each.end() <= most
     ]
 
+
+# Redaction: texts and addresses without the secrets in them, for every place where something is written or printed.
+#
+# Secrets are recognised by where they stand: the user of an address, parameters of its query that grant access, values
+# of environment variables that are named as keys, and what stands in an `Authorization` header.
 
 MASK = "***"
 SHORTEST = 8

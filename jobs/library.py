@@ -1,4 +1,4 @@
-"""Frames of a library, decoded to pictures for a model."""
+"""Reading of a library for jobs: its frames as pictures for a model, the sources of its videos, and its tokenizer."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def stored_pictures(
     library: Library, video: VideoRow, batch: int
 ) -> Generator[list[tuple[StoredFrame, Image]], None, None]:
     """Read all frames of a video in time order, `batch` at a time; raises PictureError."""
-    numbers = library.vectors(video.video_id).frame_no.tolist()
-    for some in batched(numbers, batch):
+    numbers, _ = library.frame_times(video.video_id)
+    for some in batched(numbers.tolist(), batch):
         yield [(frame, picture_of(frame)) for frame in library.frames(video.video_id, some)]
 
 
@@ -79,12 +79,12 @@ def shrunk_jpeg(frame: StoredFrame, side_px: int, quality: int) -> bytes:
 
 @contextmanager
 def _opened(frame: StoredFrame) -> Iterator[Image]:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(frame.jpeg)) as picture:
             yield picture
-    except (OSError, UnidentifiedImageError) as error:
+    except OSError as error:
         where = f"frame {frame.frame_no} of video {frame.video_id[:12]}"
         raise PictureError(f"{where}: the stored picture cannot be read ({error}); ingest the video again") from error
 

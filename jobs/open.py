@@ -92,8 +92,7 @@ def detect_with(library: Library, model: str, min_score: float = 0.3, device: st
     """Make the detector of an `Environment` over a library; `model` is a hub id or a folder.
 
     A model that knows only its own labels cannot find others. An empty label is all of them, or `EVERYDAY_THINGS` for a
-    model that is asked in words. Requests take turns. Raises ModelMissing, WrongModel
-    or NoSuchDevice.
+    model that is asked in words. Requests take turns. Raises ModelMissing, WrongModel or NoSuchDevice.
     """
     detector = _load(model, min_score, device)
     turn = Lock()

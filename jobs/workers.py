@@ -226,8 +226,9 @@ def _check_listening(address: str) -> None:
         socket.create_connection((host, int(port)), CONNECT_S).close()
 
 
-# Rows added to videos by actors (`kinodex add --ray`), which load the model once and take a few videos at a time. They
-# write the rows themselves; the driver shows them to readers.
+# Rows added to videos by actors (`kinodex add --ray`), which load the model once and take a few videos at a time.
+#
+# They write the rows themselves; the driver shows them to readers.
 
 VIDEOS_A_BUNDLE = 4
 
@@ -322,8 +323,9 @@ def _discard(library: Library, addition: Addition, bundle: Bundle) -> None:
     library.additions.discard(addition.name, addition.model, *begun)
 
 
-# Samples of benchmarks solved by actors or by processes, many side by side in each: they mostly wait for models. They
-# write nothing; the driver writes the results.
+# Samples of benchmarks solved by actors or by processes, many side by side in each.
+#
+# They mostly wait for models. They write nothing; the driver writes the results.
 
 
 class Solver(Worker, Protocol):

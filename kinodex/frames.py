@@ -1,4 +1,4 @@
-"""Arguments of the front door as its users may give them: videos, questions and paths."""
+"""Arguments of the front door as its users may give them, and what it gives: frames, data sets, whole collections."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Arguments as users may give them: videos, questions and paths.
+
 MOST_HITS = 10_000
 
 VideoName = str | VideoRow

@@ -140,8 +140,8 @@ def fit_to_input(frames: torch.Tensor, working_px: tuple[int, int], model_input:
 
 # Sample chunks on the GPU that embeds them, in this process: frames are decoded, scaled and cropped there.
 #
-# Stands where `SandboxSampler` stands. A decoder that crashes takes this process down; on Ray
-# that is one worker, whose task is repeated, and the video fails when that has happened often enough.
+# Stands where `SandboxSampler` stands. A decoder that crashes takes this process down; on Ray that is one worker, whose
+# task is repeated, and the video fails when that has happened often enough.
 
 
 class GpuSampler:

@@ -1,7 +1,7 @@
-"""Sample one chunk of one video by its settings: frames as JPEGs and model inputs, one by one, then a summary.
+"""Samples of a video: frames as JPEGs and model inputs, chunk by chunk, and the segments that they divide it into.
 
-One thread decodes and scales; the caller's makes JPEGs and model inputs. Few images wait between the two, so memory
-does not grow with the length of the video.
+A chunk gives its frames one by one, then a summary. One thread decodes and scales; the caller's makes JPEGs and model
+inputs. Few images wait between the two, so memory does not grow with the length of the video.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ def _windows(times_s: Sequence[float], end_s: float, window_s: float) -> list[Se
     bounds = [*starts, end_s]
     return [Segment(a, b, "window") for a, b in pairwise(bounds)]
 
+
+# Sample one chunk of one video by its settings.
 
 DECODED_AHEAD = 4  # images that wait for JPEG and preparation
 

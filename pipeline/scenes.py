@@ -174,13 +174,12 @@ def _best_starts(costs: Floats, prices: Floats) -> list[int]:
 
 # Join the segments of a film into scenes, and its scenes into chapters.
 #
-# Two kinds of evidence are weighed against each other, each in units of its own noise (see `grouping`): pictures, the
+# Two kinds of evidence are weighed against each other, each in units of its own noise (see `Feature`): pictures, the
 # vectors of the segments, and words, what is said, read or written of them. A border costs less where nobody speaks
 # around it and more inside a line that is being spoken. Chapters are found as scenes are, with each scene as one item.
 #
 # The result is the same for the same input, takes time in proportion to the length of the film, and has a bounded
-# number
-# of parts: of two hours 8 to 20 chapters and 40 to 120 scenes, of a minute one chapter.
+# number of parts: of two hours 8 to 20 chapters and 40 to 120 scenes, of a minute one chapter.
 
 SCENE_S = (60.0, 180.0)
 """Mean lengths between which scenes may lie: 40 to 120 in two hours, as films are counted by hand."""

@@ -1005,11 +1005,12 @@ def title_card(word: str) -> str:
 
 # Verdicts on notes in general English: the option most of whose words the notes hold.
 #
-# For notes that are not about the sketch world (`vocabulary`), where none states an option outright. The score of an
-# option is the share of its words that a note holds, on average over the notes; words that few notes hold weigh more
-# (inverse document frequency, Sparck Jones 1972), and the forms of a word count as one. No sentence is understood: the
-# words only separate what the notes are about from what they are not about. A weak baseline: of EgoSchema's 500
-# questions, with all captions of the video, it answers 49 % rightly, of NExT-QA's validation 45 % (chance: 20 %).
+# For notes that are not about the sketch world (see the chapter on its words), where none states an option outright.
+# The score of an option is the share of its words that a note holds, on average over the notes; words that few notes
+# hold weigh more (inverse document frequency, Sparck Jones 1972), and the forms of a word count as one. No sentence is
+# understood: the words only separate what the notes are about from what they are not about. A weak baseline: of
+# EgoSchema's 500 questions, with all captions of the video, it answers 49 % rightly, of NExT-QA's validation 45 %
+# (chance: 20 %).
 
 WORD_FORMS = ("ing", "ied", "ies", "ed", "es", "s")
 LEAST_STEM = 3

@@ -1,8 +1,9 @@
 """LongVideoAgent (arXiv 2512.20618): Algorithm 1, section 3.1, Tables 1, 3 and 5.
 
 A master that only reads takes one action a turn, K turns at most: it has a clip located, has frames of that clip
-looked at, or answers. `episode` carries out its actions, `action_parser` reads them, and `rewards` train it. Three
-models: the roles "policy" (the master), "grounding" and "vision".
+looked at, or answers. An `Episode` carries out its actions; `longvideoagent_requests` has the parser that reads them,
+`longvideoagent_training` the rewards that train it. Three models: the roles "policy" (the master), "grounding" and
+"vision".
 
 What the paper leaves open, and what was decided:
 
@@ -22,7 +23,7 @@ What the paper leaves open, and what was decided:
   of its answer is what it has read of the clips located last; of an answer that it had to give, of all of them.
 - An episode is read whole, also where each of its clips is a video of its own. Of more than `clips` clips, the videos
   are read whose lines and frames match the question best.
-- A prompt that is too long for a model is shortened by the rule of `agent.models.context_fit`.
+- A prompt that is too long for a model is shortened by the rule of `agent.models.openai_model.fit_request`.
 
 Where the published code (commit 3a80ba8) departs from the paper, the paper is followed: there the grounding agent runs
 once before the master begins, the master reads the subtitles of that clip alone, and what the master wrote is not kept

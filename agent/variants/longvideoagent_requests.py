@@ -1,6 +1,6 @@
 """Requests of LongVideoAgent (arXiv 2512.20618, section 3.1): to its master, its grounding agent and its vision agent.
 
-How the master writes its turns is in `agent.variants.longvideoagent.action_parser`.
+How the master writes its turns is said before their parser, below.
 """
 
 from __future__ import annotations

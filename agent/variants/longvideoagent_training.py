@@ -1,4 +1,6 @@
-"""The two rewards that a LongVideoAgent master is trained with (arXiv 2512.20618, section 3.2), and their sum.
+"""Training of a LongVideoAgent master (arXiv 2512.20618, section 3.2): its two rewards, and runs as rollouts.
+
+The reward of a run is the sum of both:
 
     R(tau) = alpha * sum over t of r_fmt(t) + r_ans
 

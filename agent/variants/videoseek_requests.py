@@ -1,4 +1,4 @@
-"""Requests of VideoSeek's three tools to the model that sees: overview, skim and focus (supplement, Figure 6)."""
+"""Requests of VideoSeek: of its three tools to the model that sees, and of its steps to the model that thinks."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ from kinodex.agent.requests.answer import (
     letters,
     missing_frames,
 )
+
+# Requests of the three tools to the model that sees: overview, skim and focus (supplement, Figure 6).
 
 SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
@@ -224,7 +226,7 @@ def _focus_by_rule(request: FocusClip, environment: Environment) -> dict[str, An
     return {"found": bool(relevant), "answer": answer, "frames": list(relevant)}
 
 
-# Requests of VideoSeek: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8).
+# Requests of the steps: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8).
 
 STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
 ACT = (

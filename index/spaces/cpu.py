@@ -522,9 +522,10 @@ def _silent() -> Iterator[None]:
                 each.setLevel(level)
 
 
-# Export of a space's image tower into the user's cache, in a process of its own that `CpuTower` starts: PyTorch's
-# exporter changes classes of torch while it works, so no other thread may compute beside it, and it takes up to 2.5 GB
-# of memory, which a process gives back. The tower is checked as for a library.
+# Export of a space's image tower into the user's cache, in a process of its own that `CpuTower` starts.
+#
+# PyTorch's exporter changes classes of torch while it works, so no other thread may compute beside it, and it takes up
+# to 2.5 GB of memory, which a process gives back. The tower is checked as for a library.
 
 LIMIT_S = 900.0
 REFUSED, BUSY = 3, 4

@@ -1,4 +1,4 @@
-"""Identity of an embedding space."""
+"""Identity of an embedding space, and its exported towers: arrays, embedders, folders and cache."""
 
 from __future__ import annotations
 
@@ -172,6 +172,9 @@ def _single(half: NDArray[np.int16], numbers: NDArray[np.float32]) -> NDArray[np
     bits &= np.int32(-0x70002000)  # 0x8FFFE000: three copies of the sign above the exponent go
     numbers *= HALF_TO_SINGLE
     return numbers
+
+
+# Identity of an embedding space.
 
 
 @dataclass(frozen=True, slots=True)

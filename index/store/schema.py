@@ -1,4 +1,4 @@
-"""Filters of the library, built from typed values: these are turned into SQL in one place, and quoted there."""
+"""Tables of a library, their columns and metadata; and filters of their rows, built from typed values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from kinodex.index.errors import LibraryDamaged, NewerLibrary, NotALibrary, OlderLibrary, checked_text
 from kinodex.index.spaces.towers import Fingerprint
+
+# Filters, built from typed values: these are turned into SQL in one place, and quoted there.
 
 MAX_VALUES_PER_FILTER = 500
 
@@ -403,8 +405,10 @@ ADDITIONS = _table(
     digest=nullable(TEXT),  # missing in libraries that were made before there was one
 )
 
-# Tables that a library gets once something needs them, those of sentences too: libraries that were made without them
-# stay as they are, and readers take a table that is not there for one without rows.
+# Tables that a library gets once something needs them, those of sentences too.
+#
+# Libraries that were made without them stay as they are, and readers take a table that is not there for one without
+# rows.
 
 CLIPS = _table(
     video_id=key(1),

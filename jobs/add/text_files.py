@@ -93,7 +93,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Captions.
+# Caption and transcript files in the forms that benchmarks publish.
 
 CAPTION_SUFFIXES = (".json", ".jsonl")
 CAPTION_FORMS = (

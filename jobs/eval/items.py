@@ -154,7 +154,7 @@ class Row(BaseModel):
 
 
 class BadRow(ValueError):
-    """A row that cannot be a question. It becomes a `Problem` and never leaves this module."""
+    """A row that cannot be a question. The reader of its file makes a `Problem` of it."""
 
 
 class _HasId(Protocol):

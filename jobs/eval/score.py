@@ -1,15 +1,4 @@
-"""Means over questions with their errors: questions about one video are not independent of each other.
-
-A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 2.2 and 4.2; the sandwich estimator of
-Liang and Zeger 1986) with the small-item factor G / (G - 1) for G videos, and an interval takes the quantile of
-Student's t with G - 1 degrees of freedom (Cameron and Miller 2015, sections VI.B and VI.C). Where every video has as
-many questions, this is exactly the t-test on the videos' means.
-
-With few videos, or where all agree, that error is itself not known. Then a share has the exact interval of Clopper and
-Pearson on an effective number of questions (Korn and Graubard 1998, Survey Methodology 24): as many independent ones
-as would have the same variance. And a difference has the exact test of McNemar (1947) beside it, which counts the
-questions that one of the two alone answered, as if each were independent.
-"""
+"""Scores of a run: means with their errors, evidence, answers against targets, groups, and verdicts of a judge."""
 
 from __future__ import annotations
 
@@ -35,6 +24,18 @@ from kinodex.jobs.eval.contenders import ItemResult, Judgement
 from kinodex.jobs.eval.folder import JUDGED, RunPlan, open_for_append, read_items, read_judgements, read_plan, read_run
 from kinodex.jobs.eval.items import Item, Scoring, by_number
 from kinodex.jobs.models import ModelChoice, describe_models, role_models, run_now
+
+# Means over questions with their errors: questions about one video are not independent of each other.
+#
+# A standard error is clustered by video (Miller 2024, arXiv 2411.00640, sections 2.2 and 4.2; the sandwich estimator of
+# Liang and Zeger 1986) with the small-item factor G / (G - 1) for G videos, and an interval takes the quantile of
+# Student's t with G - 1 degrees of freedom (Cameron and Miller 2015, sections VI.B and VI.C). Where every video has as
+# many questions, this is exactly the t-test on the videos' means.
+#
+# With few videos, or where all agree, that error is itself not known. Then a share has the exact interval of Clopper
+# and Pearson on an effective number of questions (Korn and Graubard 1998, Survey Methodology 24): as many independent
+# ones as would have the same variance. And a difference has the exact test of McNemar (1947) beside it, which counts
+# the questions that one of the two alone answered, as if each were independent.
 
 CONFIDENCE = 0.95
 LEVEL = (1.0 + CONFIDENCE) / 2.0
@@ -228,7 +229,7 @@ def _length_s(places: Iterable[Place]) -> float:
     return sum(end_s - start_s for _, start_s, end_s in places)
 
 
-# Score an answer against its target: beside the judge the only place where the two meet.
+# Score an answer against its target, which it meets here and where it is judged, and nowhere else.
 
 BEST_JUDGED = 3
 """The highest score of a judge model."""
@@ -448,8 +449,8 @@ def score_group(right: Sequence[bool], kind: str, structure: str) -> float:
 
 # Judge free-form answers by a model, from 0 to 3: how much of the true answer each holds. Its name is kept with it.
 #
-# Targets and answers meet here and in `scorers`, after the run. A judgement is written as soon as it is there, so that
-# whatever ends the judging, the same command continues it; answers without a valid score are judged again then.
+# A judgement is written as soon as it is there, so that whatever ends the judging, the same command continues it;
+# answers without a valid score are judged again then.
 
 JUDGE = "judge"
 AT_ONCE = 32

@@ -1,4 +1,4 @@
-"""Videos and sources that a library knows already: tables of millions of rows are read once, in little memory."""
+"""Sources of an ingest: those that a library does not know yet, and lists of videos in files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceError
 from kinodex.pipeline.fetch import Source, Stamp, is_remote, local_copy, stamp
 from kinodex.pipeline.sources import ChosenSources
+
+# Videos and sources that a library knows already: tables of millions of rows are read once, in little memory.
 
 MERGE_FROM = 100_000
 """New ids that wait to be sorted in among the others."""

@@ -237,13 +237,14 @@ def expected_warnings() -> Iterator[None]:
 
 # GRPO training of a LongVideoAgent master (arXiv 2512.20618, section 3.2), through TRL's GRPOTrainer.
 #
-# The trainer chooses the questions and updates the model; the rollouts are runs of the agent itself (`rollouts`). The
-# reward of a rollout is the paper's (`agent.variants.longvideoagent.rewards`), in two columns so that both are logged.
+# The trainer chooses the questions and updates the model; the rollouts are runs of the agent itself
+# (`jobs.train.rollouts`). The reward of a rollout is the paper's (`agent.variants.longvideoagent_training.rewards`), in
+# two columns so that both are logged.
 #
 # Decisions where the paper leaves something open (grpo.toml has the numbers):
 #
 # - It speaks of GRPO and of "a learned value baseline" at once. GRPO has none: the baseline is the mean of the group.
-#   GRPO divides by the standard deviation of the group, too; that is a setting, and off (`trainer` says why).
+#   GRPO divides by the standard deviation of the group, too; that is a setting, and off (see the head of this file).
 # - Batch 4 and N = 4 are read as 4 questions a step with 4 rollouts each, one update for each batch of rollouts.
 # - The loss is GRPO's own: means over the master's tokens of a rollout, then over the rollouts.
 # - LoRA is not mentioned, so all weights are trained unless `lora_rank` is set (the published quick start uses LoRA,

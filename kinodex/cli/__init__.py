@@ -1,4 +1,5 @@
 """The command line: a file a family of commands; each parses, calls Python and prints.
 
-`main` lists the commands; what several print is in `show` and `tree_view`.
+`main` lists the commands; `options` has the options that several share, `show`, `tables` and `tree_view` what they
+print.
 """

@@ -1,4 +1,4 @@
-"""`kinodex ask`: ask a question, watch the search, get the answer with its evidence and its cost."""
+"""`kinodex ask` and `kinodex agents`: ask a question and watch the search; list the agents that can answer it."""
 
 from __future__ import annotations
 

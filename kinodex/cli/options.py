@@ -1,6 +1,6 @@
 """Options that several commands share.
 
-May import typer, and nothing heavy: every start of the command line imports this folder.
+May import typer, and nothing heavy: every start of the command line imports this file.
 """
 
 from __future__ import annotations

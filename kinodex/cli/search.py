@@ -1,4 +1,4 @@
-"""`kinodex search`: find moments by words, by a picture, or by detections."""
+"""`kinodex search`, `kinodex duplicates` and `kinodex ground`: find moments, videos that show the same, and ranges."""
 
 from __future__ import annotations
 

@@ -478,8 +478,9 @@ def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
 
 
-# An OpenAI-compatible endpoint, tried with six small requests: a reply, a picture, several, a JSON schema, a tool,
-# and a system message.
+# An OpenAI-compatible endpoint, tried with six small requests.
+#
+# They ask for a reply, about a picture, about several, by a JSON schema, by a tool, and with a system message.
 
 of_endpoint = partial(CheckResult, "endpoint")
 CHAT, LISTING = "chat", "model list"

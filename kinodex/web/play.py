@@ -320,8 +320,9 @@ def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
     return PlayFile(uri, now.size_bytes, etag, mime, is_changed)
 
 
-# Range requests for one file (RFC 9110, section 14): which of its bytes a request wants; read a piece at a time in
-# threads, so that a slow disk or server holds up nobody else.
+# Range requests for one file (RFC 9110, section 14): which of its bytes a request wants.
+#
+# They are read a piece at a time in threads, so that a slow disk or server holds up nobody else.
 
 FILE_PIECE_BYTES = 1 << 18
 ONE_RANGE = re.compile(r"bytes=[ \t]*(\d*)-(\d*)[ \t]*", re.ASCII | re.IGNORECASE)

@@ -448,7 +448,6 @@ def _word_set(text: str) -> set[str]:
 
 
 # Text towers of libraries, loaded in a thread of their own, and before somebody searches.
-
 #
 # One that a library carries is there at once. One that torch loads takes 6 to 9 s of CPU, most of it for imports, and
 # searches that need none go on meanwhile.

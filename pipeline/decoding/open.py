@@ -77,8 +77,8 @@ def choose_decoder(decoder: str) -> str:
 # Split a long video into spans that different processes can decode, each by itself.
 #
 # A span begins with a key frame at which a decoder may start with empty buffers (see `pyav_reader`) and ends where the
-# next one begins. What is shown before a key frame but sent after it belongs to the span before, which
-# reads that far. The samples of all spans together are those of one pass over the whole video, to the last bit.
+# next one begins. What is shown before a key frame but sent after it belongs to the span before, which reads that far.
+# The samples of all spans together are those of one pass over the whole video, to the last bit.
 
 SHORTEST_SPAN_S = 15.0
 """Spans for several workers are no shorter. Opening the file and seeking cost 0.05 s, decoding so much about one."""

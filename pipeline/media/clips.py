@@ -1,4 +1,4 @@
-"""Cut a clip by copying packets: no loss, hardly any work, and a beginning at a key frame."""
+"""Clips of a video: copied or encoded again, with subtitles added, and checked once they are written."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from av.stream import Stream
     from av.subtitles.stream import SubtitleStream
     from av.video.stream import VideoStream
+
+# Cut a clip by copying packets: no loss, hardly any work, and a beginning at a key frame.
 
 REORDERED_S = 1
 """After a search in Matroska the first packets have no decoding time: pictures shown this much earlier may follow."""

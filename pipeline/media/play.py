@@ -1,8 +1,8 @@
-"""Choice of how a browser plays a file: as it is, repacked, converted as it streams; and the reason in words.
+"""Play in a browser: the choice of how it plays a file, with the reason in words, and the stream where it cannot.
 
-The table is that of docs/viewer.md, "Playing". It holds what Chromium, Firefox and Safari agree on, from their own
-lists of formats (developer.mozilla.org, "Media container formats" and "Web video codec guide"), and was tried with real
-files in Chromium.
+A file is played as it is, repacked, or converted as it streams. The table of the choice is that of docs/viewer.md,
+"Playing". It holds what Chromium, Firefox and Safari agree on, from their own lists of formats (developer.mozilla.org,
+"Media container formats" and "Web video codec guide"), and was tried with real files in Chromium.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A part of a video as a file: what was asked for, what is in it, and the choice of its container."""
+"""The source of a video and the file that is made of it: opening, facts, frames and sound, container and encoding."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer, OutputContainer
     from av.video.stream import VideoStream
+
+# A part of a video as a file: what was asked for, what is in it, and the choice of its container.
 
 ClipWay = Literal["copied", "encoded"]
 COPIED_TO_MP4 = frozenset({"h264", "hevc", "av1", "vp9", "mpeg4", "aac", "mp3", "opus", "flac", "ac3", "eac3", "alac"})

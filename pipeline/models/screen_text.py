@@ -104,8 +104,8 @@ def script_of(letter: str) -> str:
 # Read the text in a picture with RapidOCR, which runs the PP-OCR models of PaddleOCR on the CPU.
 #
 # Lines are found by DB (Liao et al. 2019, arXiv 1911.08947) and read by CTC, each by itself. The package carries the
-# weights of PP-OCRv6 small: Latin script, Chinese and Japanese. Others are a folder with a
-# recogniser, and a detector if there is one; the files are given by their paths, so nothing is fetched from a hub.
+# weights of PP-OCRv6 small: Latin script, Chinese and Japanese. Others are a folder with a recogniser, and a detector
+# if there is one; the files are given by their paths, so nothing is fetched from a hub.
 
 CARRIED = "PP-OCRv6-small"
 """Name of the weights that rapidocr carries."""

@@ -177,6 +177,20 @@ def test_what_every_question_meets_ends_them_all(environment: Environment) -> No
         assert [answer is not None for answer in caught.value.answers] == [True] + [False] * 8, error
 
 
+def test_an_endpoint_that_refuses_a_question_is_not_gone(environment: Environment) -> None:
+    gone, refused = raising(ModelUnreachable("gone")), raising(ModelRejected("this one"))
+    for between, begun in [(refused, 7), (lambda _: ANSWER, 7), (raising(ZeroDivisionError("no")), 4)]:
+        events: list[Event] = []
+        scripts = [gone, gone, between, gone, gone, between, gone]
+        tasks = [
+            Task(Question(f"Is it {n}?"), environment, ScriptedModel(script), "uniform", on_event=events.append)
+            for n, script in enumerate(scripts)
+        ]
+        with pytest.raises((QuestionsFailed, ModelUnreachable)):
+            asyncio.run(ask_many(tasks, together=1))
+        assert sum(isinstance(event, RunStarted) for event in events) == begun, begun
+
+
 def test_the_bill_of_a_question_that_failed_is_known(environment: Environment) -> None:
     for error in (ModelRejected("no"), AllRejected("no"), ValueError("no")):
         replies = iter([explorer, explorer, explorer, raising(error)])

@@ -54,6 +54,16 @@ def test_leftovers_go_unless_a_run_may_be_writing_them(library: Library) -> None
     assert library.video_ids() == {"aaaa"}
 
 
+def test_a_full_disk_is_noted_of_tables_that_would_be_written_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(library, made("aaaa", 3, seed=1))
+    monkeypatch.setattr("kinodex.index.maintain._missing_space", lambda tables, facts: "no room")
+    notes = maintain(library, purge=True).notes
+    noted = {note.rpartition(" in the files of ")[2] for note in notes if note.startswith("what was deleted stays")}
+    assert noted == {f"{name}: no room" for name in set(library.tables.names()) - {"leases"}}
+
+
 def test_only_one_at_a_time_and_alone_without_older_versions(library: Library) -> None:
     with library.lease(MAINTENANCE, "another"), pytest.raises(LibraryBusy, match="another on"):
         maintain(library)

@@ -83,8 +83,9 @@ def own_rows(path: Path) -> Iterator[Raw]:
         yield where, raw
 
 
-# CG-Bench: where the clues lie that answer a question about a long film (Chen et al. 2024, arXiv 2412.12075). The
-# question is the search and its clue intervals are the moments; options and answer would help to find them.
+# CG-Bench: where the clues lie that answer a question about a long film (Chen et al. 2024, arXiv 2412.12075).
+#
+# The question is the search and its clue intervals are the moments; options and answer would help to find them.
 
 
 class ClueRow(CluedRow):

@@ -313,8 +313,9 @@ def _seconds(clock: str) -> float:
     return seconds
 
 
-# Video-MME: 900 films of seconds to an hour, four options (Fu et al. 2024, arXiv 2405.21075). Whether subtitles are
-# shown is a choice of the run.
+# Video-MME: 900 films of seconds to an hour, four options (Fu et al. 2024, arXiv 2405.21075).
+#
+# Whether subtitles are shown is a choice of the run.
 
 _LETTER = re.compile(r"\s*([A-Z])[.:)]\s*")
 
@@ -342,8 +343,9 @@ class VideoMMERow(Row):
         return Item(self.question_id, self.video, asked, Target(answer), groups)
 
 
-# Video-MME-v2: 800 films with a group of four questions each, eight options (Fu et al. 2026, arXiv 2604.05015). Its own
-# score is by group, not by question: `kinodex.jobs.eval.score.group_scores`.
+# Video-MME-v2: 800 films with a group of four questions each, eight options (Fu et al. 2026, arXiv 2604.05015).
+#
+# Its own score is by group, not by question: `kinodex.jobs.eval.score.group_scores`.
 
 STRUCTURES = ("[1,2,3,4]", "[1,[2,3],4]", "[[1,2],3,4]")
 """The orders in which a chain of four questions may stand."""
@@ -458,8 +460,10 @@ def _mlvu_rows(files: Sequence[str], path: Path) -> Iterator[Raw]:
 mlvu_rows, mlvu_open_rows = partial(_mlvu_rows, MLVU_CHOICES), partial(_mlvu_rows, MLVU_OPEN)
 
 
-# MINERVA: questions of several steps about films of two minutes to an hour and a half (Nagrani et al. 2025, arXiv
-# 2505.00681). Each row has a reasoning trace written by hand; it holds the answer, so nothing of it goes into an item.
+# MINERVA: questions of several steps about films of two minutes to an hour and a half (Nagrani et al. 2025,
+# arXiv 2505.00681).
+#
+# Each row has a reasoning trace written by hand; it holds the answer, so nothing of it goes into an item.
 
 _YOUTUBE = re.compile(r"(?:[?&]v=|youtu\.be/|/shorts/|/embed/)([\w-]+)")
 
@@ -496,8 +500,9 @@ class MinervaRow(Row):
 
 
 # CG-Bench: questions about long films with the clues that answer them (Chen et al. 2024, arXiv 2412.12075).
-# `clue_intervals`, in seconds, are the evidence. Its own scores of an answer's clues are mIoU and recall:
-# `kinodex eval ground` with the same file.
+#
+# `clue_intervals`, in seconds, are the evidence. Its own scores of an answer's clues are mIoU and recall: `kinodex eval
+# ground` with the same file.
 
 
 class CluedRow(Row):

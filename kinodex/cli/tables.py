@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from rich.markup import escape
 from kinodex.find import FOUND_IN
 from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.tables import Table, markdown
 from kinodex.output import clock, console, plain_table, print_json
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import Library
     from kinodex.index.rows import FailureRow, Hit, LibraryFacts, StoredFrame, VideoRow
+    from kinodex.jobs.eval.tables import Table
 
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
@@ -154,6 +154,8 @@ GAP = 2
 def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
     """Print lines of text and then tables on stdout: drawn for people, or as Markdown."""
     if as_markdown:
+        from kinodex.jobs.eval.tables import markdown
+
         print("\n\n".join(["  \n".join(lines), *map(markdown, tables)]))
         return
     out = console()
@@ -185,7 +187,7 @@ def fitting(table: Table, width: int) -> list[Table]:
 
 def _columns(table: Table, title: str, columns: Sequence[int]) -> Table:
     heads, *rows = (tuple(row[each] for each in columns) for row in (table.heads, *table.rows))
-    return Table(title, heads, tuple(rows), table.names)
+    return replace(table, title=title, heads=heads, rows=tuple(rows))
 
 
 def _drawn(table: Table) -> Drawn:

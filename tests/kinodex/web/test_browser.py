@@ -460,6 +460,7 @@ def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(op
     page.keyboard.press("Enter")
     page.locator("dialog .player").wait_for()
     page.keyboard.press("Escape")
+    page.locator("dialog .player").wait_for(state="hidden")  # closing it gives the focus back to the button
     card.get_by_role("link", name="On the time line").focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="When does something happen?").wait_for()

@@ -165,6 +165,9 @@ BEAT_S = 15.0
 END = 999_999_999
 """The number of every question's last message: who names it has had the end, whichever server sent it."""
 
+MOST_LOOKED = 64
+"""Frames of calls under way that a message names: captions of a whole video are asked for at once."""
+
 GAP_S = 0.15
 """The least time between two messages: each says all that is known, so those between are left out."""
 
@@ -205,8 +208,9 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
 
 
 def progress(running: Running) -> dict[str, Any]:
-    """Progress of a question: rounds, calls, frames, seconds, money, and the latest round in a sentence."""
+    """Progress of a question: rounds, calls, frames, time, money, the latest round in a sentence, what is looked at."""
     records = list(running.records)
+    looking = {(each.video_id, each.frame_no): each for frames in list(running.looking) for each in frames}
     calls = [each for each in records if each["event"] == "Exchanged"]
     return {
         "round": max((each.get("round", 0) for each in records), default=0),
@@ -215,6 +219,10 @@ def progress(running: Running) -> dict[str, Any]:
         "seconds": round((datetime.now(UTC) - running.asked_at).total_seconds(), 1),
         "cost": round(sum(call["usage"]["cost"] for call in calls), 6),
         "sentence": redact(latest_sentence(records)),
+        "looking": [
+            {"video_id": each.video_id, "frame_no": each.frame_no, "time_s": each.time_s}
+            for _, each in sorted(looking.items())[:MOST_LOOKED]
+        ],
     }
 
 

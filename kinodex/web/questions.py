@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +19,8 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, check_fit, variant_named
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
-from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
-from kinodex.agent.trace import Record
+from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Question, R, Request, ShownFrame
+from kinodex.agent.trace import Record, ReplayModel
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
@@ -307,7 +308,7 @@ class Questions:
 
         with self.settings.watch(environment.source.uri) as watch:
             asked = answers.AskRequest(
-                self._thread.models(environment),
+                _watched(self._thread.models(environment), running),
                 plan.variant,
                 request.settings,
                 budget,
@@ -354,6 +355,8 @@ class Running:
     answer: Answer | None = None
     failure: Exception | None = None
     signal: StopSignal = field(default_factory=StopSignal)
+    looking: list[tuple[ShownFrame, ...]] = field(default_factory=list)
+    """Frames of the calls under way, which the trace holds only once they are answered."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _version: int = 0
     _readers: set[_Reader] = field(default_factory=set)
@@ -382,6 +385,19 @@ class Running:
         with self._lock:
             self.records.append(record)
             self._change()
+
+    @contextmanager
+    def calling(self, frames: tuple[ShownFrame, ...]) -> Iterator[None]:
+        """Show readers what a model looks at, until its reply."""
+        with self._lock:
+            self.looking.append(frames)
+            self._change()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.looking.remove(frames)
+                self._change()
 
     def end(self, result: Answer | Exception) -> None:
         """End with an answer, or with the error that there is in its place."""
@@ -436,6 +452,32 @@ class Running:
 class _Reader:
     loop: asyncio.AbstractEventLoop
     changed: asyncio.Event
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _WatchedModel:
+    """A model whose calls the readers of a question see while they are under way."""
+
+    model: Model
+    running: Running
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def has_language(self) -> bool:
+        return getattr(self.model, "has_language", True)
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        with self.running.calling(request.frames):
+            return await self.model.ask(request)
+
+
+def _watched(models: Models, running: Running) -> Models:
+    if isinstance(models, Mapping):
+        return {role: _WatchedModel(each, running) for role, each in models.items()}
+    return models if isinstance(models, ReplayModel) else _WatchedModel(models, running)
 
 
 # Environments of a server's libraries, opened when they are first asked about and kept for the next question.

@@ -644,6 +644,14 @@ def test_the_tree_grows_live_a_reload_goes_on_and_a_stop_gives_the_best_answer_s
     assert re.fullmatch(r"looking: round 1, \d+ frames?, \d+ calls?, \d+:\d\d, \$[\d.]+", figures.inner_text())
     page.locator(".now-sentence").get_by_text("Round 1: it opened").wait_for()
     assert page.locator(".answer").count() == 0
+    page.get_by_text(re.compile(r"The model looks at \d+ frames now")).wait_for()
+    page.locator(".said-of-frames li q").first.wait_for()
+    at_px = "(marks, name) => marks.map((each) => Number(each.getAttribute(name)))"
+    feet = page.locator(".timeline .seen-stem").evaluate_all(at_px, "x2")
+    assert feet and {*feet} <= {*page.locator(".timeline .shown-frame").evaluate_all(at_px, "x1")}, "each in its place"
+    page.locator(".seen-frame").first.press("Enter")
+    assert width_px(page.locator("dialog img")) > 64
+    page.keyboard.press("Escape")
     page.reload()
     page.locator(".timeline .segment").nth(1).wait_for(state="attached")
     assert question_key(page) == key and page.locator("h1").inner_text() == BIRD
@@ -655,6 +663,7 @@ def test_the_tree_grows_live_a_reload_goes_on_and_a_stop_gives_the_best_answer_s
     assert figures.inner_text().startswith("stopping")
     gate.open.set()
     page.locator(".answer .warn").get_by_text("you stopped it").wait_for()
+    assert page.locator(".looking").count() == 0 and page.locator(".seen-frame").count() > 0
     assert page.evaluate(FOCUSED) == focused, "what is drawn anew keeps the focus"
     assert page.locator(".state").is_hidden()
     assert client.get(f"/data/traces/{key}").json["trace"]["answer"]["reason"] == "stopped"

@@ -37,6 +37,7 @@ export async function live(key, question) {
     if (places.answer.childElementCount) return;
     const titles = Object.fromEntries(data.trace.videos.map((video) => [video.video_id, video.title]));
     line.end();
+    tree.look([]);
     places.answer.replaceChildren(answer(data, titles));
     places.after.replaceChildren(
       followUp(key, question, data.trace.agent),
@@ -48,6 +49,7 @@ export async function live(key, question) {
 
   function fail(error) {
     line.end();
+    tree.look([]);
     places.answer.replaceChildren(
       el(
         "div",
@@ -88,7 +90,7 @@ export async function live(key, question) {
     if (row?.state === "failed") return fail(row.error);
     line.begin(row?.asked_at);
     follow(question, {
-      progress: (facts) => (line.show(facts), refresh()),
+      progress: (facts) => (line.show(facts), tree.look(facts.looking), refresh()),
       state: ({ state, error }) => {
         if (state === "stopping") line.stopping();
         if (state === "failed") fail(error);

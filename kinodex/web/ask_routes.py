@@ -19,6 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.text import redact, redact_values
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
+from kinodex.web.kept import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
 from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number
@@ -184,7 +185,7 @@ async def event_stream(questions: Questions, request: Request) -> Response:
         return Response(status_code=204, headers=headers)
     if isinstance(found, Running):
         return StreamingResponse(_events(found, since), 200, headers, media_type="text/event-stream")
-    end = message("state", END, {"state": found.state, "error": found.error})
+    end = message("state", END, state_of(found))
     return StreamingResponse(iter([end]), 200, headers, media_type="text/event-stream")
 
 
@@ -201,10 +202,16 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
             if running.state != state:
                 state = running.state
                 ended = state in FINISHED
-                yield message("state", END if ended else version, {"state": state, "error": running.error})
+                yield message("state", END if ended else version, state_of(running))
                 if ended:
                     return
             await asyncio.sleep(GAP_S)  # events come in bursts
+
+
+def state_of(question: Running | Kept) -> dict[str, Any]:
+    """State of a question; of one that failed the server's words, what was tried, and what to do."""
+    said = {"state": question.state, "error": question.error}
+    return said if question.error is None else said | {"tried": question.tried, "remedy": question.remedy}
 
 
 def progress(running: Running) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import threading
 import traceback
 from collections import Counter
@@ -18,6 +19,15 @@ from kinodex import answers
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, check_fit, variant_named
 from kinodex.agent.environment import Environment
+from kinodex.agent.errors import (
+    AllRejected,
+    ContextSpent,
+    KeyMissing,
+    ModelRejected,
+    ModelUnknown,
+    ModelUnreachable,
+    NeedsPictures,
+)
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Question, R, Request, ShownFrame
 from kinodex.agent.trace import Record, ReplayModel
@@ -33,6 +43,7 @@ from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+from kinodex.web.sentences import latest_sentence
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -44,7 +55,8 @@ UNLIMITED = Budget()
 RETRY_S = 10.0
 LISTED = 200
 """Questions that a list shows, newest first."""
-LISTED_FIELDS = ("key", "question", "agent", "state", "error", "text", "letter", "status", "after", "asked_at")
+LISTED_FIELDS = ("key", "question", "agent", "state", "error", "tried", "remedy", "text", "letter", "status", "after")
+LISTED_FIELDS += ("asked_at",)
 MONEY_SPENT = "the money of the day"
 
 
@@ -289,6 +301,10 @@ class Questions:
             if isinstance(result, Answer):
                 told = replace(facts, state="done", error=None, text=result.text, letter=result.letter)
                 facts = replace(told, status=result.status, cost=result.ledger.cost)
+            else:
+                running.tried = tried(running.records, plan.variant.name, describe_models(self.settings.choice))
+                running.remedy = remedy(result)
+                facts = replace(facts, tried=running.tried, remedy=running.remedy)
             self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
             try:
                 self.kept.save(running.request.library, facts)
@@ -333,6 +349,38 @@ class Questions:
                 each.stop(MONEY_SPENT, at_once=True)
 
 
+# A failure in words: the server's own are the error; beside them stand what was tried, and the one thing to do.
+
+AGAIN = "Ask it again, or change the question."
+DOCTOR = "kinodex doctor --base-url URL"
+REMEDIES: tuple[tuple[type[Exception], str], ...] = (
+    (KeyMissing, "Put the key into the environment of the server, and start it again."),
+    (ModelUnknown, f"Start the server again with a model that the endpoint has; {DOCTOR} lists them."),
+    (AllRejected, f"Correct the key or the address: {DOCTOR} tries both. Then start the server again."),
+    (ContextSpent, "Ask it again with fewer frames (under Limits), or about fewer videos."),
+    (ModelRejected, f"See what the endpoint takes: {DOCTOR}. Or ask again with another method or fewer frames."),
+    (ModelUnreachable, "Start the model's server, or start this one again with the right --base-url; then ask again."),
+    (NeedsPictures, "Choose a method that reads words alone, or videos with pictures."),
+    (QuestionFault, "Look at the terminal of the server: it shows the fault. Please report it."),
+)
+
+
+def remedy(error: Exception) -> str:
+    """The one thing to do about a failure, for who looks at the page."""
+    return next((words for kind, words in REMEDIES if isinstance(error, kind)), AGAIN)
+
+
+def tried(records: Sequence[Record], agent: str, models: Mapping[str, str]) -> str:
+    """The work of a question until it failed, in a sentence; `models` are as `describe_models` names them."""
+    if not records:
+        return f"The method {agent} had not begun."
+    asked = " and ".join(dict.fromkeys(models.values()))
+    replies = sum(each["event"] == "Exchanged" for each in records)
+    came = f"{replies} {'reply' if replies == 1 else 'replies'} came"
+    last = latest_sentence(records) if replies else "It was the first call that failed."
+    return f"The method {agent} asked {asked}; {came}. {last}"
+
+
 def _has_pictures(rows: Sequence[VideoRow]) -> bool:
     return any(row.frames for row in rows)
 
@@ -354,6 +402,9 @@ class Running:
     records: list[Record] = field(default_factory=list)
     answer: Answer | None = None
     failure: Exception | None = None
+    tried: str = ""
+    remedy: str = ""
+    """Beside a failure: what was done until then, and the one thing to do about it."""
     signal: StopSignal = field(default_factory=StopSignal)
     looking: list[tuple[ShownFrame, ...]] = field(default_factory=list)
     """Frames of the calls under way, which the trace holds only once they are answered."""
@@ -590,6 +641,26 @@ class AskingThread:
 
 HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
 """The way to give a model, for a page that cannot ask without one."""
+WAYS = (
+    (
+        "A server of your own",
+        "vLLM, Ollama, or any other that speaks OpenAI's form; it needs no key. A model that sees, in a folder, is "
+        "served so too: vllm serve FOLDER.",
+        "--model qwen3-vl --base-url http://127.0.0.1:11434/v1",
+    ),
+    (
+        "A provider",
+        "Its key stays in the environment: export OPENAI_API_KEY=... For another one than OpenAI add --base-url URL.",
+        "--model gpt-4o",
+    ),
+    (
+        "A language model in a folder",
+        'In this process, by transformers: model = "local:FOLDER" under [policy] of models.toml. It reads and does not '
+        "see, so [default] there names one of the other two for what looks at frames.",
+        "--models models.toml --agent longvideoagent",
+    ),
+)
+"""The three ways to give a model: name, what it is for, and options of `kinodex serve`."""
 
 
 def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
@@ -613,6 +684,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
+                "ways": [] if refusal is None else _ways(redact_uri(libraries[number].uri)),
                 "is_drawn_world": space == BUILTIN,
             }
             for number, (refusal, space) in enumerate(zip(refusals, spaces, strict=True))
@@ -620,6 +692,11 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
+
+
+def _ways(uri: str) -> list[dict[str, str]]:
+    start = f"kinodex serve {shlex.quote(uri)}"
+    return [{"name": name, "about": about, "command": f"{start} {options}"} for name, about, options in WAYS]
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

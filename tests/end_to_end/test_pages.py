@@ -173,6 +173,18 @@ def test_an_address_of_nothing_leads_back(context, site) -> None:
     page.close()
 
 
+def test_what_the_server_says_is_shown_also_where_it_is_no_data(context, site) -> None:
+    page = context.new_page()
+    page.route("**/data/libraries/0", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+    page.goto(f"{site.address}/#/library/0")
+    page.get_by_role("alert").get_by_text("/data/libraries/0 was answered with 502").wait_for()
+    assert "<h1>Bad Gateway</h1>" in page.get_by_role("alert").inner_text()
+    page.unroute_all(behavior="ignoreErrors")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(".posters a")
+    page.close()
+
+
 def test_nothing_moves_for_who_wants_no_motion(context, site) -> None:
     page = context.new_page()
     page.emulate_media(reduced_motion="reduce")

@@ -65,8 +65,23 @@ function failure(error) {
   return [
     el("h1", {}, name),
     error.gone ? null : el("div", { class: "banner", role: "alert" }, error.message),
-    el("p", {}, el("a", { class: "plain", href: "#/" }, "Back to the start")),
+    el("p", {}, remedy(error)),
+    el(
+      "div",
+      { class: "row" },
+      error.status === 404 ? null : el("button", { type: "button", class: "plain strong", onclick: draw }, "Try again"),
+      el("a", { class: "plain", href: "#/" }, "Back to the start"),
+    ),
   ].filter(Boolean);
+}
+
+/** The one thing to do about it. */
+function remedy({ gone, status }) {
+  if (gone) return "The server was asked and did not answer. Start it again, then try again.";
+  if (status === 404) return "The server does not have it: it may have been renamed, or belong to another library.";
+  return status >= 500
+    ? "The server failed. Its terminal shows why; try again once that is mended."
+    : "Try again; if it stays so, reload the page.";
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */

@@ -59,7 +59,7 @@ def test_one_who_had_the_end_is_not_sent_it_again_and_one_who_broke_off_is(clien
 def test_home_says_what_can_be_asked(client):
     serve = client.get("/data/home").json["serve"]
     assert serve["can_ask"] and serve["is_drawn_world"] and serve["models"] == {"default": "builtin"}
-    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "is_drawn_world": True}]
+    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "ways": [], "is_drawn_world": True}]
     names = [each["name"] for each in serve["agents"]]
     assert names[0] == serve["agent"] == "eea" and "videoseek" not in names, "it needs language"
 
@@ -239,4 +239,5 @@ def test_a_model_that_fails_is_said_and_holds_no_key(library, tmp_path, monkeypa
             texts = [str(events), client.get("/data/questions?library=0").body.decode()]
             texts += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert events[-1].data["state"] == row["state"] == "failed" and "API key" in row["error"]
+    assert all(events[-1].data[name] == row[name] != "" for name in ("error", "tried", "remedy"))
     assert not any("sk-abcdefghij" in text for text in texts)

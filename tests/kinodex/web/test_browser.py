@@ -720,7 +720,15 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
             page.get_by_role("alert").get_by_text("2 to 26").wait_for()
             page.get_by_label("One answer a line").fill("red\nblack")
             page.get_by_role("button", name="Ask", exact=True).click()
-            page.get_by_role("alert").get_by_text("There is no answer").wait_for()
+            failed = page.get_by_role("alert").filter(has_text="There is no answer")
+            failed.wait_for()
+            said = failed.inner_text()
+            assert "this key is not known" in said, "the server's words"
+            assert f"eea asked {MODEL} at {models.base_url}; 0 replies came" in said, "what was tried"
+            assert "Correct the key or the address: kinodex doctor --base-url URL" in said, "the one thing to do"
+            page.reload()
+            failed.wait_for()
+            assert failed.inner_text() == said and hard_to_use(page) == []
             page.get_by_role("link", name="Change the question").click()
             page.get_by_label("One answer a line").wait_for()
             assert page.get_by_label("Your question").input_value() == BIRD
@@ -732,7 +740,12 @@ def test_without_a_model_the_page_says_how_to_give_one_and_searches(opened, two_
     other = two_spaces.spaces()[1].name
     with serving([two_spaces.uri], tmp_path / "traces", space=other) as client:
         page = opened(f"{client.address}/#/ask/0")
-        assert "kinodex serve LIBRARY --model NAME --base-url URL" in page.locator(".how").inner_text()
+        ways = page.locator(".ways-to-a-model pre").all_inner_texts()
+        options = ("--base-url http", "--model gpt-4o", "--models models.toml")
+        assert [each.startswith(f"kinodex serve {two_spaces.uri} --model") for each in ways] == [True] * 3
+        assert [option in way for option, way in zip(options, ways, strict=True)] == [True] * 3
+        page.get_by_role("button", name="Copy").first.click()
+        assert page.evaluate("navigator.clipboard.readText()") == ways[0]
         assert page.get_by_label("Your question").count() == 0
         page.get_by_label("Search").fill("bird")
         page.keyboard.press("Enter")

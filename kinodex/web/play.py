@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
@@ -37,7 +38,7 @@ from kinodex.guards import (
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
 from kinodex.index.store.schema import equal
-from kinodex.index.text import redact
+from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError, SourceMissing, SourceUnreachable
@@ -159,6 +160,7 @@ class Playback:
     """A way to play a video. A time of the library is that of the browser's clock plus `offset_s`.
 
     `url` is null for a slideshow. `why` is one sentence; `warning` another, if the file is no longer what was indexed.
+    `gone` says that the file is no longer where it was, and `relocate` is the command that says where it is by now.
     """
 
     way: Literal["file", "remuxed", "transcoded", "slideshow"]
@@ -169,6 +171,8 @@ class Playback:
     mime: str | None = None
     offset_s: float = 0.0
     warning: str | None = None
+    gone: str | None = None
+    relocate: str | None = None
 
 
 class PlayedVideos:
@@ -209,6 +213,10 @@ class PlayedVideos:
             file = await self.file(number, video_id)
         except NotGiven as error:
             return replace(slides, why=str(error))
+        except SourceMissing as error:
+            said, uri = redact(str(error)), self.library(number).uri
+            slides = replace(slides, gone=said, relocate=relocate_command(uri, row.uri))
+            return replace(slides, why=f"its file cannot be read: {said}")
         except PipelineError as error:
             return replace(slides, why=f"its file cannot be read: {redact(str(error))}")
         whole = replace(slides, way="file", url=f"/media/{number}/{video_id}", mime=file.mime)
@@ -246,6 +254,12 @@ class PlayedVideos:
             reply: dict[str, Any] = await self._children.answer({"task": "facts", "uri": file.uri})
             self._facts[key] = MediaFacts(**reply)
         return self._facts[key]
+
+
+def relocate_command(library_uri: str, uri: str) -> str:
+    """Write the command that says where the files of a folder are by now, with a word for the new folder."""
+    folder = redact_uri(uri).rpartition("/")[0] or "/"
+    return f"kinodex relocate {shlex.quote(redact_uri(library_uri))} {shlex.quote(folder)} NEW_FOLDER"
 
 
 def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Playback:

@@ -5,6 +5,7 @@
 import { ask } from "viewer/ask/ask.js";
 import { el } from "viewer/shared/dom.js";
 import { watchServer } from "viewer/shared/gone.js";
+import { goToBox } from "viewer/home/box.js";
 import { home } from "viewer/home/home.js";
 import { library } from "viewer/library/library.js";
 import { run } from "viewer/run/run.js";
@@ -15,11 +16,17 @@ import { video } from "viewer/library/video.js";
 const page = document.getElementById("page");
 let onKey = () => {};
 let draws = 0;
+let toBox = false;
 const NOTHING = { serve: null, runs: [], libraries: [] };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
-  if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) onKey(event);
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== "/" || alone) return onKey(event);
+  event.preventDefault(); // some browsers search the page by it
+  if (goToBox()) return;
+  toBox = true;
+  location.hash = "#/";
 });
 document.addEventListener("click", (event) => {
   // On the way back the reader is where this link was clicked; a link to the same view begins at its top.
@@ -49,6 +56,7 @@ async function draw() {
     page.replaceChildren(top(there, view), main);
     if (draws > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
+    if (toBox) toBox = !goToBox();
     if (down_px) await view.filled;
   } catch (error) {
     if (mine !== draws) return;
@@ -105,7 +113,7 @@ function top(there, view) {
     el("a", { href: "#/", class: "brand" }, "kinodex"),
     el(
       "nav",
-      { "aria-label": "Contents" },
+      { "aria-label": "Pages" },
       links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name)),
     ),
     alone ? el("span", { class: "quiet" }, "one file, no network") : null,

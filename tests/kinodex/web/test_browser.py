@@ -336,7 +336,7 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
     held, sent = [], []
     page.on("request", lambda request: sent.append(text_of(request)) if "/search?" in request.url else None)
     page.route("**/search?text=sn*", lambda route: held.append(route))
-    box = page.get_by_role("searchbox", name="Search")
+    box = page.get_by_label("Search or ask")
     with page.expect_request("**/search?text=sn*"):
         box.fill("sn")
     box.fill("red")
@@ -355,13 +355,13 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
 
 def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_there_on_the_way_back(opened, address):
     page = opened(f"{address}/#/library/0")
-    page.get_by_role("searchbox", name="Search").fill(RED)
-    page.locator("select[name=kind]").select_option("frames")
+    page.get_by_label("Search or ask").fill(RED)
+    page.locator("select[name=in]").select_option("pictures")
     page.locator("[name=video]").fill("film")
     assert page.locator("datalist option").get_attribute("value") == f"film {EVIL}"
     page.locator("[name=video]").fill(f"film {EVIL}")
     page.locator("[name=from]").fill("0:10")
-    with page.expect_response("**/search?*from=10*"):
+    with page.expect_response("**/search?*in=pictures*from=10*"):
         page.keyboard.press("Enter")
     page.locator(".hit-line", has_text="0:00.0").wait_for(state="detached")
     page.wait_for_selector(".hit")
@@ -434,6 +434,7 @@ def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(ope
         page = opened(f"{there}/#/library/0/search/text=a+boat&kind=frames")
         page.locator(".hit").first.wait_for()
         assert page.get_by_text("Pictures are searched in the space").inner_text().endswith(f"{other}.")
+        assert page.locator("select[name=in]").input_value() == "pictures", "what version 2 called kind=frames"
         page = opened(f"{here}/#/library/0")
         page.locator("form").wait_for()
         assert page.get_by_text("Pictures are searched in the space").count() == 0
@@ -445,7 +446,7 @@ def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(ope
 
 def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(opened, address, shown):
     page = opened(f"{address}/#/library/0")
-    page.get_by_label("Search", exact=True).fill(SNOW)
+    page.get_by_label("Search or ask").fill(SNOW)
     page.get_by_role("link", name="Find moments").focus()
     page.keyboard.press("Enter")
     page.get_by_role("article", name="Moment 1").wait_for()

@@ -1,5 +1,6 @@
 // The first page: libraries, questions with their traces, and runs.
 
+import { box } from "viewer/home/box.js";
 import { mosaic } from "viewer/home/mosaic.js";
 import { breakable, el } from "viewer/shared/dom.js";
 import { posterImage } from "viewer/shared/posters.js";
@@ -8,10 +9,16 @@ import { nameOf, plural, spoken } from "viewer/shared/words.js";
 
 export function home(there) {
   const { traces, runs, libraries, missing } = there;
+  const [title, ...others] = [
+    ["Libraries", libraries, (each) => library(each, there.serve)],
+    ["Questions", grouped(traces), question],
+    ["Runs", runs, run],
+  ].filter(([, all]) => all.length);
   const element = el(
     "div",
     { class: "home" },
-    el("h1", {}, "Contents"),
+    el("h1", {}, title?.[0] ?? "Libraries"),
+    libraries.length && !alone ? box(there) : null,
     missing.map((uri) =>
       el(
         "div",
@@ -19,16 +26,11 @@ export function home(there) {
         `A run belongs to the library ${uri}, which is no longer there: its frames are missing.`,
       ),
     ),
-    part("Libraries", libraries, (each) => library(each, there.serve)),
-    part("Questions", grouped(traces), question),
-    part("Runs", runs, run),
-    traces.length + runs.length + libraries.length ? null : el("div", { class: "empty" }, el("p", {}, "Nothing to show.")),
+    title ? el("div", { class: "cards" }, title[1].map(title[2])) : el("div", { class: "empty" }, el("p", {}, "Nothing to show.")),
+    others.map(([name, all, card]) => [el("h2", {}, name), el("div", { class: "cards" }, all.map(card))]),
   );
-  return { title: "Contents", element };
+  return { title: title?.[0] ?? "Libraries", element };
 }
-
-const part = (name, all, card) =>
-  all.length ? [el("h2", {}, name), el("div", { class: "cards" }, all.map(card))] : null;
 
 function library(each, serve) {
   const asks = serve && (serve.libraries?.find((one) => one.key === each.key) ?? serve).can_ask;

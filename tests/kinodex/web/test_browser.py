@@ -206,6 +206,8 @@ def test_a_run_opens_its_traces(opened, run):
         page = opened(address)
         page.locator(".questions tbody tr").first.wait_for()
         assert page.locator(".questions tbody tr").count() == 4
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate(BESIDE_PX) <= 0
         page.get_by_role("searchbox").fill("orchard")
         page.get_by_text("2", exact=True).first.wait_for()
         assert page.locator(".questions tbody tr").count() == 2
@@ -713,7 +715,7 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
     with ChatServer(lambda body: refusing, models=[MODEL]) as models:
         choice = ModelChoice(MODEL, models.base_url, cache=False)
         with serving([library], tmp_path / "traces", choice) as client:
-            page = opened(f"{client.address}/#/ask/0", expected="400 (Bad Request)")
+            page = opened(f"{client.address}/#/ask/0", 360, expected="400 (Bad Request)")
             page.get_by_label("Your question").fill(BIRD)
             page.get_by_text("Answers to choose from").click()
             page.get_by_label("One answer a line").fill("red")
@@ -729,7 +731,7 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
             assert "Correct the key or the address: kinodex doctor --base-url URL" in said, "the one thing to do"
             page.reload()
             failed.wait_for()
-            assert failed.inner_text() == said and hard_to_use(page) == []
+            assert failed.inner_text() == said and hard_to_use(page) == [] and page.evaluate(BESIDE_PX) <= 0
             page.get_by_role("link", name="Change the question").click()
             page.get_by_label("One answer a line").wait_for()
             assert page.get_by_label("Your question").input_value() == BIRD
@@ -740,7 +742,8 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
 def test_without_a_model_the_page_says_how_to_give_one_and_searches(opened, two_spaces, tmp_path) -> None:
     other = two_spaces.spaces()[1].name
     with serving([two_spaces.uri], tmp_path / "traces", space=other) as client:
-        page = opened(f"{client.address}/#/ask/0")
+        page = opened(f"{client.address}/#/ask/0", 360)
+        assert hard_to_use(page) == [] and page.evaluate(BESIDE_PX) <= 0
         ways = page.locator(".ways-to-a-model pre").all_inner_texts()
         options = ("--base-url http", "--model gpt-4o", "--models models.toml")
         assert [each.startswith(f"kinodex serve {two_spaces.uri} --model") for each in ways] == [True] * 3

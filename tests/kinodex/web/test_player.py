@@ -24,14 +24,14 @@ from tests.support.servers.serve_server import Client, serving
 
 pytestmark = [pytest.mark.needs_chromium, pytest.mark.slow, pytest.mark.timeout(120)]
 WAIT_MS = 40_000
+CODE = 'document.querySelector("link[rel=modulepreload]").href'
 OPEN = """async ([id, title, start, end]) => {
-  const { openPlayer } = await import("viewer/play/player.js");
+  const { openPlayer } = (await import(CODE)).default["play/player.js"];
   document.querySelector("main a, main button, a").focus();
   await openPlayer(0, id, title, { start_s: start, end_s: end });
-}"""
+}""".replace("CODE", CODE)
 MAKE = """async ([id, at, failed]) => {
-  const { player } = await import("viewer/play/player.js");
-  const { load } = await import("viewer/shared/source.js");
+  const { "play/player.js": { player }, "shared/source.js": { load } } = (await import(CODE)).default;
   window.inner?.close();
   window.inner?.element.remove();
   const { video } = await load(`libraries/0/videos/${id}`);
@@ -39,7 +39,7 @@ MAKE = """async ([id, at, failed]) => {
   document.querySelector("main").prepend(window.inner.element);
   await window.inner.ready;
   return document.querySelector(".player .way").dataset.way;
-}"""
+}""".replace("CODE", CODE)
 ARRIVE = """time => new Promise((arrived, refused) => {
   window.inner.seek(time);
   const look = () => {

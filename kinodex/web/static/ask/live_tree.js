@@ -27,7 +27,7 @@ export function liveTree() {
     const frames = lookedAt(data.trace, looking);
     state.at = Math.max(0, steps.length - 1);
     state.video = chosen ?? looking[0]?.video_id ?? followed(data, steps[state.at]);
-    element.hidden = false;
+    element.hidden = !steps.length && !looking.length;
     element.style.setProperty("min-height", `${element.offsetHeight}px`); // nothing below jumps while it is drawn
     const zoom = (number) => {
       const node = nodes.find((each) => each.number === number);

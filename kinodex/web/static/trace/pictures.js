@@ -27,7 +27,7 @@ export function pictures(canvas, name, frames, library, titles) {
     ends[lane] = x + width;
     return [{ frame, at, x, lane }];
   });
-  const top = canvas.row(name, ends.length * (height + GAP) + GAP);
+  const top = canvas.row(name, ends.length * (height + GAP) + 2 * GAP) + GAP;
   const foot = top + ends.length * (height + GAP) + GAP;
   const y = (lane) => top + (ends.length - 1 - lane) * (height + GAP);
   const stems = placed.map(({ frame, x, lane }) =>

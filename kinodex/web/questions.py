@@ -55,8 +55,10 @@ UNLIMITED = Budget()
 RETRY_S = 10.0
 LISTED = 200
 """Questions that a list shows, newest first."""
-LISTED_FIELDS = ("key", "question", "agent", "state", "error", "tried", "remedy", "text", "letter", "status", "after")
-LISTED_FIELDS += ("asked_at",)
+LISTED_FIELDS = (
+    *("key", "question", "agent", "state", "error", "tried", "remedy"),
+    *("text", "letter", "status", "after", "asked_at"),
+)
 MONEY_SPENT = "the money of the day"
 
 

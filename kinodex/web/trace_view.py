@@ -254,7 +254,7 @@ SAYING = ("observation", "caption", "summary", "reasoning", "thought", "answer")
 
 
 def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
-    """What models said of a round's frames: of its new segments, else in notes of its tools, else in plain replies."""
+    """Words of models about a round's frames: of its new segments, else in notes of its tools, else in plain replies."""
     opened = {number for each in step.opened for number in each["children"]}
     scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
     places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
@@ -267,7 +267,7 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
 
 
 def _replied(step: Step) -> list[Said]:
-    """What the replies of a round say of the frames of their requests: from the first of a video to its last."""
+    """Words of plain replies about the frames of their requests, each from the first of a video to its last."""
     said = []
     for call in step.calls:
         reply = call["reply"] or {}

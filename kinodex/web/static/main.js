@@ -56,7 +56,8 @@ async function draw() {
     page.replaceChildren(top(there, view), main);
     if (draws > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
-    if (toBox) toBox = !goToBox();
+    if (toBox) goToBox();
+    toBox = false;
     if (down_px) await view.filled;
   } catch (error) {
     if (mine !== draws) return;

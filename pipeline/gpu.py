@@ -25,6 +25,7 @@ from kinodex.pipeline.decoding.pyav_reader import PlanViolated, PyavReader
 from kinodex.pipeline.decoding.stream import PickError, Span
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler, working_size
 from kinodex.pipeline.sample import (
+    check_drawn,
     Chunk,
     ChunkSummary,
     SampledFrame,
@@ -163,6 +164,7 @@ class GpuSampler:
         seconds: Seconds = defaultdict(float)
         count = 0
         with closing(PyavReader(path, source.uri, chunk.video.is_playlist)) as exact:
+            check_drawn(exact.metadata, chunk, settings)
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
             while (batch := _next(batches, seconds)) is not None:

@@ -46,7 +46,7 @@ from kinodex.index.errors import UnknownModel
 
 # Source of a space's model: its name resolved to the arguments of open_clip, and the hub without its long retries.
 
-DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
+DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
 HUB, LOCAL = "hf-hub:", "local-dir:"
 WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
 OR_BUILTIN = ", or use --space builtin, which knows only the sketch world"

@@ -556,7 +556,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
-    spaces = [library.space(settings.space).name for library in libraries]
+    drawn = [_is_drawn(library, settings.space) for library in libraries]
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
@@ -565,19 +565,23 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
         "models": describe_models(settings.choice),
         "max_questions": settings.at_once,
         "usd_a_day": settings.usd_a_day,
-        "is_drawn_world": all(space == BUILTIN for space in spaces),
+        "is_drawn_world": all(drawn),
         "libraries": [
             {
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
-                "is_drawn_world": space == BUILTIN,
+                "is_drawn_world": is_drawn,
             }
-            for number, (refusal, space) in enumerate(zip(refusals, spaces, strict=True))
+            for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
         ],
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
+
+
+def _is_drawn(library: Library, space: str | None) -> bool:
+    return library.space(space).name == BUILTIN and library.noise(space) is None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

@@ -25,12 +25,12 @@ from kinodex.pipeline.decoding.pyav_reader import PlanViolated, PyavReader
 from kinodex.pipeline.decoding.stream import PickError, Span
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler, working_size
 from kinodex.pipeline.sample import (
-    check_drawn,
     Chunk,
     ChunkSummary,
     SampledFrame,
     SamplingSettings,
     Seconds,
+    check_drawn,
     stopwatch,
     summarize,
     with_subtitles,

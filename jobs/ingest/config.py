@@ -60,7 +60,8 @@ class IngestConfig(BaseModel):
         ),
     ] = Field(default=DEFAULT_SPACE, min_length=1, description="embedding space")
     anyway: Annotated[
-        bool, Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway")
+        bool,
+        Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),
     ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
     fps: Annotated[float, Flag(f"Frames sampled a second. {OWN} 1.")] = Field(
         default=1.0, ge=0.001, le=1000, description="frames sampled a second"

@@ -33,7 +33,7 @@ from kinodex.jobs.ingest.config import IngestConfig, library_settings
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
-from kinodex.jobs.library import fetch_or_note
+from kinodex.jobs.library import fetch_or_note, none_drawn
 from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
@@ -41,8 +41,6 @@ from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
 
 LEASE = "ingest"
-NAMED = 5
-"""Films that an error names."""
 RUNNING = "running"
 MOST_LOCAL_WORKERS = 16
 MEASURED_WITH = ("kinodex", "av", "torch", "open_clip_torch", "onnxruntime", "pylance", "pyarrow")
@@ -96,14 +94,9 @@ def run_ingest(
 
 def _none_drawn(library: Library, report: IngestReport) -> UsageError:
     """Take a new library away that the built-in space leaves empty; the error that says so."""
-    names = [Path(each.uri).name for each in report.outcomes if each.error_class == NotDrawn.__name__]
     if is_local(library.uri):
         shutil.rmtree(library.uri)
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return UsageError(
-        f"got --space builtin, which knows only films that kinodex drew, and none of these is one: "
-        f"{', '.join(names[:NAMED])}{more}; leave --space out, or name another. With --anyway every ranking is noise"
-    )
+    return none_drawn(Path(each.uri).name for each in report.outcomes if each.error_class == NotDrawn.__name__)
 
 
 def _known_library(config: IngestConfig, uri: str) -> Library | None:

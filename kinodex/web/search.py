@@ -232,8 +232,9 @@ MOST_OF_A_VIDEO = 12
 def groups_view(
     library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
 ) -> dict[str, Any]:
-    """Group moments by video, in the order of each video's best: `{"count", "noise", "groups": [{..., "hits": [...]}]}`.
+    """Group moments by video, in the order of each video's best.
 
+    Gives `{"count", "noise", "groups": [{..., "hits": [...]}]}`; `noise` is the sentence of `Hit.noise`, or None.
     A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
     of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
     comes to the best of the same kind among these hits.

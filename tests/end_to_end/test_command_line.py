@@ -131,5 +131,5 @@ def test_bad_spaces(kinodex: Kinodex, films: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     to = ("--library", tmp_path / "library")
     bad(kinodex, "ingest", films, *to, "--space", "ViT-B-33/laion2b_s34b_b79k", code=2, says="ViT-B-32")
-    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-32/laion2b_s34b_b79k", code=2, says="builtin")
+    bad(kinodex, "ingest", films, *to, "--space", "ViT-B-32/laion2b_s34b_b79k", code=2, says="HF_ENDPOINT")
     assert not (tmp_path / "library").exists()

@@ -27,7 +27,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, match_names
+from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import Grounding, ground, ground_with
@@ -347,6 +347,7 @@ def make_cases(
     library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
+    check_own(matches, samples[0].benchmark if samples else "")
     ids = {name: found[0] for name, found in matches.videos.items()}
     left_out: Counter[str] = Counter()
     cases = []

@@ -245,7 +245,10 @@ def check(
     ids: IdsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
+    """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks.
+
+    Exits with 1 if the library holds none of its videos.
+    """
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
     from kinodex.jobs.eval.items import parse_subset, select_items
     from kinodex.output import console, print_json
@@ -269,6 +272,8 @@ def check(
         print_json(found)
     else:
         _show(found, console())
+    if library is not None and not found["library"]["found"]:
+        raise typer.Exit(1)
 
 
 def _counts(read: Benchmark[Item]) -> dict[str, Any]:

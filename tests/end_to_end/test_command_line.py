@@ -110,7 +110,7 @@ def test_bad_files_are_rows_and_the_rest_is_indexed(kinodex: Kinodex, media: Pat
     if os.geteuid() != 0:
         named[forbidden] = "SourceForbidden"
     library = tmp_path / "library"
-    ran = kinodex("ingest", *named, *good, "--library", library, "--space", "builtin", "--json")
+    ran = kinodex("ingest", *named, *good, "--library", library, "--space", "builtin", "--anyway", "--json")
     assert ran.code == 3
     info = json.loads(kinodex("info", library, "--json").out)
     assert {row["uri"]: row["error_class"] for row in info["failures"]} == {str(p): name for p, name in named.items()}

@@ -27,6 +27,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.kept import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
@@ -140,6 +141,7 @@ class Questions:
         self.tally = Tally()
         self._libraries = tuple(libraries)
         uris = [library.uri for library in libraries]
+        keep_traces(settings.traces, keep_limits())
         self.kept = KeptTraces(settings.traces, uris)
         self._environments = Environments(uris, settings.detector, settings.space)
         self._running: dict[str, Running] = {}

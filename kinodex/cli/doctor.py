@@ -16,7 +16,7 @@ from kinodex.output import console, print_json
 if TYPE_CHECKING:
     from kinodex.doctor.machine import CheckResult
 
-ALWAYS = ("base", "builtin")
+ALWAYS = ("base",)
 """Needed by everything."""
 COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
@@ -70,4 +70,4 @@ def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
     if failed:
         out.print(f"\n[red]needed, and not ok: {escape(', '.join(each.name for each in failed))}[/]")
     else:
-        out.print("\nkinodex works here; a line that is not ok matters only if you need what it names")
+        out.print("\nall that was named is ok; of the other lines those matter that your task needs")

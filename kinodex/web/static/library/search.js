@@ -36,7 +36,7 @@ export function search(key, fields, { space, searched }) {
   const find = newest(
     (asked) => ask(key, asked),
     (found, asked) => {
-      said.replaceChildren(found.noise ? `${found.noise}.` : "");
+      said.replaceChildren();
       hits.replaceChildren(...hitGroups(key, found, asked.text ?? "", asked).flat());
     },
     (error) => {

@@ -34,7 +34,7 @@ class KeepLimits:
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """What lies in a place, and what is beyond the limits: numbers of things and their bytes; the age of the oldest."""
+    """Numbers of things in a place and their bytes, the age of the oldest, and what of it is beyond the limits."""
 
     kind: str
     place: str

@@ -61,22 +61,6 @@ class CheckResult:
     todo: str = ""
 
 
-def run_checks(
-    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
-) -> list[CheckResult]:
-    """All lines of the page, the verdicts by task first. A library and an endpoint are checked only if they are named.
-
-    Raises BadSettings for a URL that is none.
-    """
-    from kinodex.doctor.tasks import check_tasks
-
-    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu()]
-    found += [*check_models(), *check_keys(key_env)]
-    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
-    found += check_library(library) if library is not None else []
-    return [*check_tasks(found, library), *check_ray(ray_address), *found]
-
-
 def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[CheckResult]:
     """Needed lines that are not ok; raises UsageError for a name that no line has."""
     names = list(dict.fromkeys(each.name for each in found))

@@ -9,7 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from kinodex.doctor.machine import CHAT, IMAGES, CheckResult
+from kinodex.doctor.machine import (
+    CHAT,
+    IMAGES,
+    CheckResult,
+    check_decoders,
+    check_endpoint,
+    check_gpu,
+    check_keys,
+    check_library,
+    check_machine,
+    check_models,
+    check_packages,
+    check_ray,
+)
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
@@ -19,6 +32,20 @@ of_tasks = partial(CheckResult, "tasks")
 INDEX, WORDS, PICTURE, ASK, SERVE = "index", "search by words", "search by picture", "ask", "serve"
 INGEST = "kinodex ingest FILMS --library {} --space local-dir:FOLDER    # a copy of the model's repository"
 BY_MODEL = 'kinodex ask {} "..." --model NAME --base-url http://HOST:8000/v1    # a server with a vision-language model'
+
+
+def run_checks(
+    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
+) -> list[CheckResult]:
+    """All lines of the page, the verdicts by task first. A library and an endpoint are checked only if they are named.
+
+    Raises BadSettings for a URL that is none.
+    """
+    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu()]
+    found += [*check_models(), *check_keys(key_env)]
+    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
+    found += check_library(library) if library is not None else []
+    return [*check_tasks(found, library), *check_ray(ray_address), *found]
 
 
 def check_tasks(details: Sequence[CheckResult], uri: str | None) -> list[CheckResult]:

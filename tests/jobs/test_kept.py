@@ -1,4 +1,4 @@
-"""What is kept outside of libraries: within a size and an age, the oldest go first, and `kinodex clean` says it."""
+"""Files kept outside of libraries: within a size and an age, the oldest go first, and `kinodex clean` says it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,9 @@ def _index(found: Mapping[str, CheckResult]) -> CheckResult:
     for name, what in (("pyav", "no video can be read"), ("clip", "no model can be run")):
         if found[name].state != "ok":
             return of_tasks(INDEX, found[name].state, f"{what}: {found[name].said}", "pip install -U 'kinodex[ingest]'")
-    space, hub = found["default space"], found["hub"]
+    space, hub = found["default space"], found.get("hub")
+    if hub is None:  # which open_clip alone asks
+        return of_tasks(INDEX, space.state, f"no model can be run: {space.said}", "pip install -U 'kinodex[ingest]'")
     if space.state == "ok" or hub.state == "ok":
         fetched = "is here" if space.state == "ok" else "is fetched from the hub by the first ingest"
         return of_tasks(INDEX, "ok", f"the default space, {DEFAULT_SPACE}, {fetched}")

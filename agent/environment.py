@@ -113,7 +113,7 @@ class LibraryVideos:
 
     def noise(self) -> str | None:
         """Say that a ranking of these videos is noise, where it is: see `LibraryReader.noise`."""
-        return self._library.noise(self.space.digest, self._ids)
+        return self._library.noise(self._other_space, self._ids)
 
     def only(self, video_ids: Collection[str]) -> LibraryVideos:
         """The videos of these ids, with caches of their own."""

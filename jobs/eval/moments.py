@@ -85,8 +85,10 @@ def run_moments(
     benchmark = read_moment_benchmark(request.benchmark, request.file)
     library = Library.open(request.library)
     searches = [each for each in benchmark.items if request.absent or not each.absent]
-    pictures = open_pictures(library, request.space, names, searches)
-    cases = make_cases(searches, library.videos(), request.limit, pictures)
+    pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
+    asked = Counter(name for each in searches for name in each.videos)
+    check_own(match_names(asked, videos, None), benchmark.name)
+    cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
     if any(name.startswith(AGENT) for name in names):
         check_known_world(request.choice, environment.source.space, has_pictures=environment.has_pictures)
@@ -347,7 +349,6 @@ def make_cases(
     library lacks, and all of whose moments are in videos that it lacks. Raises UsageError if nothing is left.
     """
     matches = match_names(Counter(name for sample in samples for name in sample.videos), videos, None)
-    check_own(matches, samples[0].benchmark if samples else "")
     ids = {name: found[0] for name, found in matches.videos.items()}
     left_out: Counter[str] = Counter()
     cases = []

@@ -514,8 +514,6 @@ def match_names(
             found[video] = tuple(row.video_id for row in same or parts)
         else:
             why = f"no video of the library has the name {name}"
-            if not same and len(missing) < MOST_NAMED:
-                why += _nearest(name, videos)
             if same:
                 uris = ", ".join(row.uri for row in same[:3])
                 why = f"{len(same)} videos of the library have the name {name}: {uris}"
@@ -530,15 +528,19 @@ def _with_id(digits: str, videos: Sequence[VideoRow]) -> list[VideoRow]:
     return [row for row in videos if row.video_id.startswith(digits)] if is_id else []
 
 
-def _nearest(name: str, videos: Sequence[VideoRow]) -> str:
-    near = get_close_matches(_bare(name), {row.title for row in videos}, n=3, cutoff=0.4)
-    return f"; the nearest are {', '.join(near)}" if near else ""
+def with_nearest(missing: MissingVideo, videos: Sequence[VideoRow]) -> str:
+    """The reason why a video is missing, and the titles that come nearest to its name."""
+    name, titles = composed(missing.video), {row.title for row in videos}
+    if _bare(name) in titles:  # of several videos
+        return missing.why
+    near = get_close_matches(_bare(name), titles, n=3, cutoff=0.4)
+    return f"{missing.why}; the nearest are {', '.join(near)}" if near else missing.why
 
 
-def check_own(names: VideoMatches, benchmark: str) -> None:
+def check_own(names: VideoMatches, benchmark: str, videos: Sequence[VideoRow]) -> None:
     """Raise `UsageError` for a video that a user's own file names and the library lacks; others miss some for good."""
     if benchmark in OWN and names.missing:
-        missing = "; ".join(f"{each.video}: {each.why}" for each in names.missing[:OWN_NAMED])
+        missing = "; ".join(f"{each.video}: {with_nearest(each, videos)}" for each in names.missing[:OWN_NAMED])
         more = f", and {len(names.missing) - OWN_NAMED:,} more" if len(names.missing) > OWN_NAMED else ""
         raise UsageError(f"{missing}{more}; write a video's title, file name or id, or ingest it")
 

@@ -87,7 +87,7 @@ def run_moments(
     searches = [each for each in benchmark.items if request.absent or not each.absent]
     pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
     asked = Counter(name for each in searches for name in each.videos)
-    check_own(match_names(asked, videos, None), benchmark.name)
+    check_own(match_names(asked, videos, None), benchmark.name, videos)
     cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
     if any(name.startswith(AGENT) for name in names):

@@ -111,7 +111,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     id_map = None if request.id_map is None else read_id_map(request.id_map)
     candidates = select_items(benchmark.items, request.subset)
     matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
-    check_own(matches, benchmark.name)
+    check_own(matches, benchmark.name, list(rows.values()))
     found = [each for each in candidates if each.video in matches.videos]
     items = draw_items(found, request.limit, request.seed)
     if not items:

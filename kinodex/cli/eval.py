@@ -294,15 +294,19 @@ def _counts(read: Benchmark[Item]) -> dict[str, Any]:
 
 def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
     from kinodex.index.library import Library
-    from kinodex.jobs.eval.items import match_videos, read_id_map
+    from kinodex.jobs.eval.items import match_videos, read_id_map, with_nearest
 
     names = read_id_map(id_map) if id_map else None
-    matching = match_videos(read.items, Library.open(library).videos(), names, read.episodes)
+    videos = Library.open(library).videos()
+    matching = match_videos(read.items, videos, names, read.episodes)
     return {
         "uri": library,
         "found": len(matching.videos),
         "questions": len(read.items) - sum(each.questions for each in matching.missing),
-        "missing": [asdict(each) for each in matching.missing],
+        "missing": [
+            asdict(each) | ({"why": with_nearest(each, videos)} if at < LISTED else {})
+            for at, each in enumerate(matching.missing)
+        ],
     }
 
 

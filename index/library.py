@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +57,7 @@ from kinodex.index.rows import (
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
-from kinodex.index.spaces.space import Space
+from kinodex.index.spaces.space import BUILTIN_SPACE, Space
 from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, TextEmbedder
 from kinodex.index.store.carried_towers import load_tower_of
 from kinodex.index.store.database import (
@@ -224,6 +224,22 @@ class LibraryReader:
         """
         return load_tower_of(self.uri, self.space(name), towers)
 
+    def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
+        """Say that a ranking in a space of `spaces()` is noise, in the sentence of all faces; None where it is not.
+
+        It is among some videos, or all, if the space is the built-in one and kinodex did not draw all of them.
+        """
+        if self.space(space).name != BUILTIN_SPACE or not self.tables.has("undrawn"):
+            return None
+        searched = self.video_ids() if among is None else set(among)
+        others = searched.intersection(self.tables.rows("undrawn")["video_id"].to_pylist())
+        if not others:
+            return None
+        return (
+            f"this ranking is noise: the space builtin knows only films that kinodex drew, and {len(others):,} of the "
+            f"{len(searched):,} searched are others; index them in another space"
+        )
+
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
         video = self.video(video_id)
@@ -381,6 +397,7 @@ class LibraryReader:
             space=self.space_name,
             space_digest=self.fingerprint.digest,
             settings=self.settings,
+            noise=self.noise(),
         )
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
@@ -423,7 +440,8 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
+    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", SENTENCES_PREFIX,
+    "videos",
 )  # fmt: skip
 CREATION = "creation"
 """The lease of a process that makes a library: its row alone is no trace of one that was there."""

@@ -292,6 +292,8 @@ class Hit:
     speaker: str | None = None
     """Who says the text, as readers see it; None where nobody knows."""
     language: str | None = None
+    noise: str | None = None
+    """Why the order of these hits means nothing, where it does: see `LibraryReader.noise`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +323,8 @@ class LibraryFacts:
     space: str
     space_digest: str
     settings: Mapping[str, Any]
+    noise: str | None = None
+    """Why rankings in the library's own space mean nothing, where they do: see `LibraryReader.noise`."""
 
 
 # The two clocks of a video: the time that a player shows, and presentation time, the timestamps of the file.

@@ -64,6 +64,8 @@ class Grounding:
     evidence: float | None = None
     least: float | None = None
     reason: str = ""
+    noise: str | None = None
+    """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property
     def ranges(self) -> tuple[Moment, ...]:
@@ -116,7 +118,8 @@ def ground(
     candidates = tuple(_moment(library, each, text) for each in found[:most])
     present = bool(found) and best >= needed
     reason = "" if present else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
-    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason)
+    noise = None if evidence_from == "words" else environment.source.noise()
+    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason, noise)
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:
@@ -142,6 +145,7 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
         "evidence": grounding.evidence,
         "least_evidence": grounding.least,
         "reason": grounding.reason,
+        "noise": grounding.noise,
         "ranges": shown[:count],
         "weaker": shown[count:],
     }
@@ -203,7 +207,7 @@ def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, mos
         for each in answer.evidence[:most]
     )
     reason = answer.reason or (answer.text or answer.status.replace("_", " "))
-    return Grounding(text, candidates, present, by, reason=reason)
+    return Grounding(text, candidates, present, by, reason=reason, noise=answer.noise)
 
 
 async def ground_with(

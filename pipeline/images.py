@@ -11,11 +11,12 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -214,9 +215,18 @@ def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uin
 
 
 def encode_video(
-    frames: Iterable[NDArray[np.uint8]], path: Path, *, width_px: int, height_px: int, fps: int, key_frame_s: int = 10
+    frames: Iterable[NDArray[np.uint8]],
+    path: Path,
+    *,
+    width_px: int,
+    height_px: int,
+    fps: int,
+    key_frame_s: int = 10,
+    tags: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Encode frames `[height_px, width_px, 3]` to `path` (.mp4), a key frame at least every `key_frame_s` seconds.
+
+    `tags` are those of the container.
 
     One encoder thread, so that the same frames give the same bytes: measured at 128x64 and 640x360, 20 runs each. At
     96x64 and 160x96, x264 itself varies by a few bytes now and then.
@@ -224,6 +234,7 @@ def encode_video(
     import av
 
     with av.open(str(path), "w") as container:
+        container.metadata.update(tags)
         stream = container.add_stream("libx264", rate=fps)
         stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
         stream.options = {"preset": "veryfast", "crf": "26", "threads": "1", "g": str(key_frame_s * fps)}
@@ -326,6 +337,7 @@ def repeat_video(path: Path, longer: Path, times: int) -> None:
             raise ValueError(f"{path} says neither its frames nor their rate; repeat a file of encode_video")
         length = round(Fraction(stream.frames) / stream.average_rate / stream.time_base)
         with av.open(str(longer), "w") as written:
+            written.metadata.update(container.metadata)
             copy = written.add_stream_from_template(stream)
             for turn in range(times):
                 container.seek(0)

@@ -450,4 +450,11 @@ SPEAKERS = _table(
     seconds=FLOAT64,  # of speech in the mean
     model=TEXT,
 )
-LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}
+UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
+LATE_TABLES = {
+    "clips": CLIPS,
+    "screen_text": SCREEN_TEXT,
+    "scenes": SCENES,
+    "speakers": SPEAKERS,
+    "undrawn": UNDRAWN,
+}

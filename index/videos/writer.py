@@ -27,7 +27,7 @@ from kinodex.index.rows import (
     moved,
 )
 from kinodex.index.store.database import Tables, is_local, space_tables
-from kinodex.index.store.indexes import present
+from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
@@ -375,6 +375,12 @@ class VideoWriter:
         held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
         return tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
 
+    def note_undrawn(self, video_ids: Sequence[str]) -> None:
+        """Note films with vectors of the built-in space that kinodex did not draw: see `LibraryReader.noise`."""
+        if video_ids:
+            ensure_table(self._tables, "undrawn")
+            self._tables.upsert("undrawn", ["video_id"], [{"video_id": each} for each in video_ids])
+
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
 
@@ -385,7 +391,7 @@ class VideoWriter:
         for ids in chunked(video_ids):
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
-                *present(tables, ("clips", *STAGE_TABLES.values())),
+                *present(tables, ("clips", "undrawn", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),
             ):

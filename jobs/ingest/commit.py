@@ -13,6 +13,7 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
+from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.ingest.messages import ChunkRead
 from kinodex.pipeline.fetch import FetchedVideo, Source
 from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
@@ -27,7 +28,7 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 3.0
 
 So there is no more than one a second while fewer than 500 wait, and less often where fewer than 32 do.
 """
-READING_STAGES = ("fetch", "open", "decode", "write")
+READING_STAGES = ("fetch", "open", "decode", "space", "write")
 """Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
 
 
@@ -42,6 +43,8 @@ class ReadVideo:
     problem: str | None
     digests: Mapping[str, int]
     """Of frames and vectors, by table."""
+    drawn: bool = False
+    """True if kinodex drew it."""
 
 
 def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
@@ -80,7 +83,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, transcript, problem, digests)
+    return ReadVideo(fetched, row, segments, transcript, problem, digests, metadata.drawn)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -126,7 +129,7 @@ class VideoCommitter:
 
     def fail(self, source: Source, stage: str, error_class: str, message: str) -> None:
         self._failures.append(_failure(source, stage, error_class, message))
-        if stage != "fetch":  # what could not be fetched is tried again by the next run
+        if stage not in ("fetch", "space"):  # what could not be fetched, or not without --anyway, is tried again
             self._remember(source, "")
         self._record(source, "failed", problem=message, error_class=error_class)
 
@@ -152,6 +155,8 @@ class VideoCommitter:
                 for name, digest in video.digests.items():
                     digests[name][video.row.video_id] = digest
             writer = self.library.writer
+            if self.library.space_name == BUILTIN_SPACE:
+                writer.note_undrawn([video.row.video_id for video in videos if not video.drawn])
             digests["segments"] = writer.add_segments({video.row.video_id: video.segments for video in videos})
             digests["transcript"] = writer.add_transcript(
                 {video.row.video_id: video.transcript for video in videos if video.transcript}

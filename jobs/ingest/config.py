@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinodex.index.spaces.space import DEFAULT_SPACE
+from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class IngestConfig(BaseModel):
             f"(knows only the sketch world). {OWN} {DEFAULT_SPACE}."
         ),
     ] = Field(default=DEFAULT_SPACE, min_length=1, description="embedding space")
+    anyway: Annotated[
+        bool,
+        Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),
+    ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
     fps: Annotated[float, Flag(f"Frames sampled a second. {OWN} 1.")] = Field(
         default=1.0, ge=0.001, le=1000, description="frames sampled a second"
     )
@@ -170,6 +174,7 @@ class IngestConfig(BaseModel):
             input=ModelInput.from_json(preprocess),
             cut_s=self.cut_s,
             batch=self.batch_size or (GPU_BATCH if on_gpu else CPU_BATCH),
+            drawn_only=self.space == BUILTIN_SPACE and not self.anyway,
         )
 
 

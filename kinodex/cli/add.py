@@ -400,6 +400,9 @@ def vectors(
     no_text_tower: Annotated[
         bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
     ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Films that kinodex did not draw, in the space builtin: noise.")
+    ] = False,
     sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
@@ -407,7 +410,7 @@ def vectors(
     from kinodex.index.spaces.space import absolute_name
     from kinodex.jobs.add.vectors import Vectors
 
-    stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower)
+    stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)
     run(library, stage, video, sharing, as_json=json)
 
 

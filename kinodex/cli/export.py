@@ -439,7 +439,7 @@ def _write_by_video(
     if len(groups) == 1:
         write_text(out, text(groups[0]), overwrite)
         return
-    if out == STANDARD_OUTPUT:
+    if out == STANDARD_OUTPUT or Path(out).suffix.lower() == suffix:
         raise UsageError(f"got moments of {len(groups)} videos; give a folder for a file each, or one --video")
     names = [name + suffix for name in distinct(file_stem(group[0].video.title) for group in groups)]
     texts = [text(group) for group in groups]

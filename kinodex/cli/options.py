@@ -345,6 +345,8 @@ class MomentOptions:
 
         given = {**vars(self), "video": tuple(self.video or ())}
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
+        if self.search is not None and (noise := library.noise()):
+            print(f"note: {noise}", file=sys.stderr)
         return choose_moments(library, MomentChoice(*given.values()), usual_rows)
 
 

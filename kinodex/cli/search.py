@@ -222,6 +222,8 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         print_json(to_json(found) | {"clips": files})
         return
     out = console()
+    if found.noise:
+        print(found.noise)
     out.print(_verdict(found), soft_wrap=True, markup=False)
     table = plain_table("from", "to", "score", "video", "found in", "")
     for at, each in enumerate(found.candidates):

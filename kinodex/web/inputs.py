@@ -128,7 +128,10 @@ class ViewerApi:
     def library(self, number: int) -> dict[str, Any]:
         """Counts of a library's rows, and the name of the space that is searched."""
         library = self._library(number)
-        return asdict(library.info()) | {"searched": library.space(self._space).name}
+        return asdict(library.info()) | {
+            "searched": library.space(self._space).name,
+            "noise": library.noise(self._space),
+        }
 
     def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
         """One page of a library's videos, those with these words in title or URI; see `VideoList.page`."""

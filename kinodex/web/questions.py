@@ -38,6 +38,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.kept import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
@@ -155,6 +156,7 @@ class Questions:
         self.tally = Tally()
         self._libraries = tuple(libraries)
         uris = [library.uri for library in libraries]
+        keep_traces(settings.traces, keep_limits())
         self.kept = KeptTraces(settings.traces, uris)
         self._environments = Environments(uris, settings.detector, settings.space)
         self._running: dict[str, Running] = {}
@@ -671,7 +673,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
-    spaces = [library.space(settings.space).name for library in libraries]
+    drawn = [_is_drawn(library, settings.space) for library in libraries]
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
@@ -680,16 +682,16 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
         "models": describe_models(settings.choice),
         "max_questions": settings.at_once,
         "usd_a_day": settings.usd_a_day,
-        "is_drawn_world": all(space == BUILTIN for space in spaces),
+        "is_drawn_world": all(drawn),
         "libraries": [
             {
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
                 "ways": [] if refusal is None else _ways(redact_uri(libraries[number].uri)),
-                "is_drawn_world": space == BUILTIN,
+                "is_drawn_world": is_drawn,
             }
-            for number, (refusal, space) in enumerate(zip(refusals, spaces, strict=True))
+            for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
         ],
     }
     redacted: dict[str, Any] = redact_values(value)
@@ -699,6 +701,10 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
 def _ways(uri: str) -> list[dict[str, str]]:
     start = f"kinodex serve {shlex.quote(uri)}"
     return [{"name": name, "about": about, "command": f"{start} {options}"} for name, about, options in WAYS]
+
+
+def _is_drawn(library: Library, space: str | None) -> bool:
+    return library.space(space).name == BUILTIN and library.noise(space) is None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

@@ -232,8 +232,9 @@ MOST_OF_A_VIDEO = 12
 def groups_view(
     library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
 ) -> dict[str, Any]:
-    """Group moments by video, in the order of each video's best: `{"count", "groups": [{..., "hits": [...]}]}`.
+    """Group moments by video, in the order of each video's best.
 
+    Gives `{"count", "noise", "groups": [{..., "hits": [...]}]}`; `noise` is the sentence of `Hit.noise`, or None.
     A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
     of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
     comes to the best of the same kind among these hits.
@@ -260,7 +261,8 @@ def groups_view(
         for video_id, found in by_video.items()
         if (row := rows.get(video_id)) is not None
     ]
-    return {"count": sum(len(group["hits"]) for group in groups), "groups": groups}
+    noise = next((each.hit.noise for each in moments), None)
+    return {"count": sum(len(group["hits"]) for group in groups), "noise": noise, "groups": groups}
 
 
 def best_scores(moments: Sequence[Moment]) -> dict[str, float]:

@@ -56,6 +56,12 @@ def test_texts_go_to_standard_output_or_a_file(kinodex: Kinodex, library: Path, 
 def test_subtitles_and_annotations_of_several_videos(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     shots = ("--of", "shots")
     bad(kinodex, "export", "vtt", library, *shots, code=2, says="got moments of 3 videos; give a folder")
+    for form in ("vtt", "srt"):
+        file = tmp_path / f"film.{form}"
+        bad(kinodex, "export", form, library, file, *shots, code=2, says="got moments of 3 videos; give a folder")
+        assert not file.exists()
+        assert kinodex("export", form, library, file, *shots, "--video", "film-01").code == 0
+        assert file.is_file()
     assert kinodex("export", "vtt", library, tmp_path / "chapters", *shots).code == 0
     assert sorted(path.name for path in (tmp_path / "chapters").iterdir()) == [f"film-0{n}.vtt" for n in (1, 2, 3)]
     assert json_of(kinodex, "export", "label-studio", library, tmp_path / "tasks")["tasks"] == 3

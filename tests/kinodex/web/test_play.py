@@ -200,7 +200,7 @@ def test_a_file_that_is_another_video_by_now_is_played_for_that_one_alone(tmp_pa
     film, to = tmp_path / "film.mp4", str(tmp_path / "library")
     for name in ("plain", "late"):
         shutil.copy(play_films / f"{name}.mp4", film)
-        run_ingest(IngestConfig(space="builtin"), list_sources([str(film)]), to)
+        run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(film)]), to)
     old, new = sorted(Library.open(to).videos(), key=lambda row: row.ingested_at)
     with listening(Library.open(to)) as address:
 
@@ -214,7 +214,11 @@ def test_a_file_that_is_another_video_by_now_is_played_for_that_one_alone(tmp_pa
         for what in ("", "/stream?way=remuxed&from=1"):
             status, body = get(address, f"/media/0/{old.video_id}{what}")
             assert status == 404 and b"holds another video by now" in body
-        run_ingest(IngestConfig(space="builtin"), list_sources([shutil.copy(play_films / "plain.mp4", tmp_path)]), to)
+        run_ingest(
+            IngestConfig(space="builtin", anyway=True),
+            list_sources([shutil.copy(play_films / "plain.mp4", tmp_path)]),
+            to,
+        )
         assert played(old.video_id)[0] == "file", "a copy of the old one, elsewhere"
         assert get(address, f"/media/0/{old.video_id}") == (200, (play_films / "plain.mp4").read_bytes())
 

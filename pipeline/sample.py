@@ -7,7 +7,7 @@ inputs. Few images wait between the two, so memory does not grow with the length
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -56,24 +56,30 @@ def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: f
     """
     if len(distances) != len(times_s) - 1:
         raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")
-    bounds = [times_s[0], *(times_s[i + 1] for i in _cuts(distances)), end_s]
+    return segments_between([times_s[i + 1] for i in changes(distances)], times_s, end_s, window_s)
+
+
+def segments_between(cuts_s: Sequence[float], times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
+    """Divide a video at its cuts, in order and inside it; arguments as of `find_segments`."""
+    bounds = [times_s[0], *cuts_s, end_s]
     segments: list[Segment] = []
     for start, end in pairwise(bounds):
         if len(bounds) > 2 and end - start <= LONGEST_SHOT_WINDOWS * window_s:
             segments.append(Segment(start, end, "shot"))
         else:
-            inside = times_s[bisect_left(times_s, start) : bisect_left(times_s, end)]
-            segments += _windows(inside, end, window_s)
+            inside = times_s[bisect_right(times_s, start) : bisect_left(times_s, end)]
+            segments += _windows([start, *inside], end, window_s)
     return segments
 
 
-def _cuts(distances: Sequence[float]) -> list[int]:
-    if not distances:
+def changes(distances: Sequence[float], share: float = 1.0) -> list[int]:
+    """Places where neighbours change by more than this share of what makes a shot; 0: between the first two."""
+    if not len(distances):
         return []
     values = np.asarray(distances)
     median = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - median)))
-    threshold = min(max(median + Z * spread, FLOOR), CEILING)
+    threshold = share * min(max(median + Z * spread, FLOOR), CEILING)
     return [int(i) for i in np.flatnonzero(values > threshold)]
 
 

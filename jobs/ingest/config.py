@@ -67,6 +67,10 @@ class IngestConfig(BaseModel):
     )
     jpeg_quality: int = Field(default=85, ge=1, le=100, description="of stored frames")
     window_s: float = Field(default=10.0, ge=0.1, description="length of segments where there are no shots")
+    cuts: Annotated[
+        Literal["sampled", "exact"],
+        Flag("sampled: shots begin with a sampled frame; exact: then `kinodex add shots`, which reads sources again."),
+    ] = Field(default="sampled", description="where shots begin: with a sampled frame, or exactly at their cut")
     device: Annotated[Device, Flag("Where the model runs: auto, cpu, cuda.")] = Field(
         default="auto", description="where the model runs"
     )

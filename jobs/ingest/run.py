@@ -83,6 +83,11 @@ def run_ingest(
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
+    if config.cuts == "exact":
+        from kinodex.jobs.add.run import add
+        from kinodex.jobs.add.shots import Shots
+
+        add(library, Shots())
     return report
 
 

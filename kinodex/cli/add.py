@@ -166,6 +166,26 @@ def detections(
     run(library, stage, video, sharing, as_json=json)
 
 
+# `kinodex add shots`: cuts on their frames.
+
+
+@with_groups
+def shots(
+    library: LibraryArgument,
+    video: VideoOption = None,
+    sharing: Sharing = HERE,
+    json: JsonOption = False,
+) -> None:
+    """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
+
+    Ingest knows only between which sampled frames a cut lies. Exports, chapters and all that goes by shots use the new
+    ones at once; the sources have to be where they were.
+    """
+    from kinodex.jobs.add.shots import Shots
+
+    run(library, Shots(), video, sharing, as_json=json)
+
+
 # `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
 
 
@@ -423,6 +443,7 @@ app.command("detections")(detections)
 app.command("sentences")(sentences)
 app.command("speech")(speech)
 app.command("screen-text")(text)
+app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
@@ -507,7 +528,7 @@ def show_report(report: AddReport) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = {"speech": "lines of speech", "text": "lines of text"}.get(report.stage, report.stage)
+    rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
 
 

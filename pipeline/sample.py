@@ -132,7 +132,7 @@ class SamplingSettings:
 
     `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` makes the model's input;
     a long video is split into spans of about `cut_s` seconds (0: never), or shorter ones so that `sharers` workers have
-    some each; frames are handed over `batch` at a time.
+    some each; frames are handed over `batch` at a time. `deinterlace` as `rgb_scaler` has it.
     """
 
     fps: float
@@ -143,6 +143,7 @@ class SamplingSettings:
     cut_s: float = 0.0
     batch: int = 16
     sharers: int = 1
+    deinterlace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def rgb_samples(
     from av import FFmpegError
 
     aspect = Fraction(video.metadata.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px)
+    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px, settings.deinterlace)
     samples = video.samples(settings.fps, chunk.span)
     while True:
         with stopwatch(seconds, "decode"):

@@ -233,6 +233,10 @@ def speech(
     speakers: Annotated[
         bool, typer.Option("--speakers/--no-speakers", help="Tell voices apart: speaker-1, ... through all videos.")
     ] = False,
+    audio_track: Annotated[
+        str | None,
+        typer.Option(help="Sound track: its number from 1, or its language in the file. Default: a player's choice."),
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
     device: DeviceOption = "auto",
     sharing: Sharing = HERE,
@@ -245,7 +249,13 @@ def speech(
     from kinodex.jobs.add.speech import Speech
 
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
-    run(library, Speech(local_name(model), code, batch, device, vad, speakers), video, sharing, as_json=json)
+    run(
+        library,
+        Speech(local_name(model), code, batch, device, vad, speakers, audio_track),
+        video,
+        sharing,
+        as_json=json,
+    )
 
 
 # `kinodex add chapters`: scenes and chapters, with titles and summaries.

@@ -179,7 +179,7 @@ def _best_run(times_s: Sequence[float], pictures: Pictures, first: int, last: in
 
 
 def _likeness(pictures: Pictures, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How much runs of frames change, less `WEIGHT` of how far they are from a mixture; 0 for what is no fade."""
+    """Change over each run of frames, less `WEIGHT` times its distance from a mixture; 0 for what is no fade."""
     before, after = pictures[begins], pictures[ends]
     change = np.abs(after - before).mean(axis=1)
     places = begins[:, None] + np.rint((ends - begins)[:, None] * INSIDE).astype(np.int64)

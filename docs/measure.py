@@ -46,6 +46,22 @@ MEASUREMENTS = {
         kinodex ingest films --library library --space builtin
         print python -m tests.support.scenes.measure_borders library films
     """,
+    "cuts": """
+        kinodex sample films --hours 0.25 --seed 91 --form independent
+        python -m tests.support.scenes.measure_cuts timed drawn_s kinodex ingest films --library drawn --space builtin
+        print echo "drawn films, by their scripts"
+        print python -m tests.support.scenes.measure_cuts measure drawn films drawn_s
+        python -m tests.support.scenes.measure_cuts join joined "$CLIPS"
+        mkdir notes && mv joined/*.json notes
+        python -m tests.support.scenes.measure_cuts timed joined_s \\
+            kinodex ingest joined --library real --space "local-dir:$PHOTO"
+        print echo "pieces of real clips that ffmpeg joined"
+        print python -m tests.support.scenes.measure_cuts measure real notes joined_s
+        python -m tests.support.scenes.measure_cuts timed clips_s \\
+            kinodex ingest "$CLIPS" --library clips --space "local-dir:$PHOTO"
+        print echo "real clips, by ffmpeg's select='gt(scene,0.4)'"
+        print python -m tests.support.scenes.measure_cuts filter clips clips_s
+    """,
     "screen-text": """
         kinodex sample films --hours 0.15 --seed 5 --form story
         kinodex ingest films --library library --space builtin

@@ -109,7 +109,11 @@ class FrameVectors:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one."""
+    """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one.
+
+    A shot that begins with a dissolve or fade has its `[fade_start_s, fade_end_s)`, which begins in the shot before;
+    both are None for a cut, and where only samples were looked at.
+    """
 
     video_id: str
     segment_no: int
@@ -119,6 +123,8 @@ class SegmentRow:
     caption: str | None = None
     caption_confidence: float | None = None
     caption_model: str | None = None
+    fade_start_s: float | None = None
+    fade_end_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +350,7 @@ LATE_START_S = 10.0
 """No encoder delays a picture by so much; a video that begins later was cut with its timestamps kept."""
 DECIMALS = 9
 """Times that were moved are rounded to nanoseconds: equal ones then stay equal when they are moved there and back."""
-TIMES = ("time_s", "start_s", "end_s")
+TIMES = ("time_s", "start_s", "end_s", "fade_start_s", "fade_end_s")
 """Names of the columns of times, and of their fields in rows."""
 
 Times = TypeVar("Times", float, NDArray[np.float64])

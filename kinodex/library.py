@@ -160,21 +160,26 @@ class Library:
         where: str = "all",
         least: float | None = None,
         agent: str | Variant | None = None,
+        pad_s: float = 0.0,
+        join_s: float | None = None,
+        snap: bool = False,
         **asking: Any,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
 
         By search alone, in "pictures", "words" or "all": `least` is the evidence that it takes to be there, by default
         what half of some everyday texts reach. With an `agent` the ranges are the evidence of its answer; `asking` are
-        arguments of `ask`, as `model`.
+        arguments of `ask`, as `model`. Ranges are padded, joined and ended at cuts as
+        `kinodex.jobs.export.moments.MomentRule` says.
         """
         from kinodex.find import ground_where
-        from kinodex.jobs.ground import ground, grounding_of, grounding_question
+        from kinodex.jobs.export.moments import MomentRule
+        from kinodex.jobs.ground import arranged_by, ground, grounding_of, grounding_question
 
-        among = ground_where(where)
+        among, rule = ground_where(where), MomentRule(pad_s, join_s, snap)
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
-            return grounding_of(self._reader, text, answer, str(agent), k)
+            return arranged_by(rule, grounding_of(self._reader, text, answer, str(agent), k), self._reader.segments)
         if asking:
             raise UsageError(f"got {', '.join(asking)} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
@@ -182,7 +187,8 @@ class Library:
         embed = self._reader.load_space(self.space, "text").embed_text
         environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
-        return ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
+        found = ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
+        return arranged_by(rule, found, self._reader.segments)
 
     @checked
     def duplicates(

@@ -112,11 +112,14 @@ def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
     return size[::-1] if _orientation(frame)[0] else size
 
 
-def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+def rgb_scaler(
+    aspect: Fraction, longest_px: int, shortest_px: int, deinterlace: bool = False
+) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
 
     The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
-    interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
+    interlaced frame one field is used, so that moving edges do not comb, its missing lines made up along edges with
+    `deinterlace`. The function serves one video: all
     frames are set upright by the display matrix of its first one.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
@@ -134,7 +137,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
         transparent = any(component.is_alpha for component in frame.format.components)
         hdr = is_hdr(frame)
         scaled = reformatter.reformat(
-            _one_field(frame) if frame.interlaced_frame else frame,
+            _one_field(frame, deinterlace) if frame.interlaced_frame else frame,
             width=width_px,
             height=height_px,
             format="rgb48le" if hdr else "rgba" if transparent else "rgb24",
@@ -174,14 +177,19 @@ def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return ((colour * alpha + 127) // 255).astype(np.uint8)
 
 
-def _one_field(frame: VideoFrame) -> VideoFrame:
-    """Take every second line, at the full frame's time."""
+def _one_field(frame: VideoFrame, whole: bool = False) -> VideoFrame:
+    """Take every second line, at the full frame's time; `whole`: and make up the others from these (FFmpeg's estdif).
+
+    Other filters, such as bwdif, compare with the frames before and after, which a sampled pass does not decode.
+    """
     from av.filter import Graph
 
-    graph = Graph()
+    graph, way = Graph(), ("estdif", "mode=frame") if whole else ("field", "type=top")
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base)
-    graph.link_nodes(source, graph.add("field", "type=top"), graph.add("buffersink")).configure()
+    graph.link_nodes(source, graph.add(*way), graph.add("buffersink")).configure()
     graph.vpush(frame)
+    if whole:
+        graph.vpush(None)
     return graph.vpull()
 
 

@@ -158,6 +158,7 @@ STAGE_TABLES = {
     "speech": "transcript",
     "text": "screen_text",
     "summaries": "scenes",
+    "shots": "shots",
 }
 """Tables of the optional stages. Vectors, and those of sentences, have a table for each space instead."""
 STAGES = (*STAGE_TABLES, "vectors", "sentences")
@@ -451,10 +452,21 @@ SPEAKERS = _table(
     model=TEXT,
 )
 UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
+SHOTS = _table(
+    video_id=TEXT,
+    segment_no=INT32,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    kind=TEXT,
+    fade_start_s=nullable(FLOAT64),  # of the dissolve or fade that it begins with
+    fade_end_s=nullable(FLOAT64),
+    model=TEXT,
+)
 LATE_TABLES = {
     "clips": CLIPS,
     "screen_text": SCREEN_TEXT,
     "scenes": SCENES,
     "speakers": SPEAKERS,
+    "shots": SHOTS,
     "undrawn": UNDRAWN,
 }

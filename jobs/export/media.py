@@ -402,13 +402,13 @@ def check_clip_path(out: Path) -> None:
         raise UsageError(f"got {out}, whose folder is not there; make it first")
 
 
-def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path, pad_s: float = 0.0) -> list[JoinedClip]:
+def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path) -> list[JoinedClip]:
     """Write the moments of each video, in time order and with the transcript as subtitles, as one file a video.
 
     Moments that overlap are joined. A video that cannot be cut gives an entry with an error. Raises UsageError for a
     file that is there.
     """
-    groups = by_video(each.padded(pad_s) for each in moments)
+    groups = by_video(moments)
     paths = joined_paths(out, len(groups))
     for path in paths:
         check_clip_path(path)

@@ -71,6 +71,13 @@ class IngestConfig(BaseModel):
     )
     jpeg_quality: int = Field(default=85, ge=1, le=100, description="of stored frames")
     window_s: float = Field(default=10.0, ge=0.1, description="length of segments where there are no shots")
+    deinterlace: Annotated[
+        bool, Flag("Make up the lines of the field that is left out of interlaced film (estdif).", "--deinterlace")
+    ] = Field(default=False, description="interlaced film: one field with its missing lines made up, not halved")
+    cuts: Annotated[
+        Literal["sampled", "exact"],
+        Flag("sampled: shots begin with a sampled frame; exact: then `kinodex add shots`, which reads sources again."),
+    ] = Field(default="sampled", description="where shots begin: with a sampled frame, or exactly at their cut")
     device: Annotated[Device, Flag("Where the model runs: auto, cpu, cuda.")] = Field(
         default="auto", description="where the model runs"
     )
@@ -175,6 +182,7 @@ class IngestConfig(BaseModel):
             cut_s=self.cut_s,
             batch=self.batch_size or (GPU_BATCH if on_gpu else CPU_BATCH),
             drawn_only=self.space == BUILTIN_SPACE and not self.anyway,
+            deinterlace=self.deinterlace,
         )
 
 

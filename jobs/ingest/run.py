@@ -89,6 +89,11 @@ def run_ingest(
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
         if is_new and NotDrawn.__name__ in report.numbers.failures and not library.count_videos():
             raise _none_drawn(library, report)
+    if config.cuts == "exact":
+        from kinodex.jobs.add.run import add
+        from kinodex.jobs.add.shots import Shots
+
+        add(library, Shots())
     return report
 
 

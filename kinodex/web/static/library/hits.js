@@ -92,7 +92,7 @@ function card(key, group, hit, text) {
               },
               "More like this",
             ),
-        takeAway(key, group.video_id, [{ start_s: hit.start_s, end_s: hit.end_s }], text),
+        takeAway(key, group.video_id, [hit.play], text),
       ),
     ),
   );

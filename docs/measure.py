@@ -82,7 +82,7 @@ MEASUREMENTS = {
     """,
     "sizes": """
         kinodex ingest "$CLIPS" --library library --space "local-dir:$PHOTO" --fps 2
-        kinodex maintain library
+        kinodex maintain library --purge --keep-minutes 0
         print kinodex info library
         print du -sb library/*.lance
     """,

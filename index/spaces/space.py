@@ -542,7 +542,7 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     Measured on the first of `images` (float32 [n, 3, h, w]); whether bf16 pays on a CPU depends on the processor's
     instructions, which its name does not tell. The faster of two runs counts, so the first may warm up. On CUDA half
     precision always pays, and the layout of convolutions is chosen too. On a CPU a tower of convolutions has its
-    channels last, which is 1.4 times as quick (docs/measured.md) and changes no vector by more than rounding.
+    channels last, which is quicker (`tests/bench/towers.py`) and changes no vector by more than rounding.
     """
     import torch
 

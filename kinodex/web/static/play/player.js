@@ -34,6 +34,7 @@ export function player(library, row, start = row.start_s) {
   const stage = el("div", { class: "stage", style: { "--shape": shape(row) } });
   const way = el("p", { class: "way", role: "status" }, "Looking for the file…");
   const line = el("p", { class: "said" });
+  const lost = el("div", { class: "banner gone", role: "alert", hidden: true });
   const bar = controls(row, {
     toggle: () => (paused() ? go() : pause()),
     seek: (time) => seek(time),
@@ -47,6 +48,7 @@ export function player(library, row, start = row.start_s) {
   const element = el(
     "section",
     { class: "player", "aria-label": `Player: ${row.title ?? "video"}`, onkeydown: (event) => bar.keys(event) },
+    lost,
     stage,
     bar.element,
     line,
@@ -113,6 +115,8 @@ export function player(library, row, start = row.start_s) {
       if (!slow && playback.way !== "file" && at !== from) return begin(at); // sought while it was chosen
       screen = slow ? slides(library, slow, at, on) : film(playback, captions, at, on);
       way.dataset.way = playback.way;
+      lost.hidden = !playback.gone;
+      if (playback.gone) lost.replaceChildren(...gone(playback));
       way.replaceChildren(said(playback), playback.warning ? el("strong", {}, ` Note: ${playback.warning}.`) : "");
     } catch (error) {
       if (mine === choices) way.replaceChildren(`It cannot be played: ${error.message}`);
@@ -190,6 +194,12 @@ export function player(library, row, start = row.start_s) {
     },
   };
 }
+
+/** What a banner says of a file that is not at its address any more, with the command that gives it another. */
+const gone = ({ gone: address, remedy }) => [
+  el("span", {}, `The file is gone from ${address}. If it was moved, an ingest of its new place finds it by its bytes: `),
+  el("code", {}, remedy),
+];
 
 const shape = (row) => (row.width_px && row.height_px ? `${row.width_px / row.height_px}` : "1.7778");
 

@@ -69,6 +69,8 @@ class SourceRow:
     stamp: str
     """Changes whenever the content does: a modification time or an entity tag, as the source's store gives it."""
     seen_at: datetime
+    mount: str | None = None
+    """Mount point of the file system that a local file lay in: while that is missing, nothing is known of the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,10 +145,10 @@ def _fetched(library: Library, video: VideoRow, folder: Path) -> FetchedVideo:
     try:
         return _fetched_from(video.uri, video, folder)
     except SourceError:
-        others = {row.uri for row in library.ingest_log.sources().values() if row.video_id == video.video_id}
-        for uri in sorted(others - {video.uri}):
-            with suppress(SourceError):
-                return _fetched_from(uri, video, folder)
+        for place in library.ingest_log.places(video):
+            if place.uri != video.uri:
+                with suppress(SourceError):
+                    return _fetched_from(place.uri, video, folder)
         raise
 
 

@@ -150,7 +150,7 @@ VIDEO_DIGESTS = "digests"
 """Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words")
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words", "mount")
 """Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
@@ -349,7 +349,14 @@ VIDEOS = _table(
     digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
 )
 FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
-SOURCES = _table(uri=key(1), video_id=TEXT, size_bytes=nullable(INT64), stamp=TEXT, seen_at=TIME)
+SOURCES = _table(
+    uri=key(1),
+    video_id=TEXT,
+    size_bytes=nullable(INT64),
+    stamp=TEXT,  # empty: its file system gives none
+    seen_at=TIME,
+    mount=nullable(TEXT),  # missing in libraries that were made before there was one
+)
 RUNS = _table(run_id=key(1), kind=TEXT, state=TEXT, started_at=TIME, ended_at=nullable(TIME), report=TEXT)
 LEASES = _table(
     name=key(1),

@@ -182,9 +182,8 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
     film.unlink()
     assert "nothing is there" in why()[1]
     found = json.loads(get(address, f"/data/libraries/0/videos/{video_id}/playback")[1])
-    assert f"{film}: nothing is there" in found["gone"]
-    assert found["relocate"].split()[:2] == ["kinodex", "relocate"]
-    assert found["relocate"].split()[3:] == [str(film.parent), "NEW_FOLDER"]
+    assert found["gone"] == str(film)
+    assert found["remedy"].startswith("kinodex ingest NEW_FOLDER --library ")
     os.mkfifo(film)
     assert "no regular file" in why()[1] and get(address, file)[0] == 404
     film.unlink()

@@ -200,15 +200,15 @@ export function player(library, row, start = row.start_s) {
 }
 
 /** The banner of a file that is no longer where it was, with the command that mends it. */
-const gone = ({ gone: words, relocate }) =>
-  words
+const gone = ({ gone: address, remedy }) =>
+  address
     ? [
         el(
           "div",
           { class: "banner", role: "alert" },
-          el("p", {}, el("b", {}, "The file is gone. "), `${words}. These are its stored frames. If it was moved, say where it is by now:`),
-          el("pre", { tabindex: 0, "data-scrolls": true }, relocate),
-          el("button", { type: "button", class: "plain", onclick: () => copy(relocate) }, "Copy the command"),
+          el("p", {}, el("b", {}, "The file is gone. "), `Nothing lies at ${address} any more. These are its stored frames. If it was moved, an ingest of its new place knows it by its bytes:`),
+          el("pre", { tabindex: 0, "data-scrolls": true }, remedy),
+          el("button", { type: "button", class: "plain", onclick: () => copy(remedy) }, "Copy the command"),
         ),
       ]
     : [];

@@ -1,0 +1,133 @@
+"""Films that were moved, renamed, copied or swapped: an ingest knows them by their bytes; real files and servers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kinodex.index.library import Library
+from kinodex.index.sweep import audit
+from kinodex.jobs.export.media import video_file
+from kinodex.jobs.ingest.commit import IngestReport
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.fetch import Source
+from kinodex.pipeline.places import Place, look
+from kinodex.pipeline.sources import list_sources
+from tests.support.servers.files.folder_server import serve_folder
+
+BOOK, CLIP = "intel__book.mkv", "moviepy__clip1024.flv"
+
+
+def run(library: Path, *places: str) -> IngestReport:
+    return run_ingest(IngestConfig(space="builtin", workers=1), list_sources(places), str(library))
+
+
+def rename(films: Path) -> None:
+    (films / "a.mkv").rename(films / "x.mkv")
+    (films / "a.srt").rename(films / "x.srt")
+
+
+def rename_and_copy(films: Path) -> None:
+    rename(films)
+    shutil.copy(films / "x.mkv", films / "y.mkv")
+    shutil.copy(films / "b.flv", films / "c.flv")
+
+
+def swap(films: Path) -> None:
+    (films / "a.mkv").rename(films / "hold")
+    (films / "b.flv").rename(films / "a.mkv")
+    (films / "hold").rename(films / "b.flv")
+
+
+@pytest.mark.parametrize(
+    ("change", "states", "addresses"),
+    [
+        (rename, {"moved": 1}, {"x.mkv", "b.flv"}),
+        (rename_and_copy, {"moved": 1, "already there": 2}, {"x.mkv", "b.flv"}),
+        (swap, {"moved": 2}, {"a.mkv", "b.flv"}),
+        (lambda films: shutil.copy(films / "a.mkv", films / "0.mkv"), {"already there": 1}, {"a.mkv", "b.flv"}),
+    ],
+)
+def test_an_ingest_follows_moved_films_decodes_nothing_and_keeps_copies(
+    media: Path, tmp_path: Path, change: Callable[[Path], object], states: dict[str, int], addresses: set[str]
+) -> None:
+    films, place = tmp_path / "films", tmp_path / "library"
+    films.mkdir()
+    shutil.copy(media / "clips" / BOOK, films / "a.mkv")
+    shutil.copy(media / "clips" / CLIP, films / "b.flv")
+    (films / "a.srt").write_text("1\n00:00:00,500 --> 00:00:01,500\nA book.\n")
+    assert run(place, str(films)).count("indexed") == 2
+    change(films)
+    report = run(place, str(films))
+    assert (report.numbers.states, report.frames) == (states, 0)
+    library = Library.open(str(place))
+    assert {Path(row.uri).name for row in library.videos()} == addresses
+    for row in library.videos():
+        with video_file(library, row) as path:
+            assert path == Path(row.uri)
+        assert len(library.ingest_log.places(row)) == sum(
+            each.video_id == row.video_id for each in library.ingest_log.sources().values()
+        )
+    assert [row.text for video in library.videos() for row in library.transcript(video.video_id)] == ["A book."]
+    assert (audit(library).problems, library.ingest_log.failures()) == ((), [])
+
+
+def test_a_copy_becomes_the_address_once_the_address_is_gone(media: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copy(media / "clips" / BOOK, tmp_path / name / "a.mkv")
+        run(tmp_path / "library", str(tmp_path / name))
+    (tmp_path / "one" / "a.mkv").unlink()
+    library = Library.open(str(tmp_path / "library"))
+    (video,) = library.videos()
+    assert Path(video.uri).parent.name == "one"
+    with video_file(library, video) as path:  # the copy stands for it until then
+        assert path.parent.name == "two"
+    (outcome,) = run(tmp_path / "library", str(tmp_path / "two")).outcomes
+    assert (outcome.state, outcome.moved_from) == ("moved", video.uri)
+    assert [Path(row.uri).parent.name for row in library.videos()] == ["two"]
+
+
+def test_a_place_is_gone_only_where_its_own_file_system_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "film.mp4").write_bytes(b"film")
+    with serve_folder(tmp_path) as address, serve_folder(tmp_path, login="me:secret") as closed:
+        states = {
+            "there": (Place(str(tmp_path / "film.mp4")), Place(f"{address}/film.mp4")),
+            "gone": (
+                Place(str(tmp_path / "no.mp4")),
+                Place(f"{address}/no.mp4"),
+                Place(str(tmp_path / "empty/a"), "/"),
+            ),
+            "unknown": (
+                Place(f"{closed}/film.mp4"),
+                Place("http://127.0.0.1:9/film.mp4"),
+                Place("/no-such-top/films/a.mp4", "/"),
+                Place(str(tmp_path / "no.mp4"), str(tmp_path / "empty")),  # its disk was mounted there
+                Place(str(tmp_path / "empty" / "a.mp4")),  # an empty folder, as without its disk
+            ),
+        }
+        for state, places in states.items():
+            assert {place: look(place).state for place in places} == dict.fromkeys(places, state)
+
+
+def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_down_is_not(
+    media: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("aiohttp")
+    (tmp_path / "web").mkdir()
+    shutil.copy(media / "clips" / BOOK, tmp_path / "web" / "a.mkv")
+    config, place = IngestConfig(space="builtin", workers=1), str(tmp_path / "library")
+    with serve_folder(tmp_path / "web") as address:
+        run_ingest(config, [Source(f"{address}/a.mkv", "a")], place)
+        (tmp_path / "web" / "a.mkv").rename(tmp_path / "web" / "b.mkv")
+        assert run_ingest(config, [Source(f"{address}/b.mkv", "b")], place).count("moved") == 1
+    with serve_folder(tmp_path / "web") as other:
+        assert run_ingest(config, [Source(f"{other}/b.mkv", "b")], place).count("already there") == 1
+    (video,) = Library.open(place).videos()
+    assert (video.uri, video.title) == (f"{address}/b.mkv", "b")

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         TranscriptRow,
     )
     from kinodex.index.torch_frames import FrameBatches
+    from kinodex.jobs.addresses import Relocation
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
@@ -203,6 +204,16 @@ class Library:
 
         named = tuple(row.video_id for row in self._reader.videos_named(names_of(videos))) if videos else ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
+
+    def relocate(self, old: str | Path, new: str | Path, *, dry_run: bool = False) -> Relocation:
+        """Map the addresses of all videos under one folder, bucket or web address to another, all in one commit.
+
+        Raises `UsageError` where no video lies under `old`, or a new address is that of another video.
+        """
+        from kinodex.index.library import Library as Tables
+        from kinodex.jobs.addresses import relocate
+
+        return relocate(Tables.open(self._reader.uri), str(old), str(new), dry_run=dry_run)
 
     # Reading
 

@@ -260,12 +260,12 @@ class PlayedVideos:
 
 def _with_remedy(library: Library, row: VideoRow, slides: Playback) -> Playback:
     """Say of a file that is gone from its address how the library learns of the new one."""
-    from kinodex.jobs.addresses import address_states, ingest_command
+    from kinodex.jobs.addresses import address_states, relocate_command
 
     ((state, _),) = address_states(library, [row], GONE_LIMIT_S)
     if state != "gone":
         return slides
-    return replace(slides, gone=redact_uri(row.uri), remedy=ingest_command(library.uri))
+    return replace(slides, gone=redact_uri(row.uri), remedy=relocate_command(redact_uri(library.uri), row.uri))
 
 
 def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Playback:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kinodex import open as open_library
 from kinodex.index.library import Library
 from kinodex.index.sweep import audit
 from kinodex.jobs.export.media import video_file
@@ -17,13 +18,14 @@ from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.places import Place, look
 from kinodex.pipeline.sources import list_sources
+from tests.support.command import bad, json_of
 from tests.support.servers.files.folder_server import serve_folder
 
 BOOK, CLIP = "intel__book.mkv", "moviepy__clip1024.flv"
 
 
 def run(library: Path, *places: str) -> IngestReport:
-    return run_ingest(IngestConfig(space="builtin", workers=1), list_sources(places), str(library))
+    return run_ingest(IngestConfig(space="builtin", anyway=True, workers=1), list_sources(places), str(library))
 
 
 def rename(films: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_do
     pytest.importorskip("aiohttp")
     (tmp_path / "web").mkdir()
     shutil.copy(media / "clips" / BOOK, tmp_path / "web" / "a.mkv")
-    config, place = IngestConfig(space="builtin", workers=1), str(tmp_path / "library")
+    config, place = IngestConfig(space="builtin", anyway=True, workers=1), str(tmp_path / "library")
     with serve_folder(tmp_path / "web") as address:
         run_ingest(config, [Source(f"{address}/a.mkv", "a")], place)
         (tmp_path / "web" / "a.mkv").rename(tmp_path / "web" / "b.mkv")
@@ -131,3 +133,36 @@ def test_a_film_that_moved_on_the_web_is_followed_and_one_of_a_server_that_is_do
         assert run_ingest(config, [Source(f"{other}/b.mkv", "b")], place).count("already there") == 1
     (video,) = Library.open(place).videos()
     assert (video.uri, video.title) == (f"{address}/b.mkv", "b")
+
+
+def test_prefixes_are_relocated_as_a_dry_run_says_and_back_all_at_once_or_not(kinodex, media, tmp_path):
+    films, new, place = tmp_path / "films", tmp_path / "disk 2" / "films", tmp_path / "library"
+    films.mkdir()
+    for name in (BOOK, CLIP):
+        shutil.copy(media / "clips" / name, films / name)
+    run(place, str(films))
+    new.parent.mkdir()
+    films.rename(new)
+    checked = kinodex("maintain", place, "--check")
+    assert "files gone: 2 of 2 videos" in checked.out
+    assert f"`kinodex relocate {place} {films} NEW_FOLDER`" in checked.out
+    gone = json_of(kinodex, "maintain", place, "--check")["addresses"]["gone"]
+    assert {Path(each["uri"]).parent for each in gone} == {films}
+    tried = json_of(kinodex, "relocate", place, films, new, "--dry-run")
+    assert (len(tried["videos"]), tried["there"], tried["dry_run"]) == (2, 2, True)
+    library = Library.open(str(place))
+    assert {Path(row.uri).parent for row in library.videos()} == {films}
+    bad(kinodex, "relocate", place, tmp_path / "filmz", new, code=2, says=f"the nearest are under {films}")
+    bad(kinodex, "relocate", place, films / BOOK, films / CLIP, code=2, says="would be those of other videos")
+    bad(kinodex, "relocate", place, films, films, code=2, says="twice")
+    with library.lease("ingest", "another run"):
+        bad(kinodex, "relocate", place, films, new, code=4, says="another run")
+    assert "2 videos relocated" in kinodex("relocate", place, films, new).out
+    library = Library.open(str(place))
+    assert {Path(row.uri).parent for row in library.videos()} == {new}
+    assert run(place, str(new)).numbers.states == {}  # all are known there
+    assert audit(library).problems == () and "files gone" not in kinodex("maintain", place, "--check").out
+    done = open_library(place).relocate(tmp_path / "disk 2", "https://host/a")
+    assert {each.new_uri for each in done.videos} == {f"https://host/a/films/{name}" for name in (BOOK, CLIP)}
+    open_library(place).relocate("https://host/a", "s3://me:secret@bucket/a")
+    assert {row.uri.rpartition("/")[0] for row in Library.open(str(place)).videos()} == {"s3://bucket/a/films"}

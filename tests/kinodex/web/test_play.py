@@ -183,7 +183,7 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
     assert "nothing is there" in why()[1]
     found = json.loads(get(address, f"/data/libraries/0/videos/{video_id}/playback")[1])
     assert found["gone"] == str(film)
-    assert found["remedy"].startswith("kinodex ingest NEW_FOLDER --library ")
+    assert found["remedy"].startswith("kinodex relocate ") and found["remedy"].endswith(f" {film.parent} NEW_FOLDER")
     os.mkfifo(film)
     assert "no regular file" in why()[1] and get(address, file)[0] == 404
     film.unlink()

@@ -206,7 +206,7 @@ const gone = ({ gone: address, remedy }) =>
         el(
           "div",
           { class: "banner", role: "alert" },
-          el("p", {}, el("b", {}, "The file is gone. "), `Nothing lies at ${address} any more. These are its stored frames. If it was moved, an ingest of its new place knows it by its bytes:`),
+          el("p", {}, el("b", {}, "The file is gone. "), `Nothing lies at ${address} any more. These are its stored frames. If it was moved, say where it is by now:`),
           el("pre", { tabindex: 0, "data-scrolls": true }, remedy),
           el("button", { type: "button", class: "plain", onclick: () => copy(remedy) }, "Copy the command"),
         ),

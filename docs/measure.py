@@ -43,8 +43,8 @@ MEASUREMENTS = {
     """,
     "duplicates-photo": """
         python -m tests.support.duplicates.films films
-        kinodex sample films --hours 0.06 --seed 3 --form independent
-        kinodex ingest films --library library --space "local-dir:$PHOTO"
+        kinodex sample drawn --hours 0.06 --seed 3 --form independent
+        kinodex ingest films drawn --library library --space "local-dir:$PHOTO"
         print python -m tests.support.duplicates.measure library films
     """,
     "chapters": """

@@ -15,13 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinodex.agent.models.roles import ResponseCache
+from kinodex.agent.models.roles import DAY_S, ResponseCache
 from kinodex.index.spaces.towers import cache_folder
 from kinodex.jobs.errors import UsageError
 
 KEEP_GB, KEEP_DAYS = "KINODEX_KEEP_GB", "KINODEX_KEEP_DAYS"
 USUAL = {KEEP_GB: 2.0, KEEP_DAYS: 365.0}
-DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)

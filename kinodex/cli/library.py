@@ -215,13 +215,18 @@ def maintain(
     keep_s = keep_minutes * MINUTE_S
     upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
-    addresses = _addresses(opened) if check else None
+    addresses = None
+    if check:
+        from kinodex.jobs.addresses import check_addresses
+
+        addresses = check_addresses(opened)
     if json:
         plain = _plain(opened.uri, health, upkeep, repaired)
         print_json(plain if addresses is None else plain | {"addresses": asdict(addresses)})
     else:
         _show(opened.uri, health, upkeep, repaired, deep, console())
-        _show_addresses(opened.uri, addresses, console())
+        if addresses is not None and (addresses.gone or addresses.unknown):
+            _show_addresses(opened.uri, addresses, console())
     raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
 
 
@@ -285,20 +290,12 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | No
     out.print(escape(_advice(uri, health.audit, deep)), soft_wrap=True)
 
 
-def _addresses(library: Library) -> AddressCheck:
-    from kinodex.jobs.addresses import check_addresses
-
-    return check_addresses(library)
-
-
-def _show_addresses(uri: str, found: AddressCheck | None, out: Console) -> None:
+def _show_addresses(uri: str, found: AddressCheck, out: Console) -> None:
     """List addresses at which no file lies any more, and count those of which nothing is known."""
     from rich.markup import escape
 
     from kinodex.jobs.addresses import relocate_command
 
-    if found is None or not (found.gone or found.unknown):
-        return
     for name, some in (("gone", found.gone), ("not known to be there", found.unknown)):
         if some:
             out.print(f"files {name}: {len(some):,} of {counted(found.looked_at, 'video')}", soft_wrap=True)

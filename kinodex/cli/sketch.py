@@ -14,6 +14,10 @@ from kinodex.output import error_console
 def sample(
     directory: Annotated[Path, typer.Argument(help="Folder for the films, their scripts and questions.jsonl.")],
     hours: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Hours of film in all.")] = 0.1,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.5, max=600.0, help="Minutes of each film; by default three films, or as many as hours."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same films and questions.")] = 0,
     form: Annotated[
         Literal["story", "shuffled", "independent"],
@@ -32,7 +36,7 @@ def sample(
         raise UsageError(f"{directory} already exists; give a new or an empty folder")
     with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("drawing films", total=1.0)
-        films = write(directory, hours, seed, lambda part: bar.update(task, completed=part), form=form)
+        films = write(directory, hours, seed, lambda part: bar.update(task, completed=part), form=form, minutes=minutes)
     for film in films:
         print(film)
     print(directory / "questions.jsonl")

@@ -21,11 +21,18 @@ Film = tuple[dict[str, Any], str, list[dict[str, Any]]]
 
 
 def sample(
-    directory: Path, hours: float, seed: int, on_progress: Report | None = None, *, form: Form = "independent"
+    directory: Path,
+    hours: float,
+    seed: int,
+    on_progress: Report | None = None,
+    *,
+    form: Form = "independent",
+    minutes: float | None = None,
 ) -> list[Path]:
     """Write films of `hours` hours in all and return their paths.
 
-    Less than an hour becomes three films, more becomes films of at most an hour. Each film has a script
+    Each film lasts `minutes`, and there are as many as come nearest to `hours`, at least one; by default less than an
+    hour becomes three films, more becomes films of at most an hour. Each film has a script
     (`<film>.script.json`, every shot with its exact times); all questions are in `questions.jsonl`; what is spoken is
     in subtitles (`<film>.srt`): in all stories, and in the first of the independent films, which has a narrator. The
     same seed writes the same, and "shuffled" writes the shots of "story". `on_progress` is called with the share that
@@ -35,7 +42,11 @@ def sample(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {directory}: {error.strerror}; give another") from error
-    number = SHORT_FILMS if hours < 1 else math.ceil(hours)
+    if minutes is None:
+        number = SHORT_FILMS if hours < 1 else math.ceil(hours)
+        minutes = hours * 60 / number
+    else:
+        number = max(1, round(hours * 60 / minutes))
     paths = []
     with (directory / "questions.part").open("w", encoding="utf-8") as questions:  # whole before it has its name
         for index in range(number):
@@ -45,7 +56,7 @@ def sample(
                 if on_progress is not None:
                     on_progress((done + share) / number)
 
-            duration_s = hours * 3600 / number
+            duration_s = minutes * 60
             if form == "independent":
                 script, spoken, rows = _independent(path, duration_s, seed, report, spoken=index == 0)
             else:

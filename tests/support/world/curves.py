@@ -1,0 +1,129 @@
+"""Curves of an experiment's rows by kind of question, and comparisons that were registered before it ran.
+
+A comparison's interval is a bootstrap over films: questions about one film are not independent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+REGISTERED = Path(__file__).with_name("registered.jsonl")
+"""A line for each comparison: `name`, `at` (when it was written), `of` (the needs of its questions), `margin` in
+points, and the trials `one` and `other` by the fields of rows that they fix."""
+NEEDS: Mapping[str, tuple[str, ...]] = {"seen": ("pictures", "text"), "spoken": ("words", "both")}
+"""Groups of questions: those that pictures or text on screen answer, and those that a spoken line does."""
+WHOLE = ("first", "last", "count", "holder")
+"""Kinds of questions that need a whole film: a group of their own."""
+DRAWS = 2000
+Row = Mapping[str, Any]
+
+
+def group_of(row: Row) -> str:
+    """The group of a row's question: "seen", "spoken" or "whole"."""
+    return "whole" if row["kind"] in WHOLE else next(name for name, needs in NEEDS.items() if row["needs"] in needs)
+
+
+def reached(row: Row) -> bool:
+    """True if the last request held what answers the question: a frame, a line, or both, of the true range."""
+    return {
+        "words": row["line_last"],
+        "both": row["frame_last"] and row["line_last"],
+    }.get(row["needs"], row["frame_last"])
+
+
+def interval(values: Mapping[str, Sequence[float]], draws: int = DRAWS) -> tuple[float, float, float]:
+    """The mean over all values, and its 95 % interval by drawing whole films, by name, with replacement."""
+    sums = np.array([[sum(each), len(each)] for each in values.values()], float)
+    drawn = np.random.default_rng(0).integers(len(sums), size=(draws, len(sums)))
+    means = sums[drawn].sum(axis=1)
+    low, high = np.percentile(means[:, 0] / means[:, 1], [2.5, 97.5])
+    return float(sums[:, 0].sum() / sums[:, 1].sum()), float(low), float(high)
+
+
+def tables(rows: Sequence[Row], by_kind: bool = True) -> str:
+    """Tables in Markdown: by agent and frames, then right answers by kind of question at the most frames."""
+    lines = list(_summary(rows))
+    if by_kind and rows:
+        lines += ["", *_by_kind(rows)]
+    registered = [json.loads(line) for line in REGISTERED.read_text(encoding="utf-8").splitlines()]
+    compared = [said for each in registered if (said := compare(rows, each))]
+    return "\n".join([*lines, *([""] if compared else []), *compared])
+
+
+def _trials(rows: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    trials: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        trials[tuple(row[name] for name in ("films", "eyes", "speech", "agent", "frames"))].append(row)
+    return trials
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[str]:
+    heads = "films eyes speech agent frames seen reached spoken reached whole used calls tokens"
+    yield f"| {' | '.join(heads.split())} |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for (films, eyes, speech, agent, frames), group in _trials(rows).items():
+        of = {name: [row for row in group if group_of(row) == name] for name in (*NEEDS, "whole")}
+        cells = [f"{films}", eyes, "yes" if speech else "no", agent, str(frames)]
+        for name in NEEDS:
+            cells += [_share(of[name], lambda row: row["right"], count=True), _share(of[name], reached)]
+        cells += [_share(of["whole"], lambda row: row["right"], count=True)]
+        cells += [_mean(group, "used", ".1f"), _mean(group, "calls", ".1f"), _mean(group, "tokens", ",.0f")]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _share(rows: Sequence[Row], of: Callable[[Row], bool], *, count: bool = False) -> str:
+    if not rows:
+        return "-"
+    share = f"{sum(map(of, rows)) / len(rows):.2f}"
+    return f"{share} of {len(rows)}" if count else share
+
+
+def _mean(rows: Sequence[Row], name: str, form: str) -> str:
+    return f"{np.mean([row[name] for row in rows]):{form}}"
+
+
+def _by_kind(rows: Sequence[Row]) -> Iterator[str]:
+    trials = _trials(rows)
+    most = max(frames for *_, frames in trials)
+    columns = {key[:4]: group for key, group in trials.items() if key[4] == most}
+    kinds = sorted({(group_of(row), row["kind"]) for row in rows})
+    yield f"| right at {most} frames | n | {' | '.join(' '.join(map(str, key[:1] + key[3:])) for key in columns)} |"
+    yield f"|---|---|{'---|' * len(columns)}"
+    for group, kind in kinds:
+        of = [[row for row in each if row["kind"] == kind] for each in columns.values()]
+        cells = [_share(each, lambda row: row["right"]) for each in of]
+        yield f"| {kind} ({group}) | {max(map(len, of))} | {' | '.join(cells)} |"
+
+
+def compare(rows: Sequence[Row], registered: Mapping[str, Any]) -> str:
+    """A registered comparison in words; "" if the rows do not hold both of its trials."""
+    outcome: Callable[[Row], float] = reached if registered["outcome"] == "reached" else lambda row: row["right"]
+    sides: list[dict[tuple[str, str], float]] = []
+    began = ""
+    for side in ("one", "other"):
+        found = [row for row in rows if all(row[name] == value for name, value in registered[side].items())]
+        found = [row for row in found if group_of(row) == registered["of"]]
+        sides.append({(row["film"] + row["films"], row["question_id"]): float(outcome(row)) for row in found})
+        began = min([row["at"] for row in found], default=began)
+    both = sides[0].keys() & sides[1].keys()
+    if not both:
+        return ""
+    films: dict[str, list[float]] = defaultdict(list)
+    for key in both:
+        films[key[0]].append(sides[0][key] - sides[1][key])
+    mean, low, high = (100 * each for each in interval(films))
+    margin = registered["margin"]
+    verdict = (
+        "ahead" if low > 0 else "behind" if high < 0 else "no different" if -margin < low and high < margin else "open"
+    )
+    late = "" if registered["at"] <= began else " (registered after its rows)"
+    won = sum(sides[0][key] > sides[1][key] for key in both)
+    lost = sum(sides[0][key] < sides[1][key] for key in both)
+    numbers = f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}], won {won}, lost {lost} of {len(both)}, {len(films)} films"
+    return f"- {registered['name']} ({registered['outcome']}, {registered['of']}): {verdict}, {numbers}{late}"

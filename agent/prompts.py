@@ -58,7 +58,9 @@ def render(request: Request[R], *, reasoning: bool = True) -> str:
     Without `reasoning` the model is not asked to write down its reasons.
     """
     before, after = _texts_around_frames(request, reasoning)
-    labels = "\n".join(f"[{label}]" for label in _labels(request))
+    *noted, last = log_lines(request)
+    texts = [text for lines, label in zip(noted, _labels(request), strict=True) for text in (*lines, f"[{label}]")]
+    labels = "\n".join([*texts, *last])
     return "\n\n".join(part for part in (before, labels, after) if part)
 
 
@@ -74,7 +76,9 @@ def request_message(
     before, after = _texts_around_frames(request, reasoning, joint)
     if not request.frames:
         return {"role": "user", "content": "\n\n".join(part for part in (before, after) if part)}
-    parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail)]
+    *noted, last = log_lines(request)
+    parts = [_text_part(before), *_frame_parts(_labels(request), request.frames, side_px, detail, noted)]
+    parts += map(_text_part, last)
     return {"role": "user", "content": [*parts, _text_part(after)] if after else parts}
 
 
@@ -83,6 +87,19 @@ def _texts_around_frames(request: Request[R], reasoning: bool, joint: bool = Fal
     text = _template(request.template).render(request=request, pictures=_PICTURES, reasoning=reasoning, joint=joint)
     before, _, after = text.partition(_PICTURES)
     return before.strip(), after.strip()
+
+
+def log_lines(request: Request[R]) -> list[list[str]]:
+    """Entries of a request's log before each of its frames, in the order of their labels, and after the last one.
+
+    An entry stands where it was written, so that what comes before it never changes.
+    """
+    placed: list[list[str]] = [[] for _ in range(len(request.frames) + 1)]
+    in_turn = not getattr(request, "must_answer", False)  # at the end frames stand in the order of time
+    for entry in getattr(request, "log", None) or ():
+        later = (at for at, frame in enumerate(request.frames) if in_turn and frame.label > entry.after)
+        placed[next(later, -1)].append(entry.line)
+    return placed
 
 
 def _labels(request: Request[R]) -> list[str]:
@@ -113,7 +130,7 @@ def _templates() -> Environment:
     templates.filters["seconds"] = lambda time_s: f"{time_s:.1f} s"
     templates.globals["reply_line"] = reply_line
     templates.globals["clock_range"] = beside_range
-    for function in (candidate_lines, history_lines, newness, parent_score, segment_line):
+    for function in (candidate_lines, frame_order, history_lines, newness, parent_score, segment_line):
         templates.globals[function.__name__] = function
     templates.globals["note_numbers"] = lambda request: citation_numbers(request.frames, request.notes)[1]
     templates.filters["video"] = lambda video_id: video_id[:VIDEO_ID_LENGTH]
@@ -135,10 +152,15 @@ def _text_part(text: str) -> Part:
 
 
 def _frame_parts(
-    labels: Sequence[str], frames: Sequence[ShownFrame], side_px: int | None, detail: Detail
+    labels: Sequence[str],
+    frames: Sequence[ShownFrame],
+    side_px: int | None,
+    detail: Detail,
+    noted: Sequence[Sequence[str]] = (),
 ) -> list[Part]:
     parts: list[Part] = []
-    for label, frame in zip(labels, frames, strict=True):
+    for at, (label, frame) in enumerate(zip(labels, frames, strict=True)):
+        parts += map(_text_part, noted[at] if noted else ())
         level = detail if frame.detail == "auto" else frame.detail
         limit = LOW_SIDE_PX if level == "low" and (side_px is None or side_px > LOW_SIDE_PX) else side_px
         picture = {"url": data_url(scaled_jpeg(frame, limit))} | ({} if level == "auto" else {"detail": level})
@@ -307,7 +329,8 @@ IN_FULL = 6
 """Candidates with clock times, frames at the borders and the reason of their score."""
 COMPARED = 3
 """Scores of earlier rounds that a rater sees beside that of the parent."""
-REASON_CHARACTERS = 100
+REASON_CHARACTERS = 240
+"""Of a reason in a prompt: the fifteen words that are asked for have fewer."""
 CUT = " ..."
 
 
@@ -348,6 +371,13 @@ def history_lines(history: Iterable[ScoredSegment], parent: int | None, videos: 
         f"{_short_line(each.segment, videos)}{_score(each, 'reward')}"
         for each in sorted(best, key=lambda each: each.segment.number)
     ]
+
+
+def frame_order(request: Request[Any]) -> str:
+    """Words that say in what order the frames of a tree search stand; "" for those of other requests."""
+    if getattr(request, "must_answer", False):
+        return "in the order of time, "
+    return "in the order in which they were looked at, which is not that of time, " if hasattr(request, "log") else ""
 
 
 def newness(frames: Sequence[ShownFrame], new: Sequence[ShownFrame]) -> str:

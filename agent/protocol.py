@@ -171,6 +171,33 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class LogEntry:
+    """What a model found in a frame, in one line, once it had seen `after` frames; it stays when the frame leaves.
+
+    `supports` and `excludes` are letters of options. An entry is never changed, and its place is after those frames,
+    so that a prompt with it only grows.
+    """
+
+    frame: int
+    video_id: str
+    time_s: float
+    text: str
+    after: int
+    supports: str = ""
+    excludes: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", " ".join(self.text.split()))
+
+    @property
+    def line(self) -> str:
+        """The entry as prompts show it."""
+        sides = (("supports", self.supports), ("excludes", self.excludes))
+        said = "".join(f"; {side} {', '.join(letters)}" for side, letters in sides if letters)
+        return f"log: frame {self.frame} at {self.time_s:.2f} s: {self.text}{said}"
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredSegment:
     """A segment and its assessment: `score` from 0 to 1 (fused) or 0 to 100 (a reward), or None.
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kinodex.agent.answer import Answer, Shown, Status, evidence_ranges, shown_numbers
 from kinodex.agent.environment import Environment
@@ -23,6 +23,7 @@ from kinodex.agent.protocol import (
     USUAL,
     AnswerRules,
     Exchange,
+    LogEntry,
     Model,
     Models,
     Note,
@@ -83,6 +84,8 @@ class Session:
         """In a follow-up question, the frames that the answers before it rest on, by video and in time order."""
         self.prior_notes: tuple[Note, ...] = ()
         """The same of notes."""
+        self.cited: set[tuple[str, int]] = set()
+        """Video and number of the frames that findings of the run cite."""
         self.chapters: tuple[Note, ...] = ()
         """Scenes and chapters that the prompts of the run list (`kinodex.agent.tree`)."""
         self.tentative: tuple[Answered, Shown] | None = None
@@ -152,10 +155,11 @@ class Session:
         frames: tuple[ShownFrame, ...],
         scores: ScoreKind = "fused",
         notes: tuple[Note, ...] = (),
+        log: tuple[LogEntry, ...] | None = None,
     ) -> int | Answer:
         """Ask for the number of the segment to explore next, or the answer; `scores` is the kind of scores shown.
 
-        `notes` quote what is said at the times of the frames.
+        `notes` quote what is said at the times of the frames, `log` says what was found.
 
         An answer is demanded if nothing is left to explore or the budget would not last for another round
         like this.
@@ -170,6 +174,7 @@ class Session:
             must_answer=over is not None or not any(candidate.explorable for candidate in candidates),
             declining=self.rules.while_searching,
             notes=notes,
+            log=log,
             chapters=self.chapters,
         )
         if request.must_answer:
@@ -210,9 +215,17 @@ class Session:
         return self.stop.over() or self.account.exhausted_by_round()
 
     async def conclude(self, request: LastWord, over: str = "", reason: str = "") -> Answer:
-        """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything."""
-        any_request: Request[Any] = replace(request, declining=self.rules.at_the_end)
-        reply = await self._insist(any_request, await self.ask(any_request, final=True), final=True)
+        """Ask for the answer. `over` is the budget that forces it, `reason` what else does, if anything.
+
+        The frames stand in the order of time, and those that findings cite at full detail.
+        """
+        if request.frames:
+            frames = sorted(request.frames, key=lambda each: (each.video_id, each.time_s))
+            cited = [(each.video_id, each.frame_no) in self.cited for each in frames]
+            shown = [replace(each, detail="auto") if it else each for each, it in zip(frames, cited, strict=True)]
+            request = cast(LastWord, replace(cast(Any, request), frames=tuple(shown)))
+        request = cast(LastWord, replace(cast(Any, request), declining=self.rules.at_the_end))
+        reply = await self._insist(request, await self.ask(cast(Request[Any], request), final=True), final=True)
         return self._concluded(request, reply, over, reason, forced=True)
 
     async def best_so_far(self, over: str = "", reason: str = "") -> Answer:

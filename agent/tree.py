@@ -17,18 +17,27 @@ import numpy as np
 from kinodex.agent.answer import Answer
 from kinodex.agent.environment import Environment, Floats
 from kinodex.agent.limits import Account
-from kinodex.agent.protocol import EXACT_S, Note, ScoredSegment, Segment, ShownFrame
-from kinodex.agent.requests.tree import Decide, ScoreKind, ScoreSegments, SegmentScores
+from kinodex.agent.protocol import EXACT_S, LogEntry, Note, ScoredSegment, Segment, ShownFrame
+from kinodex.agent.requests.tree import MOST_FINDINGS, Decide, Finding, ScoreKind, ScoreSegments, SegmentScores
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Remembered
+from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
     from kinodex.index.rows import SceneRow
 
+FINDING_CHARACTERS = 160
+"""Of an entry of the log: fifteen words have fewer."""
+MOST_QUOTED = 60
+"""Lines beside the frames of a request; of more, those of the latest frames."""
 ALIKE = 20.0
 """Points of reward within which frames are worth the same to the memory: rewards are that rough."""
 Pictures = Literal["small", "new large", "large"]
 """The size of pictures: all at low detail; those of the present round at full detail; all at full detail."""
+
+
+Form = Literal["ours", "paper"]
+"""The rules of a search where ours differ from the paper's; `docs/papers.md` lists them."""
 
 
 @dataclass(slots=True)
@@ -77,22 +86,20 @@ class Tree:
 class Memory:
     """The frames that a policy is shown, in the order of their arrival.
 
-    Room for new frames is made before they arrive, so that what a round showed is seen by all its requests. The frames
-    with the lowest rewards leave first, of nearly equal ones (`ALIKE`) the latest; before them those without a reward
-    (None), the oldest first. Each leaving ends the part of a prompt that a prefix cache serves, so frames leave in
-    batches: once more than `capacity + slack` would be held, down to a third of `slack` below `capacity`, the new ones
-    counted.
+    Room for new frames is made before they arrive, so that what a round showed is seen by all its requests: no more
+    leave than have to, for `capacity + slack` to be held. Those with the lowest rewards leave first, of nearly equal
+    ones (`ALIKE`) the latest, so that the part of a prompt that a prefix cache serves stays; before them those without a
+    reward (None), the oldest first. The `cited` ones, by video and number, leave last.
     """
 
     capacity: int
     slack: int = 0
     held: list[tuple[ShownFrame, float | None]] = field(default_factory=list)
+    cited: set[tuple[str, int]] = field(default_factory=set)
 
     def make_room(self, count: int) -> list[ShownFrame]:
         """Remove what has to leave before so many frames are added, and return it."""
-        if len(self.held) + count <= self.capacity + self.slack:
-            return []
-        leaving = min(len(self.held), len(self.held) + count - max(1, self.capacity - self.slack // 3))
+        leaving = max(0, len(self.held) + count - self.capacity - self.slack)
         worst = sorted(range(len(self.held)), key=self._worth)[:leaving]
         evicted = [self.held[at][0] for at in sorted(worst)]
         self.held = [each for at, each in enumerate(self.held) if at not in worst]
@@ -107,9 +114,10 @@ class Memory:
         """The frames held, in the order of arrival."""
         return tuple(frame for frame, _ in self.held)
 
-    def _worth(self, at: int) -> tuple[float, int]:
-        reward = self.held[at][1]
-        return (-1.0, at) if reward is None else (reward // ALIKE, -at)
+    def _worth(self, at: int) -> tuple[bool, float, int]:
+        frame, reward = self.held[at]
+        cited = (frame.video_id, frame.frame_no) in self.cited
+        return (cited, -1.0, at) if reward is None else (cited, reward // ALIKE, -at)
 
 
 def unseen_times(tree: Tree, environment: Environment, account: Account, segment: Segment) -> Floats:
@@ -165,12 +173,14 @@ def shown_frames(held: Memory | Sequence[ShownFrame], new: int, pictures: Pictur
     return (*(replace(frame, detail="low") for frame in frames[:older]), *frames[older:])
 
 
-def border_rewards(frames: Sequence[ShownFrame], parts: Sequence[Candidate]) -> list[float | None]:
-    """The larger reward of the two parts that each frame borders, None if neither has one."""
+def border_rewards(
+    frames: Sequence[ShownFrame], parts: Sequence[Candidate], parent: float | None = None
+) -> list[float | None]:
+    """The larger reward of the two parts that each frame borders; if neither has one, that of their `parent`."""
     rewards: list[float | None] = []
     for frame in frames:
         beside = [part.reward for part in parts if frame.time_s in (part.segment.start_s, part.segment.end_s)]
-        rewards.append(max((reward for reward in beside if reward is not None), default=None))
+        rewards.append(max((reward for reward in beside if reward is not None), default=parent))
     return rewards
 
 
@@ -199,7 +209,8 @@ def remember(
 def quoted_beside(session: Session, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
     """Lines that are said, or stand on screen, while some frames are on screen: notes by video and time, each once."""
     environment = session.environment
-    lines = {note for frame in frames for note in environment.quoted(frame.video_id, *environment.shown_range(frame))}
+    beside = [environment.quoted(frame.video_id, *environment.shown_range(frame)) for frame in reversed(frames)]
+    lines = list(dict.fromkeys(line for each in beside for line in each))[:MOST_QUOTED]
     session.account.count_screen_text(lines)
     return tuple(sorted(lines, key=lambda note: (note.video_id, note.start_s, note.end_s, note.text)))
 
@@ -219,24 +230,15 @@ def whole_video(session: Session, capacity: int) -> tuple[ShownFrame, ...]:
     )
 
 
-def final_request(
-    session: Session,
-    memory: Memory,
-    candidates: Sequence[ScoredSegment] = (),
-    scores: ScoreKind = "none",
-    pictures: Pictures = "large",
-    notes: tuple[Note, ...] = (),
-) -> Decide:
-    """Make the request for an answer from the memory when exploring is over."""
+def final_request(session: Session, memory: Memory, pictures: Pictures = "large", **more: Any) -> Decide:
+    """Make the request for an answer from the memory when exploring is over; `more` are further fields of it."""
     return Decide(
         question=session.question,
         videos=session.environment.videos,
-        candidates=tuple(candidates),
         frames=shown_frames(memory, 0, pictures),
-        scores=scores,
         must_answer=True,
-        notes=notes,
         chapters=session.chapters,
+        **{"candidates": (), "scores": "none", **more},
     )
 
 
@@ -333,6 +335,9 @@ class TreeSearch:
         self.tree = Tree()
         self.memory = start_memory(session, parameters.memory, parameters.slack)
         self.history: list[ScoredSegment] = []
+        self.literal = parameters.form == "paper"
+        self.log: tuple[LogEntry, ...] | None = None if self.literal else ()
+        self.memory.cited = session.cited
         session.last_resort = lambda: self.last_word() if self.memory.frames else None
 
     @property
@@ -341,34 +346,63 @@ class TreeSearch:
 
     async def answer_from_whole(self) -> Answer | None:
         """Answer in one call about a video of no more frames than the memory holds; None for a longer one."""
-        whole = whole_video(self.session, self.parameters.memory)
+        whole = () if self.literal else whole_video(self.session, self.parameters.memory)
         if not whole:
             return None
         self.account.begin_round()
         remember(self.session, self.memory, whole, [None] * len(whole))
         return await self.session.conclude(self.last_word())
 
-    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments:
-        """The request for the rewards of new segments, in view of the history and of the frames in the memory."""
-        together = shown_frames(self.memory, 0, self.parameters.pictures) if self.parameters.shared_frames else ()
+    def scoring(self, parent: int, frames: tuple[ShownFrame, ...], parts: list[Candidate]) -> ScoreSegments | None:
+        """The request for the rewards of new segments, in view of the history and of the frames in the memory.
+
+        A segment in which nothing is left to see is not rated, but for the paper's form; None where none is to be.
+        """
+        together = () if self.literal else shown_frames(self.memory, 0, self.parameters.pictures)
+        shown = (*together, *shown_frames(frames, len(frames), self.parameters.pictures))
+        hidden = [unseen_times(self.tree, self.environment, self.account, part.segment) for part in parts]
+        rated = tuple(part.segment for part, left in zip(parts, hidden, strict=True) if len(left) or self.literal)
+        if not rated:
+            return None
         return ScoreSegments(
             question=self.question,
             videos=self.environment.videos,
-            segments=tuple(part.segment for part in parts),
-            frames=(*together, *shown_frames(frames, len(frames), self.parameters.pictures)),
+            segments=rated,
+            frames=shown,
+            notes=self.quotes(shown),
             history=live_history(self.history, self.tree, parent),
             chapters=self.session.chapters,
             parent=parent if self.history else None,
             scores=self.scores,
+            log=self.log,
+            fresh=0 if self.literal else len(frames),
         )
 
-    def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None) -> None:
-        """Note the rewards of a reply, in the segments and in the history."""
+    def keep_rewards(self, parts: list[Candidate], reply: SegmentScores | None, frames: Sequence[ShownFrame]) -> None:
+        """Note the rewards of a reply in the segments and in the history, and its findings in the log."""
         by_number = {score.segment: score for score in reply.segments} if reply else {}
         for part in parts:
             if score := by_number.get(part.segment.number):
                 part.reward, part.explanation = score.score, score.reasoning
-        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in parts]
+        rated = [part for part in parts if self.literal or part.reward is not None]
+        self.history += [ScoredSegment(part.segment, part.reward, part.explanation) for part in rated]
+        if self.log is not None and reply:
+            self.log += self._entries(reply.findings, (*self.memory.frames, *frames))
+
+    def _entries(self, findings: Sequence[Finding], frames: Sequence[ShownFrame]) -> tuple[LogEntry, ...]:
+        """New entries of the log; a finding about a frame that is not shown, or that the log has, is left out."""
+        shown, known = {frame.label: frame for frame in frames}, {each.line for each in self.log or ()}
+        entries = []
+        for each in findings[:MOST_FINDINGS]:
+            if (frame := shown.get(each.frame)) is None:
+                continue
+            sides = ("".join(sorted({x.strip()[:1].upper() for x in side})) for side in (each.supports, each.excludes))
+            seen = beginning(" ".join(each.seen.split()), FINDING_CHARACTERS)
+            entry = LogEntry(frame.label, frame.video_id, frame.time_s, seen, max(shown), *sides)
+            if entry.line not in known:
+                entries.append(entry)
+                self.session.cited.add((frame.video_id, frame.frame_no))
+        return tuple(entries)
 
     def candidates(self) -> tuple[ScoredSegment, ...]:
         """The segments with the score that is shown; without rewards none has one."""
@@ -376,14 +410,15 @@ class TreeSearch:
         return shown_candidates(self.tree, self.environment, self.account, kind)
 
     def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        """Lines that the policy reads beside these frames: none."""
-        return ()
+        """Lines that a request shows beside these frames."""
+        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
 
     async def decide(self, new: int) -> Answer | int:
         """Ask the policy for an answer, or for the segment to open next, by the frames of the memory."""
         shown = shown_frames(self.memory, new, self.parameters.pictures)
-        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown))
+        return await self.session.decide(self.candidates(), shown, self.scores, self.quotes(shown), self.log)
 
     def last_word(self) -> Decide:
-        notes = self.quotes(self.memory.frames)
-        return final_request(self.session, self.memory, self.candidates(), self.scores, self.parameters.pictures, notes)
+        shown = {"notes": self.quotes(self.memory.frames), "log": self.log}
+        candidates = {"candidates": self.candidates(), "scores": self.scores}
+        return final_request(self.session, self.memory, self.parameters.pictures, **candidates, **shown)

@@ -507,6 +507,9 @@ class AnswerFrames(AnswerRequest):
     frames: tuple[ShownFrame, ...]
     notes: tuple[Note, ...] = field(default=(), metadata=LATER)
 
+    def bounds(self) -> Bounds:
+        return {**super().bounds(), **weighed(self.question)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerNotes(WithChapters, AnswerRequest):
@@ -515,6 +518,9 @@ class AnswerNotes(WithChapters, AnswerRequest):
     template: ClassVar[str] = "answer_notes"
     role: ClassVar[str] = "policy"
     notes: tuple[Note, ...]
+
+    def bounds(self) -> Bounds:
+        return {**super().bounds(), **weighed(self.question)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -543,6 +549,12 @@ def letters(question: Question, *, or_null: bool = True) -> Bounds:
     if not question.options:
         return {"option": NULL}
     return {"option": one_of([letter for letter, _ in question.lettered], or_null=or_null)}
+
+
+def weighed(question: Question) -> Bounds:
+    """Give the last reply of a run room for what speaks for and against each option."""
+    about = "for each option in a few words what speaks for it and what against it; then which one is left"
+    return {"reasoning": {"description": about}} if question.options else {}
 
 
 def cited_frames() -> Mapping[str, object]:

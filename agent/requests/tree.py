@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.protocol import (
     LATER,
     REASONING_NAMES,
     Declining,
+    LogEntry,
     Note,
     Question,
     Reasoned,
@@ -32,7 +33,19 @@ from kinodex.agent.protocol import (
     listed_candidates,
     with_reasoning,
 )
-from kinodex.agent.replies import NULL, Bounds, Joint, Score, WholeNumber, bound_schema, exactly, one_of, strict_schema
+from kinodex.agent.replies import (
+    NAMED,
+    NULL,
+    Bounds,
+    Joint,
+    Schema,
+    Score,
+    WholeNumber,
+    bound_schema,
+    exactly,
+    one_of,
+    strict_schema,
+)
 from kinodex.agent.requests.answer import (
     Answered,
     WithChapters,
@@ -44,10 +57,13 @@ from kinodex.agent.requests.answer import (
     letters,
     missing_positions,
     read_decision,
+    weighed,
 )
 
 MAX_QUERY_CHARACTERS = 300
 MAX_QUERIES = 5
+MOST_FINDINGS = 4
+"""Entries of the log that a round adds."""
 EXAMPLE_SCORES = (("in play", 70), ("crowd", 15))
 ScoreKind = Literal["fused", "reward", "none"]
 ACTIONS = ("explore", "answer", "insufficient_evidence")
@@ -69,9 +85,33 @@ class SegmentScore(Reply):
         return with_reasoning(value)
 
 
-class SegmentScores(Reply):
-    """One score for each segment."""
+class Finding(Reply):
+    """What one frame, or a line beside it, tells about the question: an entry of the log of a search."""
 
+    frame: WholeNumber = Field(description="number of the frame that shows it")
+    seen: str = Field(description="what is seen or said there that bears on the question, in at most 15 words")
+    supports: list[str] = Field(default=[], description="letters of the options that it supports")
+    excludes: list[str] = Field(default=[], description="letters of the options that it excludes")
+
+
+def _read_findings(value: object) -> object:
+    """Leave out what is no finding: it must not cost the scores beside it."""
+
+    def fits(each: object) -> bool:
+        try:
+            return bool(Finding.model_validate(each).seen.strip())
+        except ValidationError:
+            return False
+
+    return [each for each in value if fits(each)] if isinstance(value, list) else []
+
+
+class SegmentScores(Reply):
+    """One score for each segment, and what is new for the log of the search; there may be nothing."""
+
+    findings: Annotated[list[Finding], BeforeValidator(_read_findings)] = Field(
+        default=[], description="what the new frames show that bears on the question, for the log"
+    )
     segments: list[SegmentScore] = Field(description="one for each segment to be scored")
 
     @model_validator(mode="before")
@@ -84,7 +124,7 @@ class SegmentScores(Reply):
         beside, scores = {}, []
         for name, each in value.items():
             folded = str(name).casefold()
-            if folded in REASONING_NAMES or folded.startswith(("query", "queries")):
+            if folded in (*REASONING_NAMES, "findings") or folded.startswith(("query", "queries")):
                 beside[name] = each  # no segment: reasons, and queries, which some requests ask for in the same reply
             else:
                 scores.append({"segment": str(name), **(each if isinstance(each, Mapping) else {"score": each})})
@@ -204,6 +244,19 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
     parent: int | None = None
     scores: ScoreKind = field(default="fused", metadata=LATER)
     """The scores that the policy will be shown: its prompt and this one begin alike."""
+    notes: tuple[Note, ...] = field(default=(), metadata=LATER)
+    """What is said and stands on screen at the times of the frames."""
+    log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
+    """What was found before, and the reply adds to it; None: no log is kept."""
+    fresh: int = field(default=0, metadata=LATER)
+    """The last so many frames are new; 0: those are at which `segments` meet."""
+
+    def schema(self, *, reasoning: bool = True) -> Schema:
+        schema = super().schema(reasoning=reasoning)
+        if self.log is not None:
+            return schema
+        kept = {name: each for name, each in schema[NAMED].items() if name != "findings"}
+        return {**schema, NAMED: kept, "required": list(kept)}
 
     @property
     def new_frames(self) -> tuple[ShownFrame, ...]:
@@ -212,6 +265,8 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         By the paper these alone are shown. Where the frames at the segment's own ends are shown too, they are what it
         was chosen for: counted once more they would lead the search back to where it has been.
         """
+        if self.fresh:
+            return self.frames[-self.fresh :]
         ends = {(part.video_id, part.end_s) for part in self.segments}
         inside = ends & {(part.video_id, part.start_s) for part in self.segments}
         return tuple(frame for frame in self.frames if (frame.video_id, frame.time_s) in inside)
@@ -220,27 +275,43 @@ class ScoreSegments(WithChapters, Request[SegmentScores]):
         return search_steps("ratings", self.question)
 
     def bounds(self) -> Bounds:
-        return {"segments": exactly(len(self.segments))}
+        return {"segments": exactly(len(self.segments)), **_findings(self.question)}
 
     def example(self) -> Mapping[str, Any]:
         said = [EXAMPLE_SCORES[at % len(EXAMPLE_SCORES)] for at in range(len(self.segments))]
         scored = zip(self.segments, said, strict=True)
         return {
-            "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored]
+            "segments": [{"segment": each.number, "reasoning": why, "score": score} for each, (why, score) in scored],
+            "findings": [],
         }
 
     def interpret(self, reply: SegmentScores) -> SegmentScores:
-        """Multiply the scores by 100 if they are on a scale from 0 to 1: none is above 1, and one has a fraction.
+        """Keep what is said of the segments asked for, on the scale asked for.
 
-        The prompt asks for whole numbers from 0 to 100, so there is no doubt. Of 0 and 1 alone there is: a sure 1 of 1
-        would lose the search as 1 of 100, so they are asked for once more (`InvalidReply`).
+        Scores of a segment that was not asked for are left out, if there are others, and so are several of one segment
+        that differ: it is asked for once more with those that lack a score (`missing`). The prompt asks for whole
+        numbers from 0 to 100: where none is above 1, or 10, and one has a fraction, they are of 1, or of 10. Of whole
+        numbers up to 1, or up to 10 that are no steps of five, there is doubt, and a sure 1 of 1 would lose the search
+        as 1 of 100: they are asked for once more (`InvalidReply`), and of 10 if they come again. A score above 10 in
+        the `history` settles it.
         """
-        scores = [each.score for each in reply.segments]
-        if max(scores, default=0.0) > 1 or not any(scores):
-            return reply
-        if all(each in (0, 1) for each in scores):
-            raise InvalidReply("a score of 1 may be 1 of 1 or 1 of 100; give whole numbers from 0 to 100, as 85")
-        rescaled = [each.model_copy(update={"score": round(100 * each.score, 6)}) for each in reply.segments]
+        known, given = {each.number for each in self.segments}, _numbers(reply)
+        said = {number: {each.score for each in reply.segments if each.segment == number} for number in given}
+        kept = {each.segment: each for each in reply.segments if each.segment in known and len(said[each.segment]) == 1}
+        parts = list(kept.values()) or reply.segments
+        scores, most = [each.score for each in parts], max((each.score for each in parts), default=0.0)
+        factor = 1.0 if most > 10 else 10.0 if most > 1 else 100.0
+        is_whole = all(each == int(each) for each in scores)
+        of_hundred = any((each.score or 0) > 10 for each in self.history)
+        if factor == 10.0 and is_whole and (of_hundred or all(each % 5 == 0 for each in scores)):
+            factor = 1.0  # low, as were others on the right scale, or in steps of five as models give them
+        doubtful = factor > 1 and is_whole and any(scores)
+        if doubtful and (factor == 100.0 or not self.attempt):
+            at_most = round(100 / factor)
+            raise InvalidReply(
+                f"a score of {most:g} may be of {at_most} or of 100; give whole numbers from 0 to 100, as 85"
+            )
+        rescaled = [each.model_copy(update={"score": round(factor * each.score, 6)}) for each in parts]
         return reply.model_copy(update={"segments": rescaled})
 
     def check(self, reply: SegmentScores) -> None:
@@ -276,6 +347,8 @@ class Decide(WithChapters, Request[Decision]):
     declining: Declining = field(default="allowed", metadata=LATER)
     notes: tuple[Note, ...] = field(default=(), metadata=LATER)
     """What is said and stands on screen at the times of the frames."""
+    log: tuple[LogEntry, ...] | None = field(default=None, metadata=LATER)
+    """What was found, round by round; None: no log is kept."""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -292,7 +365,7 @@ class Decide(WithChapters, Request[Decision]):
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
-        return bounds | {"segment": NULL} if self.must_answer else bounds
+        return bounds | weighed(self.question) | {"segment": NULL} if self.must_answer else bounds
 
     def example(self) -> Mapping[str, Any]:
         open_ones = [each for each in self.candidates if each.explorable]
@@ -325,9 +398,17 @@ class Decide(WithChapters, Request[Decision]):
 
 def search_steps(name: str, question: Question) -> Joint:
     """The replies to all requests of a search over a tree about one question: ratings, and the next step."""
-    ratings = bound_schema(strict_schema(ScoresAndQueries), {"queries": {"maxItems": MAX_QUERIES}})
+    bounded = {"queries": {"maxItems": MAX_QUERIES}, **_findings(question)}
+    ratings = bound_schema(strict_schema(ScoresAndQueries), bounded)
     bounds = {"action": one_of(ACTIONS), **letters(question), "evidence": cited_frames()}
     return Joint(name, {"ratings": ratings, "decision": bound_schema(strict_schema(Decision), bounds)})
+
+
+def _findings(question: Question) -> Bounds:
+    """At most so many findings, whose letters are those of the options."""
+    letters = [letter for letter, _ in question.lettered]
+    named = {"items": {"type": "string", "enum": letters}} if letters else {"maxItems": 0}
+    return {"findings": {"maxItems": MOST_FINDINGS}, "findings.supports": named, "findings.excludes": named}
 
 
 def _numbers(reply: SegmentScores) -> list[int]:

@@ -75,6 +75,7 @@ from kinodex.agent.session import Session
 from kinodex.agent.trace import CandidateScore, Expanded, QueriesAdded, Scored
 from kinodex.agent.tree import (
     Candidate,
+    Form,
     Pictures,
     TreeSearch,
     affordable,
@@ -99,6 +100,8 @@ KNOWN_QUERIES = 6
 
 WORTHLESS_BELOW = 25.0
 """Rewards, from 0 to 100, below which both segments beside a frame promise nothing."""
+PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False, "anchors_from": "pictures"}
+"""Settings of `form=paper`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +138,19 @@ class EEAParameters:
     """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
-    shared_frames: bool = True
-    """The reward model sees the memory too; else the new frames alone, as in the paper."""
-    separate_queries: bool = False
-    """New queries are asked for in a call of their own, as in the paper."""
-    paper_anchors: bool = False
-    """Anchors by the paper's words: chains of clips, seen ones counted, and no reward is a reward of 0."""
-    time_anchors: bool = True
-    """Times that the question names are anchors too."""
-    quotes: bool = False
-    """The policy reads what is said and stands on screen at the times of its frames; else it sees pictures alone."""
+    quotes: bool = True
+    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """Where queries find anchors: in pictures, in words (speech, text on screen, captions), or in both."""
     chapters: bool = False
     """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
+    form: Form = "ours"
+    """"paper": all of the paper's rules where ours differ, `slack`, `pictures`, `quotes` and `anchors_from` among them."""
 
     def __post_init__(self) -> None:
+        if self.form == "paper":
+            for name, value in PAPER.items():
+                object.__setattr__(self, name, value)
         check_at_least(self, frames=1, anchor_frames=0, memory=1, matches=1, videos=1, rounds=1, slack=0)
         if self.anchor_frames > self.frames:
             raise BadSettings(
@@ -191,10 +191,11 @@ class _Search(TreeSearch):
         while True:
             self.account.begin_round()
             evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
+            before = self.tree.candidates[selected].reward
             frames, parts = self._expand(selected)  # lines 9 and 10
             scores = await self._scores_and_queries(self.scoring(selected, frames, parts), frames)  # line 12, with 22
-            self.keep_rewards(parts, scores)
-            rewards = border_rewards(frames, parts)
+            self.keep_rewards(parts, scores, frames)
+            rewards = border_rewards(frames, parts, None if self.literal else before)
             self._judge(frames, rewards)
             self._fuse()  # lines 13 to 17
             remember(self.session, self.memory, frames, rewards, evicted)  # lines 19 and 20
@@ -202,9 +203,6 @@ class _Search(TreeSearch):
             if isinstance(decision, Answer):
                 return decision
             selected = decision
-
-    def quotes(self, frames: Sequence[ShownFrame]) -> tuple[Note, ...]:
-        return quoted_beside(self.session, frames) if self.parameters.quotes else ()
 
     async def _begin(self) -> int:
         """Discover queries, find their anchors, and choose the video to begin with."""
@@ -214,7 +212,7 @@ class _Search(TreeSearch):
         limit_videos(self.session, discovered, self.parameters.videos, self.parameters.anchors_from)
         if self.parameters.chapters:
             show_chapters(self.session, summaries=True)
-        if self.parameters.time_anchors:
+        if not self.literal:
             self.matches += question_anchors(self.environment, self.question)
         self._search(discovered)
         return add_video_roots(self.session, self.tree, self._unseen_anchors())
@@ -246,12 +244,16 @@ class _Search(TreeSearch):
         most = min(self.parameters.anchor_frames, count) if self.parameters.semantic_guided_expansion else 0
         return np.asarray(sorted(each.time_s for each in inside[:most]), dtype=np.float64)
 
-    async def _scores_and_queries(self, scoring: ScoreSegments, new: tuple[ShownFrame, ...]) -> SegmentScores | None:
+    async def _scores_and_queries(
+        self, scoring: ScoreSegments | None, new: tuple[ShownFrame, ...]
+    ) -> SegmentScores | None:
         """Ask for scores, and for new queries if another round can follow; search for those."""
+        if scoring is None:
+            return None
         known = tuple(self.queries[-KNOWN_QUERIES:])
         if not self.parameters.query_update or self.session.over():
             return await self.session.ask(scoring)
-        if self.parameters.separate_queries:
+        if self.literal:
             proposing = ProposeQueries(question=self.question, known=known, frames=new)
             scores, proposed = await gather_pair(self.session.ask(scoring), self.session.ask(proposing))
             self._search(new_queries(proposed.queries if proposed else [], self.queries))
@@ -263,7 +265,7 @@ class _Search(TreeSearch):
 
     def _search(self, queries: Sequence[str]) -> None:
         """Retrieve for new queries only, merge with what was retrieved before, cluster again (section 3.1)."""
-        literal, clip_s, count = self.parameters.paper_anchors, self.parameters.clip_s, self.parameters.matches
+        literal, clip_s, count = self.literal, self.parameters.clip_s, self.parameters.matches
         lengths_s = per_video(
             self.environment, lambda video: clip_s if literal else clip_length_s(video, clip_s, count)
         )
@@ -283,11 +285,11 @@ class _Search(TreeSearch):
 
     def _seen(self) -> Collection[tuple[str, int]]:
         """Frames that draw no more as anchors: those seen; in the paper's form seen ones stand for their clusters."""
-        return () if self.parameters.paper_anchors else seen_frames(self.tree, self.environment, self.account)
+        return () if self.literal else seen_frames(self.tree, self.environment, self.account)
 
     def _telling_anchors(self) -> list[Anchor]:
         """The anchors that count in query scores: not those seen and judged worthless, by the paper's form all."""
-        return anchors(self.clusters, () if self.parameters.paper_anchors else self.worthless)
+        return anchors(self.clusters, () if self.literal else self.worthless)
 
     def _judge(self, frames: Sequence[ShownFrame], rewards: Sequence[float | None]) -> None:
         """Note the frames beside which nothing is expected: as anchors they draw the search no more."""
@@ -307,16 +309,22 @@ class _Search(TreeSearch):
         return query_score(inside, self.parameters.query_temperature, self.parameters.pooling)
 
     def _fuse(self) -> None:
-        """Weigh rewards against query scores by the entropy of the rewards, over all candidates (section 3.2)."""
+        """Weigh rewards against query scores by the entropy of the rewards of what is open (section 3.2).
+
+        A segment that hides fewer frames than a round shows is worth that share of its score.
+        """
         candidates, found = list(self.tree.candidates.values()), self._telling_anchors()
-        zeros = self.parameters.paper_anchors and any(each.reward is not None for each in candidates)
+        zeros = self.literal and any(each.reward is not None for each in candidates)
+        unseen = [len(unseen_times(self.tree, self.environment, self.account, each.segment)) for each in candidates]
         rewards = [0.0 if each.reward is None and zeros else each.reward for each in candidates]
-        entropy = reward_entropy(rewards, self.parameters.reward_temperature)
+        live = [reward for reward, left in zip(rewards, unseen, strict=True) if left or self.literal]
+        entropy = reward_entropy(live, self.parameters.reward_temperature)
         if not self.parameters.uncertainty_aware_fusion:
             entropy = 0.0
-        for each, reward in zip(candidates, rewards, strict=True):
+        for each, reward, left in zip(candidates, rewards, unseen, strict=True):
             each.query_score = self._query_score(each.segment, found)
             each.fused = fuse(reward, each.query_score, entropy)
+            each.fused *= 1.0 if self.literal else min(1.0, left / self.parameters.frames)
         scores = tuple(
             CandidateScore(each.segment.number, each.reward, each.query_score, each.fused, each.explanation)
             for each in candidates

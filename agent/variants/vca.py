@@ -55,6 +55,7 @@ from kinodex.agent.session import NO_DECISION, Session
 from kinodex.agent.trace import Acted, CandidateScore, Decided, Expanded, Scored
 from kinodex.agent.tree import (
     Candidate,
+    Form,
     Memory,
     Pictures,
     Tree,
@@ -71,6 +72,8 @@ from kinodex.agent.tree import (
 from kinodex.agent.variants.base import Step, Variant, check_at_least, clock
 
 SHORT_VIDEO_S = 300.0
+PAPER: Mapping[str, object] = {"slack": 0, "pictures": "large", "quotes": False}
+"""Settings of `form=paper`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +96,19 @@ class VCAParameters:
     """Frames that the memory may hold beyond `memory` before it lets go of some, the new ones counted."""
     pictures: Pictures = "small"
     """The size at which frames are shown: all at low detail, the new ones at full, or all at full."""
-    shared_frames: bool = True
-    """The reward model sees the memory too; else the new frames alone, as in the paper."""
+    quotes: bool = True
+    """Requests show what is said and stands on screen at the times of their frames; else they see pictures alone."""
     anchors_from: AnchorsFrom = "both"
     """By what several videos are ranked: pictures, words (speech, text on screen, captions), or both."""
     chapters: bool = False
     """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
+    form: Form = "ours"
+    """"paper": all of the paper's rules where ours differ, `slack`, `pictures` and `quotes` among them."""
 
     def __post_init__(self) -> None:
+        if self.form == "paper":
+            for name, value in PAPER.items():
+                object.__setattr__(self, name, value)
         check_at_least(self, frames=1, memory=1, videos=1, rounds=1, slack=0)
 
     @classmethod
@@ -125,9 +133,11 @@ class _Search(TreeSearch):
         while True:
             self.account.begin_round()
             evicted = self.memory.make_room(affordable(self.account, self.parameters.frames))
+            before = self.tree.candidates[selected].reward
             frames, parts = self._uniform_sample(selected)  # lines 8 and 12
             await self._evaluate(selected, frames, parts)  # lines 10 and 14
-            remember(self.session, self.memory, frames, border_rewards(frames, parts), evicted)  # line 16
+            rewards = border_rewards(frames, parts, None if self.literal else before)
+            remember(self.session, self.memory, frames, rewards, evicted)  # line 16
             decision = await self.decide(len(frames))  # line 18
             if isinstance(decision, Answer):
                 return decision
@@ -172,9 +182,9 @@ class _Search(TreeSearch):
         reply = None
         if self.parameters.reward == "image":
             self._compare_borders(parts)
-        else:
-            reply = await self.session.ask(self.scoring(parent, frames, parts))
-        self.keep_rewards(parts, reply)
+        elif (request := self.scoring(parent, frames, parts)) is not None:
+            reply = await self.session.ask(request)
+        self.keep_rewards(parts, reply, frames)
         scores = tuple(
             CandidateScore(each.segment.number, each.reward, 0.0, (each.reward or 0.0) / 100, each.explanation)
             for each in self.tree.candidates.values()

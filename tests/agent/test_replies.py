@@ -186,7 +186,8 @@ def joined(request: Request[Any], reasoning: bool = True) -> Mapping[str, Any]:
     assert joint is not None
     inner: dict[str, Any] = json.loads(example_text(request, reasoning))
     if isinstance(request, ScoreSegments):
-        inner.setdefault("queries", [])
+        inner = {"findings": [], "queries": []} | inner
+        inner = {name: inner[name] for name in ("findings", "segments", "queries")}
     named = f'"{joint.name}"' in joint.outline(reasoning=reasoning)
     return {STEP: {joint.name: inner} if named else inner}
 
@@ -228,7 +229,7 @@ def test_a_reply_is_read_with_and_without_the_keys_around_it() -> None:
 
 
 def test_a_reply_to_another_step_is_none_to_this_one() -> None:
-    with pytest.raises(InvalidReply, match='another step; this one asks for "segments", "queries"'):
+    with pytest.raises(InvalidReply, match='another step; this one asks for "findings", "segments", "queries"'):
         parse_json(written(joined(of_full_size(Decide))), of_full_size(ScoreAndPropose))
     with pytest.raises(InvalidReply, match='another step; this one asks for "reasoning", "option"'):
         parse_json(written(joined(of_full_size(CreatePlan))), of_full_size(Assess))
@@ -239,7 +240,7 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
     line = reply_line(last, joint=True)
     assert line.startswith('Reply with JSON only, as {"step": {...}}, with the keys "reasoning", "action" ("answer" | ')
     assert '"segment" (null)' in line
-    assert '"segments" (exactly 7), "queries".' in reply_line(of_full_size(ScoreAndPropose), joint=True)
+    assert '"findings" ([]), "segments" (exactly 7), "queries".' in reply_line(of_full_size(ScoreAndPropose), joint=True)
     assert '"queries" ([]).' in reply_line(of_full_size(ScoreSegments), joint=True)
     assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
 

@@ -172,7 +172,7 @@ def test_an_unreachable_model_is_an_error_and_leaves_nothing_running(environment
 
     model = Broken(explorer)
     with pytest.raises(ModelUnreachable, match="nobody answers"):
-        asyncio.run(ask(QUESTION, environment, model, parameters={"separate_queries": True}))
+        asyncio.run(ask(QUESTION, environment, model, parameters={"form": "paper"}))
     assert model.cancelled
 
 
@@ -191,7 +191,7 @@ def test_rewards_and_proposals_are_asked_side_by_side(environment):
                 await asyncio.wait_for(self.met.wait(), 5)
             return await super().ask(request)
 
-    model, apart = Meeting(explorer), {"separate_queries": True}
+    model, apart = Meeting(explorer), {"form": "paper"}
     answer = asyncio.run(ask(QUESTION, environment, model, budget=Budget(rounds=2), parameters=apart))
     assert (answer.option, len(model.asked(ProposeQueries))) == (0, 1)
 

@@ -125,7 +125,7 @@ FILMS = (
 SHORT = {"videoagent2": "videoagent2:rounds=6,segment_s=15", "videotree": "videotree:max_breadth=4,breadth=4"}
 SPECS = [SHORT.get(each.name, each.name) for each in VARIANTS]
 EVERYONE = parse_contenders(SPECS)
-VERIFIED = parse_contenders(["eea:separate_queries=true", "videoagent2:rounds=2,segment_s=15"])
+VERIFIED = parse_contenders(["eea:form=paper", "videoagent2:rounds=2,segment_s=15"])
 VERIFYING = AnswerRules(verify=True)
 
 NOT_OF_A_RUN = {"Recall", "JudgeAnswer", "SummarizePart"}

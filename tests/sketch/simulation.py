@@ -392,7 +392,7 @@ def _set_midpoint(trial: Trial, deviations: float) -> Trial:
 
 
 def _set_anchors(trial: Trial, form: str) -> Trial:
-    return replace(trial, settings={**trial.settings, "paper_anchors": form == "paper"})
+    return replace(trial, settings={**trial.settings, "form": form})
 
 
 def _set(name: str) -> Callable[[Trial, Any], Trial]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def deciding(**more) -> Decide:
 
 def test_rewards_are_shown_on_their_own_scale():
     text = render(deciding())
-    assert "with scores from 0 to 100:" in text
+    assert "with scores from 0 to 100; those that were looked into before overlap with their own parts" in text
     assert ", score 26, looked into before: a kite at its end\n" in text
     assert "Segment 4" not in text  # nothing is left to see there
     assert "\n\n\n" not in text
@@ -80,7 +81,7 @@ def scoring() -> ScoreSegments:
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        ({"Segment 1": {"score": 5}, "Segment 9": {"score": 5}}, "there is no segment 9; the numbers are 1, 2"),
+        ({"Segment 9": {"score": 5}}, "there is no segment 9; the numbers are 1, 2"),
         ({"segments": [{"segment": 1, "score": 5}, {"segment": 1, "score": 6}]}, "twice"),
         ({"segments": []}, "no segment is there; give one for each of 1, 2"),
     ],
@@ -181,15 +182,39 @@ def test_a_score_is_on_one_scale_or_is_asked_for_again():
         ((1, 0), None),
         ((1, 1), None),
         ((1.0,), None),
+        ((8.5, 2), (85, 20)),
+        ((5, 10), (5, 10)),
+        ((8, 2), None),
     ]:
         request = scoring() if len(scores) == 2 else scoring().missing(scored(85))
-        text = json.dumps(
-            {"segments": [{"segment": 3 - len(scores) + at, "score": each} for at, each in enumerate(scores)]}
-        )
         assert request is not None, (scores, read)
-        reply, problem = parse_reply(text, request)
+        reply, problem = parse_reply(written(*scores, first=3 - len(scores)), request)
         assert (reply and tuple(each.score for each in reply.segments)) == read, (scores, read)
         assert (problem is None) == (read is not None), (scores, read)
+    insisting = replace(scoring(), attempt=1)
+    known = replace(scoring(), history=(ScoredSegment(Segment(7, VIDEO.video_id, 0.0, 9.0), 40.0),))
+    for request, read in ((insisting, [80, 20]), (known, [8, 2])):
+        reply, _ = parse_reply(written(8, 2), request)
+        assert reply is not None and [each.score for each in reply.segments] == read
+
+
+def written(*scores: float, first: int = 1) -> str:
+    return json.dumps({"segments": [{"segment": at, "score": each} for at, each in enumerate(scores, start=first)]})
+
+
+def test_a_part_that_is_none_costs_no_score_beside_it():
+    """One number too many discarded all scores; seven times segment 1 was no reply, though the schema takes it."""
+    for segments, read, rest in [
+        ([(1, 70), (2, 15), (9, 80)], {1: 70, 2: 15}, ()),
+        ([(1, 70), (1, 70), (1, 70)], {1: 70}, (2,)),
+        ([(1, 70), (2, 15), (2, 90)], {1: 70}, (2,)),
+    ]:
+        text = json.dumps({"segments": [{"segment": number, "score": score} for number, score in segments]})
+        reply, problem = parse_reply(text, scoring())
+        assert reply is not None, problem
+        assert {each.segment: each.score for each in reply.segments} == read
+        missing = scoring().missing(reply)
+        assert (tuple(each.number for each in missing.segments) if missing else ()) == rest
 
 
 def scored(*scores: float) -> SegmentScores:

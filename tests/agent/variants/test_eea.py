@@ -17,6 +17,7 @@ from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
 from kinodex.agent.trace import Event, Expanded, QueriesAdded, Remembered, RunStarted, Scored
+from kinodex.agent.tree import MOST_QUOTED
 from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, explorer, film, make_library
@@ -120,7 +121,7 @@ def test_new_queries_come_with_the_scores_and_are_retrieved_alone(library):
     assert [event.queries for event in added] == [("red kite desert",), ("white cat snow",)]
     assert {anchor.query for anchor in added[1].anchors} == {"red kite desert", "white cat snow"}
     assert len(added[1].anchors) > len(added[0].anchors)
-    _, events, model = run(library, proposing("white cat snow"), Budget(rounds=2), separate_queries=True)
+    _, events, model = run(library, proposing("white cat snow"), Budget(rounds=2), form="paper")
     kinds = [type(request) for request in model.requests]
     assert kinds == [DiscoverQueries, ScoreSegments, ProposeQueries, Decide, ScoreSegments, Decide], "the paper's form"
     assert len(of(QueriesAdded, events)) == 2
@@ -145,7 +146,7 @@ def early_is_best(request):
 def test_memory_keeps_the_frames_with_the_highest_rewards_and_those_of_this_round(library):
     _, events, model = run(library, early_is_best, Budget(rounds=2), memory=8, slack=0)
     first, second = (frame_nos(event.frames) for event in of(Expanded, events))
-    assert frame_nos(model.asked(Decide)[-1].frames) == [*first[:2], *second]
+    assert frame_nos(model.asked(Decide)[-1].frames) == sorted([*first[:2], *second]), "in the order of time"
     assert max(first[:2]) < 1100
     assert sum(len(event.evicted) for event in of(Remembered, events)) == 4
 
@@ -179,7 +180,8 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
     _, _, model = run(library, budget=Budget(rounds=4), memory=8, slack=4)
     labels: dict[int, int] = {}
     for scoring, deciding in zip(model.asked(ScoreSegments), model.asked(Decide), strict=True):
-        assert scoring.frames == deciding.frames
+        shown = sorted(scoring.frames, key=lambda each: each.time_s) if deciding.must_answer else scoring.frames
+        assert tuple(shown) == deciding.frames
         assert frame_nos(scoring.frames) == sorted(frame_nos(scoring.frames), key=lambda each: labels.get(each, 99))
         labels |= {frame.frame_no: frame.label for frame in scoring.frames if frame.frame_no not in labels}
         assert all(labels[frame.frame_no] == frame.label for frame in scoring.frames)
@@ -192,7 +194,7 @@ def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
     for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
         assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
         assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
-    _, events, model = run(library, budget=Budget(rounds=3), shared_frames=False)
+    _, events, model = run(library, budget=Budget(rounds=3), form="paper")
     shown = [frame_nos(request.frames) for request in model.asked(ScoreSegments)]
     assert shown == [frame_nos(event.frames) for event in of(Expanded, events)], "the new ones alone"
 
@@ -209,7 +211,7 @@ def test_anchors_seen_and_judged_worthless_count_no_more(tmp_path, reward, count
     moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 1)})})
     best = {}
     for literal in (False, True):
-        _, events, _ = run(moment, judging, Budget(rounds=1), paper_anchors=literal, pooling="best")
+        _, events, _ = run(moment, judging, Budget(rounds=1), form="paper" if literal else "ours", pooling="best")
         assert 300 in of(Expanded, events)[0].anchor_frame_nos
         near = [each.number for each in of(Expanded, events)[0].children if 300 in (each.start_s, each.end_s)]
         best[literal] = max(each.query_score for each in of(Scored, events)[0].candidates if each.number in near)
@@ -223,7 +225,7 @@ def test_a_segment_that_was_not_rated_is_scored_by_its_matches_and_shown_as_not_
         return explorer(request)
 
     for literal in (False, True):
-        _, events, model = run(library, forgetful, Budget(rounds=2), paper_anchors=literal)
+        _, events, model = run(library, forgetful, Budget(rounds=2), form="paper" if literal else "ours")
         scored = {each.number: each for each in of(Scored, events)[0].candidates}
         unrated = [each for each in model.asked(Decide)[0].candidates if not each.rated]
         assert len(unrated) == 4
@@ -235,10 +237,10 @@ def test_a_segment_that_was_not_rated_is_scored_by_its_matches_and_shown_as_not_
 def test_the_time_that_a_question_names_is_looked_at_first(library):
     at = Question("What colour is the boat at 12:34?", ("blue", "red"))
     seen = {}
-    for switched in (True, False):
-        _, events, _ = run(library, budget=Budget(rounds=1), question=at, time_anchors=switched)
-        seen[switched] = 754 in frame_nos(of(Expanded, events)[0].frames)
-    assert seen == {True: True, False: False}
+    for form in ("ours", "paper"):
+        _, events, _ = run(library, budget=Budget(rounds=1), question=at, form=form)
+        seen[form] = 754 in frame_nos(of(Expanded, events)[0].frames)
+    assert seen == {"ours": True, "paper": False}
 
 
 def test_search_begins_in_the_video_that_matches(two_films):
@@ -247,7 +249,7 @@ def test_search_begins_in_the_video_that_matches(two_films):
     assert titles[of(Expanded, events)[0].parent.video_id] == "second"
     scored = of(Scored, events)[0]
     assert len(scored.candidates) == 8
-    assert sum(each.reward is None for each in scored.candidates) == 1
+    assert [each.reward for each in scored.candidates if each.number == 1] == [None], "the other video"
     _, events, model = run(two_films, budget=Budget(rounds=1), videos=1)
     assert [video.title for video in model.asked(Decide)[0].videos] == ["second"]
     assert len(of(Scored, events)[0].candidates) == 7
@@ -349,3 +351,75 @@ def test_queries_are_read_beside_scores_in_any_form() -> None:
     asking.check(ScoresAndQueries.model_validate(scores))
     with pytest.raises(InvalidReply, match="a query is empty"):
         asking.check(ScoresAndQueries.model_validate({**scores, "queries": ["x" * 400]}))
+
+
+def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path):
+    """A segment that was fully seen left with its explanation, and frames that decide left the memory."""
+    moment = make_library(tmp_path / "moment", {"film": film(6, 600, {300: ("red kite desert", 4)})})
+    video_id = moment.video("film").video_id
+    said = TranscriptRow(video_id, 301.0, 302.5, "look at the kite", "sidecar")
+    moment.writer.add_transcript({video_id: [said]})
+
+    def finding(request):
+        reply = explorer(request)
+        if isinstance(request, ScoreSegments):
+            beside = [note.text for note in request.notes]
+            found = {"frame": request.new_frames[0].label, "seen": f"it is red {beside}", "supports": ["B"]}
+            never = {"frame": 999, "seen": "not shown"}
+            reply |= {"findings": [found, never, "no finding"]} if request.log == () else {}
+        return reply
+
+    _, events, model = run(moment, finding, Budget(rounds=6), memory=8, slack=0, frames=4)
+    logs = [request.log for request in model.asked(Decide)]
+    first = of(Expanded, events)[0].frames[0]
+    assert [entry.frame for entry in logs[0]] == [first.label]
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(logs)), "it only grows"
+    asked = [*model.asked(ScoreSegments)[1:], *model.asked(Decide)]
+    assert all(first.frame_no in frame_nos(request.frames) for request in asked), "what is cited stays"
+    assert all("it is red" in render(request) and "; supports B" in render(request) for request in asked)
+    prompts = [render(request) for request in model.asked(ScoreSegments)[1:3]]
+    shared = prompts[0].index("log: frame")
+    assert prompts[0][: shared + 20] == prompts[1][: shared + 20], "before it nothing changes"
+    last = model.asked(Decide)[-1]
+    assert last.must_answer and [each.time_s for each in last.frames] == sorted(each.time_s for each in last.frames)
+    assert [each.detail for each in last.frames].count("auto") == 1, "what is cited in full"
+    assert "in the order of time" in render(last) and "speaks for it and what against it" in render(last)
+    _, _, model = run(moment, finding, Budget(rounds=2), form="paper")
+    assert {request.log for request in [*model.asked(ScoreSegments), *model.asked(Decide)]} == {None}
+    assert "findings" not in model.asked(ScoreSegments)[0].schema()["properties"]
+
+
+def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_path):
+    library = make_library(tmp_path / "library", {"film": film(5, 400)})
+    video_id = library.video("film").video_id
+    rows = [TranscriptRow(video_id, float(at), at + 1.0, f"the captain hides compass {at}", "sidecar") for at in range(400)]
+    library.writer.add_transcript({video_id: rows})
+    for agent in ("eea", "vca"):
+        for settings, lines in (({}, True), ({"form": "paper"}, False)):
+            model, events = ScriptedModel(explorer), []
+            budget, parameters = Budget(rounds=3), {**settings, "memory": 40, "slack": 40}
+            environment = environment_of(library)
+            asyncio.run(ask(QUESTION, environment, model, agent=agent, parameters=parameters, budget=budget))
+            judging = [*model.asked(ScoreSegments), *model.asked(Decide)]
+            assert len(judging) == 6 and all(bool(request.notes) is lines for request in judging), (agent, settings)
+            assert all(("captain" in render(request)) is lines for request in judging), (agent, settings)
+            assert all(len(request.notes) <= MOST_QUOTED for request in judging)
+
+
+def test_what_a_segment_hides_bounds_its_score_and_dead_ones_are_out_of_the_entropy(library):
+    """One at 95 beside open ones at 40 is clear; twelve that are fully seen must not blur it, nor draw the search."""
+
+    def judging(request):
+        if isinstance(request, ScoreSegments):
+            return {f"Segment {each.number}": {"score": 95} for each in request.segments}
+        return explorer(request)
+
+    for form in ("ours", "paper"):
+        _, events, model = run(library, judging, Budget(rounds=4), form=form)
+        for scored, request in zip(of(Scored, events), model.asked(Decide), strict=True):
+            by_number = {each.number: each for each in scored.candidates}
+            for each in request.candidates:
+                hidden = round(each.segment.end_s - each.segment.start_s) - (each.segment.start_s > 0)
+                whole = fuse(by_number[each.segment.number].reward, by_number[each.segment.number].query_score, scored.entropy)
+                share = 1.0 if form == "paper" or hidden >= 6 else max(0, hidden) / 6
+                assert each.score == pytest.approx(whole * share), (form, each)

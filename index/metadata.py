@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -238,7 +238,7 @@ def _type_of(name: str, value: Any) -> pa.DataType:
 def _fits(value: Any, kind: pa.DataType) -> bool:
     """True if a column of this type holds the value as it is; a whole number is a number, a day is a time."""
     found = pa.infer_type([value])
-    return (
+    return bool(
         found == kind
         or WIDER.get(frozenset({str(found), str(kind)})) == kind
         or (pa.types.is_timestamp(found) and pa.types.is_timestamp(kind))

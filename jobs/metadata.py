@@ -49,6 +49,13 @@ class Given:
     folders: tuple[Path, ...] = ()
     """Of the tables: paths may count from there."""
 
+    def __bool__(self) -> bool:
+        return bool(self.rows) or self.pattern is not None
+
+    def check(self, library: Library) -> None:
+        """Raise MetadataConflict, which names two rows, where values of tables do not fit the library's columns."""
+        library.metadata.check({place: values for place, _, _, values in self.rows})
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataReport:
@@ -64,7 +71,7 @@ class MetadataReport:
 
 
 def read_metadata(tables: Sequence[str | Path] = (), path_pattern: str | None = None) -> Given:
-    """Read tables and a pattern of paths; raises UsageError for one that cannot be read, SourceError for one not had."""
+    """Read tables and a pattern of paths; raises UsageError or SourceError for one that cannot be read."""
     rows = [row for table in tables for row in _table_rows(str(table))]
     folders = tuple(
         dict.fromkeys(Path(table).expanduser().absolute().parent for table in tables if not is_remote(str(table)))
@@ -78,8 +85,7 @@ def set_metadata(
     """Set the columns of videos, or of all: of a column that several name, tables count more than paths, and these more
     than files. Nothing is set where a value does not fit its column.
 
-    `from_files` reads the headers of the videos' files, and `.info.json` beside them. Raises UsageError where tables are
-    given and none of their rows fits, or MetadataConflict.
+    `from_files` reads the headers of the videos' files, and `.info.json` beside them. Raises MetadataConflict.
     """
     rows = library.videos() if videos is None else list(videos)
     values: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -97,11 +103,6 @@ def set_metadata(
     fitted = _fitted(given, rows)
     for video_id, row_values in fitted.values.items():
         values[video_id] |= row_values
-    if given.rows and not fitted.values and not videos:
-        raise UsageError(
-            f"got {len(given.rows):,} rows of metadata, and none names a video of {library.uri}, such as "
-            f"{', '.join(fitted.unmatched[:2])}; name videos by path, file name, stem, title or id"
-        )
     written = library.metadata.write(values, {row.video_id: row.title for row in rows})
     columns = {name: str(kind) for name, kind in library.metadata.columns().items()}
     return MetadataReport(written, columns, len(given.rows), fitted.unmatched, fitted.ambiguous, tuple(problems))
@@ -136,7 +137,7 @@ def _table_rows(table: str) -> list[tuple[str, str, str, Mapping[str, Any]]]:
     if key == "pattern":
         for number, row in enumerate(rows, start=1):
             _regex(str(row[key]), f"{table}: row {number}")
-    if clash := [name for name in rows[0] if name in OF_VIDEOS and name not in NO_COLUMNS]:
+    if clash := [name for name in rows[0] if _plain(name) in OF_VIDEOS and _plain(name) not in NO_COLUMNS]:
         raise UsageError(f"{table}: has a column {clash[0]}, which every library has itself; name it otherwise")
     typed = _typed(dict(enumerate(rows, start=1)), is_text=suffix in (".csv", ".tsv"))
     return [
@@ -220,6 +221,27 @@ def _time(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def has_columns(manifest: str) -> bool:
+    """True if a manifest has columns beside those that say which videos it lists; as `read_metadata` raises."""
+    with local_copy(Source(manifest, manifest)) as path:
+        try:
+            match PurePosixPath(manifest).suffix.lower():
+                case ".parquet":
+                    from pyarrow.parquet import read_schema
+
+                    names = read_schema(path).names
+                case ".jsonl":
+                    with path.open(encoding="utf-8") as file:
+                        first = json.loads(next(filter(str.strip, file), "{}"))
+                        names = list(first) if isinstance(first, dict) else []
+                case _:
+                    with path.open(encoding="utf-8-sig", newline="") as file:
+                        names = next(csv.reader(file), [])
+        except (ValueError, csv.Error):  # reading it says what is wrong
+            return False
+    return bool({_plain(name) for name in names} - NO_COLUMNS - {""})
+
+
 # The videos of rows.
 
 
@@ -239,12 +261,13 @@ def _fitted(given: Given, videos: Sequence[VideoRow]) -> _Fitted:
         for name in {video.video_id, video.uri, str(path), path.name, path.stem, video.title}:
             named[name].append(video.video_id)
     values: dict[str, dict[str, Any]] = defaultdict(dict)
-    unmatched, ambiguous = [], []
+    unmatched: list[str] = []
+    ambiguous: list[str] = []
     for place, kind, key, row in given.rows:
         if kind == "pattern":
             ids = [id_ for id_, path in paths.items() if re.search(key, path)]
         else:
-            ids = _ids(key, given.folders, named, paths)
+            ids = list(_ids(key, given.folders, named, paths))
             if len(ids) > 1:
                 ambiguous.append(f"{place} ({key!r} is the name of {len(ids)} videos)")
                 continue

@@ -1,4 +1,4 @@
-"""A library's own columns: typed, checked before they are written, found by conditions in SQL, gone with their video."""
+"""A library's own columns: typed, checked before they are written, found by conditions in SQL."""
 
 from __future__ import annotations
 

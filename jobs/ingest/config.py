@@ -65,7 +65,7 @@ class IngestConfig(BaseModel):
     ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
     metadata: Annotated[
         tuple[str, ...],
-        BeforeValidator(lambda given: (given,) if isinstance(given, str) else tuple(given)),
+        BeforeValidator(lambda given: tuple(given.split(",") if isinstance(given, str) else given)),
         Flag("Table with columns about the videos (.csv, .tsv, .jsonl, .parquet): camera, ... May be repeated."),
     ] = Field(default=(), description="tables with columns about the videos, and the columns of manifests")
     path_pattern: Annotated[

@@ -16,6 +16,7 @@ Each message is one line for a person to read. Other rooms derive their own from
     │   ├── UnknownVideo        no such video, or several of that name
     │   ├── TimeOutside         a time or frame that the video does not have
     │   ├── DamagedRows         pictures or vectors that are not as they were written
+    │   ├── MetadataConflict    columns of metadata that cannot be: a name, a value, two types in one
     │   ├── QueryError          a search or a reading that cannot be run
     │   ├── StorageFull         no room left where the library lives
     │   ├── UnsafeStore         an object store where commits can be lost
@@ -89,6 +90,10 @@ class DamagedRows(LibraryError):
 
 class QueryError(LibraryError):
     """A search or a reading that cannot be run: nothing to look for, an unknown column, an impossible range."""
+
+
+class MetadataConflict(LibraryError):
+    """A column of metadata that cannot be: its name, a value, or values of two types."""
 
 
 class StorageFull(LibraryError):

@@ -43,6 +43,7 @@ from kinodex.index.errors import (
     SpaceMismatch,
     TimeOutside,
 )
+from kinodex.index.metadata import Metadata
 from kinodex.index.rows import (
     CaptionRow,
     DetectionRow,
@@ -160,6 +161,11 @@ class LibraryReader:
         """Sources, failures and runs of ingest."""
         return IngestLog(self.tables)
 
+    @cached_property
+    def metadata(self) -> Metadata:
+        """Columns of the library's own about its videos."""
+        return Metadata(self.tables)
+
     @property
     def space_name(self) -> str:
         """Name of this library's space, for `load_space`."""
@@ -200,6 +206,21 @@ class LibraryReader:
             matches = matching_videos(self.visible.videos(), name) if GLOB.search(name) else []
             rows |= {row.video_id: row for row in matches or [self.video(name, whole_name=whole_name)]}
         return list(rows.values())
+
+    def select(self, names: Sequence[str] = (), where: str | None = None) -> list[VideoRow] | None:
+        """The videos of some names (see `videos_named`) for which a condition holds; None, all, without either.
+
+        Raises UnknownVideo, or QueryError for a condition that cannot be run (see `Metadata.matching`) or that holds
+        for none of them.
+        """
+        if where is None:
+            return self.videos_named(names) if names else None
+        ids = self.metadata.matching(where)
+        rows = self.videos_named(names) if names else list(self.visible.videos(ids).values())
+        found = sorted((row for row in rows if row.video_id in set(ids)), key=lambda row: (row.title, row.video_id))
+        if not found:
+            raise QueryError(f"got the condition {where!r}, which holds for no video of {self.uri}; widen it")
+        return found
 
     def spaces(self) -> tuple[Fingerprint, ...]:
         """List the spaces that frames have vectors in, the library's own first."""
@@ -451,7 +472,8 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", SENTENCES_PREFIX,
+    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", "metadata",
+    "shots", SENTENCES_PREFIX,
     "videos",
 )  # fmt: skip
 CREATION = "creation"

@@ -4,7 +4,7 @@ Each room owns its part of the tree, because the rooms do not know each other; h
 
     KinodexError                        index/errors.py
     ├── LibraryError                    a library that cannot be opened or written               4
-    │   └── UnknownVideo, TimeOutside, QueryError: a wrong argument                              2
+    │   └── UnknownVideo, TimeOutside, QueryError, MetadataConflict                           2
     ├── SpaceError                      an embedding space that cannot be had                    2
     ├── AgentError                      agent/errors.py
     │   ├── BadQuestion, BadSettings, UnknownAgent, CacheDamaged, TraceError                     2
@@ -78,14 +78,16 @@ class UnreadableText(KinodexError):
 def exit_code(error: Exception) -> int:
     """The exit code for an error of the tree above."""
     from kinodex.agent.errors import ModelError, NoUsableReply
-    from kinodex.index.errors import LibraryError, QueryError, TimeOutside, UnknownVideo
+    from kinodex.index.errors import LibraryError, MetadataConflict, QueryError, TimeOutside, UnknownVideo
     from kinodex.pipeline.errors import ModelUnusable, SourceError
 
     if isinstance(error, ModelError | CostReached):
         return MODEL_UNUSABLE
     if isinstance(error, NoUsableReply):
         return REPLIES_UNUSABLE
-    if isinstance(error, LibraryError) and not isinstance(error, (UnknownVideo, TimeOutside, QueryError)):
+    if isinstance(error, LibraryError) and not isinstance(
+        error, (UnknownVideo, TimeOutside, QueryError, MetadataConflict)
+    ):
         return LIBRARY_UNUSABLE
     if isinstance(error, KinodexError | SourceError | ModelUnusable):
         return BAD_INPUT

@@ -207,6 +207,11 @@ class Tables:
                 if Meaning.TABLE_EXISTS not in meanings_of(error):
                     raise
 
+    def overwrite(self, name: str, rows: pa.Table) -> None:
+        """Write a table again, in one commit, with these rows and columns alone."""
+        with storage_errors(self.uri):
+            lance.write_dataset(rows, table_place(self.uri, name), mode="overwrite", data_storage_version=FILE_FORMAT)
+
     def drop(self, name: str) -> None:
         """Delete a table and its files."""
         self._open.pop(name, None)

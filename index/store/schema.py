@@ -459,6 +459,7 @@ SPEAKERS = _table(
     model=TEXT,
 )
 UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
+METADATA = _table(video_id=key(1))  # and the library's own columns: see `kinodex.index.metadata`
 SHOTS = _table(
     video_id=TEXT,
     segment_no=INT32,
@@ -476,4 +477,5 @@ LATE_TABLES = {
     "speakers": SPEAKERS,
     "shots": SHOTS,
     "undrawn": UNDRAWN,
+    "metadata": METADATA,
 }

@@ -436,7 +436,7 @@ class VideoWriter:
         for ids in chunked(video_ids):
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
-                *present(tables, ("clips", "undrawn", *STAGE_TABLES.values())),
+                *present(tables, ("clips", "undrawn", "metadata", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),
             ):

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from kinodex.index.errors import MetadataConflict
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
+from kinodex.jobs.metadata import download_info
 from kinodex.pipeline.fetch import FetchedVideo, Source, mount_of
 from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
 from kinodex.pipeline.subtitles import Line
@@ -44,6 +46,8 @@ class ReadVideo:
     """Of frames and vectors, by table."""
     drawn: bool = False
     """True if kinodex drew it."""
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of metadata that its file fills."""
 
 
 def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
@@ -82,7 +86,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, transcript, problem, digests, metadata.drawn)
+    return ReadVideo(fetched, row, segments, transcript, problem, digests, metadata.drawn, metadata.tags)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -165,6 +169,7 @@ class VideoCommitter:
             digests["transcript"] = writer.add_transcript(
                 {video.row.video_id: video.transcript for video in videos if video.transcript}
             )
+            self._write_tags(videos)
             rejected = writer.complete([video.row for video in videos], self.check, digests)
         complete = [video for video in videos if video.row.video_id not in rejected]
         for video in complete:
@@ -181,6 +186,19 @@ class VideoCommitter:
         self._settle(is_last)
         self._flushed = self.clock()
         return complete, [video for video in videos if video.row.video_id in rejected]
+
+    def _write_tags(self, videos: Sequence[ReadVideo]) -> None:
+        """Set the columns that files fill. Values that do not fit the library's columns are failures of that stage."""
+        tags = {video.row.video_id: {**video.tags, **download_info(video.row.uri)} for video in videos}
+        names = {video.row.video_id: video.row.title for video in videos}
+        try:
+            self.library.metadata.write(tags, names)
+        except MetadataConflict:
+            for video in videos:
+                try:
+                    self.library.metadata.write({video.row.video_id: tags[video.row.video_id]}, names)
+                except MetadataConflict as error:
+                    self._failures.append(_failure(video.fetched.source, "metadata", type(error).__name__, str(error)))
 
     def _settle(self, is_last: bool) -> None:
         if not self._found:
@@ -412,6 +430,8 @@ class IngestReport:
     """Tasks retried because a worker was lost."""
     fell_back: Mapping[str, int] = field(default_factory=dict)
     """Videos that a decoder gave up and PyAV read, by reason."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What --metadata and --path-pattern set: see `kinodex.jobs.metadata.MetadataReport`."""
     totals: Totals | None = None
     """Numbers of all outcomes; None where `outcomes` are all there are."""
 

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
@@ -63,6 +63,14 @@ class IngestConfig(BaseModel):
         bool,
         Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),
     ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
+    metadata: Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda given: tuple(given.split(",") if isinstance(given, str) else given)),
+        Flag("Table with columns about the videos (.csv, .tsv, .jsonl, .parquet): camera, ... May be repeated."),
+    ] = Field(default=(), description="tables with columns about the videos, and the columns of manifests")
+    path_pattern: Annotated[
+        str | None, Flag("Columns from paths, such as '{camera}/{day}/{_}': the end of each path, without suffix.")
+    ] = Field(default=None, min_length=1, description="columns from the ends of paths")
     fps: Annotated[float, Flag(f"Frames sampled a second. {OWN} 1.")] = Field(
         default=1.0, ge=0.001, le=1000, description="frames sampled a second"
     )

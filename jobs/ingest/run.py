@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -34,6 +34,7 @@ from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
 from kinodex.jobs.library import fetch_or_note, none_drawn
+from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
@@ -54,6 +55,7 @@ def run_ingest(
     Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
     or UsageError before anything is read. What was complete before stays complete.
     """
+    given = read_metadata(config.metadata, config.path_pattern)
     with _metrics_endpoint(config) as served, ExitStack() as stack:
         models: _Models | None = None
         library = _known_library(config, uri)
@@ -61,6 +63,7 @@ def run_ingest(
         if library is None:
             models = stack.enter_context(_load_models(config))
             library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
+        given.check(library)
         with library.lease(LEASE, "kinodex ingest") as lease:
             library.writer.note_rows()  # before the sweep, so that it misses none
             library.ingest_log.note_sources()
@@ -84,6 +87,8 @@ def run_ingest(
             if models is not None and new.sources:
                 watches = [each for each in (served, models.watch, watch) if each is not None]
                 report = _read_new(config, library, lease, models, new, complete, watches, report, began)
+            if given:
+                report = replace(report, metadata=asdict(set_metadata(library, given)))
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))

@@ -46,11 +46,17 @@ def ingest(
     import os
 
     from kinodex.jobs.ingest.config import as_toml, held_settings, resolve
+    from kinodex.jobs.ingest.sources import is_manifest
+    from kinodex.jobs.metadata import has_columns
 
+    settings["metadata"] = settings.get("metadata") or None
     resolved = resolve(settings, _pairs(setting or []), os.environ, config, held_settings(library))
     if print_config:
         print(as_toml(resolved))
         return
+    manifests = [*filter(is_manifest, sources or []), *(manifest or [])]
+    own = [each for each in manifests if has_columns(each)]
+    chosen = resolved.config.model_copy(update={"metadata": (*resolved.config.metadata, *own)})
     if not library:
         raise UsageError("got no --library; give the folder or URI of the library to make or to add to")
     if not sources and not manifest and not resolved.config.retry_failed:
@@ -58,9 +64,9 @@ def ingest(
     if watch:
         if not sources and not manifest:
             raise UsageError("got --watch and nothing to watch; give folders, globs, URIs or --manifest")
-        _watch(resolved.config, partial(_listed, sources or [], manifest or []), library, every, json)
+        _watch(chosen, partial(_listed, sources or [], manifest or []), library, every, json)
     listed = _listed(sources or [], manifest or []) if sources or manifest else _failed(library)
-    _run(resolved.config, listed, library, json)
+    _run(chosen, listed, library, json)
 
 
 def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:

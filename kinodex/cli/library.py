@@ -1,4 +1,4 @@
-"""`kinodex info`, `remove`, `maintain`, `relocate` and `import`: look at a library, and change what it holds."""
+"""`kinodex info`, `set`, `remove`, `maintain`, `relocate`, `import`: look at a library, and change what it holds."""
 
 from __future__ import annotations
 
@@ -51,6 +51,50 @@ def info(
         from kinodex.cli.tables import show_library
 
         show_library(opened, limit or None, as_json=json)
+
+
+# `kinodex set metadata`: columns about the videos of a library that is there.
+
+set_app = typer.Typer(no_args_is_help=True, help="Set columns about the videos of a library, for --where.")
+
+
+@set_app.callback()
+def _set() -> None:
+    """Keep `metadata` a command of its own: a group of one command would be that command."""
+
+
+@set_app.command()
+def metadata(
+    library: LibraryArgument,
+    table: Annotated[
+        list[str] | None,
+        typer.Argument(help="Tables (.csv, .tsv, .jsonl, .parquet): a column names videos, the others are set."),
+    ] = None,
+    path_pattern: Annotated[str | None, typer.Option(help="Columns from paths, such as '{camera}/{day}/{_}'.")] = None,
+    from_files: Annotated[
+        bool, typer.Option("--from-files", help="Columns from the tags of the files, and .info.json beside them.")
+    ] = False,
+    drop: Annotated[list[str] | None, typer.Option(help="Remove this column first. May be repeated.")] = None,
+    video: VideoOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Set columns of the videos, for --where: from tables, paths and tags of files. Nothing is ingested again."""
+    from kinodex.cli.show import show_metadata
+    from kinodex.index.library import Library
+    from kinodex.jobs.metadata import read_metadata, set_metadata
+
+    opened = Library.open(library)
+    given = read_metadata(table or [], path_pattern)
+    if not (given or from_files or drop):
+        raise UsageError("got nothing to set; give tables, --path-pattern, --from-files or --drop")
+    if drop:
+        opened.metadata.drop(drop)
+    report = set_metadata(opened, given, opened.select(video or ()), from_files=from_files)
+    if json:
+        print_json(asdict(report))
+    else:
+        show_metadata(asdict(report))
+    raise typer.Exit(SOME_FAILED if report.unmatched or report.ambiguous or report.problems else OK)
 
 
 # `kinodex remove`: remove videos, the rows that a model added to them, or voices, from a library.

@@ -41,6 +41,7 @@ COMMANDS = {
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
+    "set": Place("kinodex.cli.library:set_app", "Set columns about the videos: metadata.", MORE),
     "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
     "clean": Place("kinodex.cli.clean:clean", "Free caches and old traces.", MORE),
     "agents": Place("kinodex.cli.ask:agents", "List the agents and their parameters.", TRY),

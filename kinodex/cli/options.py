@@ -176,6 +176,7 @@ def _setting_options() -> list[inspect.Parameter]:
     for name, flag in command_options().items():
         kind: Any = IngestConfig.model_fields[name].annotation
         kind = str if get_origin(kind) is Literal else kind  # the model's own message names the nearest choice
+        kind = list[str] if get_origin(kind) is tuple else kind
         spelling = flag.name or f"--{name.replace('_', '-')}"
         panel = None if name in COMMON_SETTINGS else MORE
         annotation = Annotated[kind | None, typer.Option(spelling, help=flag.help, rich_help_panel=panel)]

@@ -190,12 +190,32 @@ def show_report(report: IngestReport, library: Library, as_json: bool, lines: Ou
         return
     out = console()
     (lines or OutcomeLines(out)).finish(report)
+    if report.metadata:
+        show_metadata(report.metadata)
     if report.outcomes:
         _show_numbers(numbers, out)
     else:
         failures = library.info().failures
         before = f"; {failures} failed before, --retry-failed tries them again" if failures else ""
         out.print(f"nothing to do: the library knows all {report.left_out} sources{before}", soft_wrap=True)
+
+
+ROWS_NAMED = 3
+
+
+def show_metadata(report: Mapping[str, Any]) -> None:
+    """Show what set the columns of videos, and the rows that fit none or several."""
+    out = console()
+    columns = ", ".join(f"{name} {kind}" for name, kind in report["columns"].items())
+    out.print(f"metadata of {counted(report['videos'], 'video')}; columns: {columns or 'none'}", soft_wrap=True)
+    for name, what in (
+        ("unmatched", "rows name no video"),
+        ("ambiguous", "rows name several videos"),
+        ("problems", "files could not be read"),
+    ):
+        if rows := report[name]:
+            more = f" and {len(rows) - ROWS_NAMED:,} more" if len(rows) > ROWS_NAMED else ""
+            out.print(escape(visible(f"{len(rows):,} {what}: {', '.join(rows[:ROWS_NAMED])}{more}")), soft_wrap=True)
 
 
 def show_round(report: IngestReport, as_json: bool) -> None:

@@ -14,12 +14,12 @@ order of presentation, so that order is believed over the timestamps:
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from kinodex.pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
 from kinodex.pipeline.images import display_size, is_hdr
 from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
+from kinodex.pipeline.tags import known_tags
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -70,6 +71,8 @@ class VideoMetadata:
     has_audio: bool
     hdr: bool = False
     drawn: bool = False
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of metadata that the container's tags fill: see `kinodex.pipeline.tags`."""
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -177,6 +180,7 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         has_audio=bool(container.streams.audio),
         hdr=is_hdr(frame),
         drawn=is_drawn(container),
+        tags=known_tags(container.metadata),
     )
 
 

@@ -59,8 +59,20 @@ def test_a_file_and_what_is_printed_can_be_given_back_and_say_where_from(tmp_pat
 
 
 def test_every_setting_can_come_from_the_environment() -> None:
-    config = IngestConfig(batch_size=4, ray_address="auto", workers=2, embedders=1, max_failures=0, metrics_port=9464)
-    told = {f"KINODEX_INGEST_{name.upper()}": str(value) for name, value in config}
+    config = IngestConfig(
+        metadata=("a.csv", "s3://b/c.jsonl"),
+        path_pattern="{a}/{_}",
+        batch_size=4,
+        ray_address="auto",
+        workers=2,
+        embedders=1,
+        max_failures=0,
+        metrics_port=9464,
+    )
+    told = {
+        f"KINODEX_INGEST_{name.upper()}": ",".join(value) if isinstance(value, tuple) else str(value)
+        for name, value in config
+    }
     assert layered(environment=told).config == config
     assert layered(environment={"KINODEX_INGEST_FPS": ""}).config == IngestConfig()
     # An address means Ray, unless a higher layer says that it is local.

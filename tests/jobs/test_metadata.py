@@ -1,0 +1,151 @@
+"""Columns from tables, paths and files: which videos a row names, how texts are typed, what an ingest and `set` say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from kinodex.index.library import Library
+from kinodex.jobs.errors import UsageError
+from kinodex.jobs.metadata import read_metadata, set_metadata
+from kinodex.pipeline.tags import known_tags
+from tests.support.command import bad
+from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADDRESSES = {
+    "aaaa": "/films/front/2026-03-01/one.mp4",
+    "bbbb": "/films/back/2026-03-02/two.mp4",
+    "cccc": "s3://bucket/back/2026-03-03/two.mp4",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = empty_library(tmp_path_factory.mktemp("named") / "library", SETTINGS, fingerprint())
+    for number, video_id in enumerate(ADDRESSES):
+        write(library, made(video_id, 4, seed=number))
+    library.writer.readdress({id_: (uri, f"film {id_}") for id_, uri in ADDRESSES.items()})
+    return Path(library.uri)
+
+
+@pytest.fixture
+def library(folder: Path, tmp_path: Path) -> Library:
+    return Library.open(str(shutil.copytree(folder, tmp_path / "library")))
+
+
+def test_rows_name_videos_in_every_way_and_what_fits_none_or_several_is_said(library, tmp_path):
+    table = tmp_path / "own.csv"
+    names = ("aaaa", ADDRESSES["bbbb"], ADDRESSES["cccc"], "one.mp4", "one", "film bbbb", "back/2026-03-02/two.mp4")
+    table.write_text("name,n\n" + "".join(f"{name},{n}\n" for n, name in enumerate((*names, "two", "three", ""))))
+    report = set_metadata(library, read_metadata([table]))
+    assert library.metadata.of([*ADDRESSES]) == {"aaaa": {"n": 4}, "bbbb": {"n": 6}, "cccc": {"n": 2}}
+    assert (report.videos, report.columns) == (3, {"n": "int64"})
+    assert report.ambiguous == (f"{table}: row 8 ('two' is the name of 2 videos)",)
+    assert report.unmatched == (f"{table}: row 9 ('three')",)
+    table.write_text("pattern\tcamera\nback/.*two\tB\n/front/\tF\n")
+    set_metadata(library, read_metadata([table.rename(table.with_suffix(".tsv"))]), library.select(["aaaa", "bbbb"]))
+    assert library.metadata.matching("camera = 'B'") == ["bbbb"]
+
+
+def test_texts_of_a_column_are_typed_together_and_files_with_types_keep_theirs(library, tmp_path):
+    table = tmp_path / "typed.csv"
+    table.write_text(
+        "id,Shot on,at,count,ratio,good,code,mixed\n"
+        "aaaa,2026-03-01,2026-03-01T12:00:00Z,7,.5,true,007,1\n"
+        "bbbb,2026-03-02,2026-03-01 13:00+01:00, ,1e3,False,008,x\n"
+    )
+    set_metadata(library, read_metadata([table]))
+    found = library.metadata.of(["aaaa", "bbbb"])
+    assert found["aaaa"] == {
+        "shot_on": date(2026, 3, 1),
+        "at": NOON,
+        "count": 7,
+        "ratio": 0.5,
+        "good": True,
+        "code": "007",
+        "mixed": "1",
+    }
+    assert found["bbbb"]["at"] == NOON and "count" not in found["bbbb"]
+    lines = tmp_path / "typed.jsonl"
+    lines.write_text(
+        json.dumps({"uri": "one.mp4", "text": "7", "day": "2026-03-01", "tags": ["a"], "title": "no column"})
+    )
+    parquet = tmp_path / "typed.parquet"
+    pa.parquet.write_table(pa.table({"stem": ["one"], "big": pa.array([1.5], pa.float64())}), parquet)
+    set_metadata(library, read_metadata([lines, parquet]))
+    assert library.metadata.of(["aaaa"])["aaaa"].items() >= {"text": "7", "day": date(2026, 3, 1), "big": 1.5}.items()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.txt", "", "its name must end in .csv"),
+        ("a.csv", "name,x\n", "no rows"),
+        ("a.csv", "camera,x\n1,2\n", "none of which names videos; call one of them one of pattern, uri"),
+        ("a.csv", "name,duration s\none,2\n", "a column duration s, which every library has itself"),
+        ("a.csv", "pattern,x\n(,2\n", "row 1: got the pattern '\\(', which is no regular expression"),
+        ("a.jsonl", "[1]\n", "row 1 is no object"),
+        ("a.jsonl", "{\n", "cannot be read"),
+        ("a.parquet", "no parquet", "cannot be read"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_an_error_that_says_what_to_do(tmp_path, name, text, says):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=says):
+        read_metadata([tmp_path / name])
+
+
+def test_paths_give_columns_and_a_wrong_pattern_names_the_part(library):
+    report = set_metadata(library, read_metadata(path_pattern="{camera}/{day}/{_}"))
+    assert report.columns == {"camera": "string", "day": "date32[day]"}
+    assert sorted(library.metadata.matching("camera = 'back' AND day > '2026-03-02'")) == ["cccc"]
+    for pattern in ("films/x", "{Camera}/{_}", "{title}/{_}", "{a}/{a}"):
+        with pytest.raises(UsageError, match="got --path-pattern"):
+            read_metadata(path_pattern=pattern)
+
+
+def test_tags_of_containers_come_under_one_name_each():
+    assert known_tags(
+        {
+            "com.apple.quicktime.location.ISO6709": "+48.2-016.3/",
+            "creation_time": "2026-03-01T12:00:00.000000Z",
+            "TITLE": "x ",
+        }
+    ) == {"recorded_at": NOON, "place": "+48.2-016.3/", "latitude": 48.2, "longitude": -16.3, "work_title": "x"}
+    assert known_tags({"creation_time": "1904-01-01T00:00:00Z", "date": "2019", "comment": "drawn"}) == {}
+
+
+def test_an_ingest_sets_columns_and_set_metadata_does_so_later_without_reading(kinodex, films, tmp_path):
+    folder = tmp_path / "front"
+    folder.mkdir()
+    for number in (1, 2):
+        (folder / f"{number}.mp4").symlink_to(films / f"film-0{number}.mp4")
+    (folder / "1.info.json").write_text(json.dumps({"uploader": "ann", "upload_date": "20260301", "tags": "no list"}))
+    manifest, library = tmp_path / "films.csv", tmp_path / "library"
+    manifest.write_text("uri,title,takes\nfront/1.mp4,One,2\nfront/2.mp4,Two,3\n")
+    ran = kinodex("ingest", manifest, "--library", library, "--space", "builtin", "--path-pattern", "{camera}/{_}")
+    assert "metadata of 2 videos; columns: " in ran.out and ran.code == 0
+    opened = Library.open(str(library))
+    one = opened.video("One").video_id
+    kept = {"uploader": "ann", "upload_date": date(2026, 3, 1), "camera": "front", "takes": 2}
+    assert opened.metadata.of([one]) == {one: kept}
+    assert [row.title for row in opened.select(where="takes > 2") or ()] == ["Two"]
+
+    later = tmp_path / "later.jsonl"
+    later.write_text('{"title": "One", "takes": 2.5}\n{"title": "Nobody", "takes": 4}\n')
+    ran = kinodex("set", "metadata", library, later, "--drop", "camera")
+    assert (ran.code, "1 rows name no video: " in ran.out, "camera" in ran.out) == (3, True, False)
+    assert opened.metadata.of([one])[one]["takes"] == 2.5
+    later.write_text('{"title": "One", "takes": "many"}')
+    ran = kinodex("set", "metadata", library, later)
+    assert "got 'many' for takes of One, and " in ran.error_line and ran.code == 2
+    bad(kinodex, "ingest", folder, "--library", library, "--metadata", later, code=2, says="got 'many' for takes of")
+    bad(kinodex, "set", "metadata", library, code=2, says="got nothing to set")
+    assert kinodex("set", "metadata", library, "--from-files", "--json").code == 0

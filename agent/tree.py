@@ -88,8 +88,8 @@ class Memory:
 
     Room for new frames is made before they arrive, so that what a round showed is seen by all its requests: no more
     leave than have to, for `capacity + slack` to be held. Those with the lowest rewards leave first, of nearly equal
-    ones (`ALIKE`) the latest, so that the part of a prompt that a prefix cache serves stays; before them those without a
-    reward (None), the oldest first. The `cited` ones, by video and number, leave last.
+    ones (`ALIKE`) the latest, so that the part of a prompt that a prefix cache serves stays; before them those without
+    a reward (None), the oldest first. The `cited` ones, by video and number, leave last.
     """
 
     capacity: int

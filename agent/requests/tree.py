@@ -364,7 +364,7 @@ class Decide(WithChapters, Request[Decision]):
 
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
-        bounds = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
+        bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
         return bounds | weighed(self.question) | {"segment": NULL} if self.must_answer else bounds
 
     def example(self) -> Mapping[str, Any]:

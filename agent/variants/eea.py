@@ -61,7 +61,7 @@ from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.errors import BadSettings
 from kinodex.agent.limits import gather_pair
 from kinodex.agent.models.rules import new_statements, rule, score
-from kinodex.agent.protocol import Anchor, Note, Segment, ShownFrame
+from kinodex.agent.protocol import Anchor, Segment, ShownFrame
 from kinodex.agent.replies import Bounds
 from kinodex.agent.requests.tree import (
     MAX_QUERIES,
@@ -81,7 +81,6 @@ from kinodex.agent.tree import (
     affordable,
     border_rewards,
     first_level_s,
-    quoted_beside,
     remember,
     seen_frames,
     show_chapters,
@@ -145,7 +144,7 @@ class EEAParameters:
     chapters: bool = False
     """Scenes or chapters of the library are the first level of the tree, and prompts list their summaries."""
     form: Form = "ours"
-    """"paper": all of the paper's rules where ours differ, `slack`, `pictures`, `quotes` and `anchors_from` among them."""
+    """"paper": the paper's rules where ours differ, those of `slack`, `pictures`, `quotes` and `anchors_from` too."""
 
     def __post_init__(self) -> None:
         if self.form == "paper":

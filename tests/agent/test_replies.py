@@ -240,7 +240,9 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
     line = reply_line(last, joint=True)
     assert line.startswith('Reply with JSON only, as {"step": {...}}, with the keys "reasoning", "action" ("answer" | ')
     assert '"segment" (null)' in line
-    assert '"findings" ([]), "segments" (exactly 7), "queries".' in reply_line(of_full_size(ScoreAndPropose), joint=True)
+    assert '"findings" ([]), "segments" (exactly 7), "queries".' in reply_line(
+        of_full_size(ScoreAndPropose), joint=True
+    )
     assert '"queries" ([]).' in reply_line(of_full_size(ScoreSegments), joint=True)
     assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
 

@@ -392,11 +392,12 @@ def test_what_was_found_is_kept_in_words_and_its_frame_in_the_memory(tmp_path):
 def test_lines_stand_beside_the_frames_in_every_request_that_judges_them(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(5, 400)})
     video_id = library.video("film").video_id
-    rows = [TranscriptRow(video_id, float(at), at + 1.0, f"the captain hides compass {at}", "sidecar") for at in range(400)]
+    said = "the captain hides compass"
+    rows = [TranscriptRow(video_id, float(at), at + 1.0, f"{said} {at}", "sidecar") for at in range(400)]
     library.writer.add_transcript({video_id: rows})
     for agent in ("eea", "vca"):
         for settings, lines in (({}, True), ({"form": "paper"}, False)):
-            model, events = ScriptedModel(explorer), []
+            model = ScriptedModel(explorer)
             budget, parameters = Budget(rounds=3), {**settings, "memory": 40, "slack": 40}
             environment = environment_of(library)
             asyncio.run(ask(QUESTION, environment, model, agent=agent, parameters=parameters, budget=budget))
@@ -420,6 +421,7 @@ def test_what_a_segment_hides_bounds_its_score_and_dead_ones_are_out_of_the_entr
             by_number = {each.number: each for each in scored.candidates}
             for each in request.candidates:
                 hidden = round(each.segment.end_s - each.segment.start_s) - (each.segment.start_s > 0)
-                whole = fuse(by_number[each.segment.number].reward, by_number[each.segment.number].query_score, scored.entropy)
+                rated = by_number[each.segment.number]
+                whole = fuse(rated.reward, rated.query_score, scored.entropy)
                 share = 1.0 if form == "paper" or hidden >= 6 else max(0, hidden) / 6
                 assert each.score == pytest.approx(whole * share), (form, each)

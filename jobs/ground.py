@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.export.moments import SNAP_S, Moment, MomentRule, SegmentsOf, arranged, cut_times
 from kinodex.jobs.models import ModelChoice, chosen_models
 
 # Grounding by search alone: the ranges where a text's evidence stands out, or that it is found nowhere.
@@ -41,7 +40,6 @@ NEAREST_VIDEOS = 16
 USUAL_VIDEOS = 48
 """Videos over which the usual is taken: these and others, evenly spaced over the library."""
 BY_SEARCH = "search"
-SHOT = "shot"
 NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
 NOTHING_FITS = "no picture and no line in them fits it better than is usual"
 TOO_WEAK = "the best place stands out by {best:.2f}, and it takes {needed:.2f} to be there"
@@ -64,6 +62,8 @@ class Grounding:
     evidence: float | None = None
     least: float | None = None
     reason: str = ""
+    noise: str | None = None
+    """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property
     def ranges(self) -> tuple[Moment, ...]:
@@ -110,13 +110,21 @@ def ground(
     found: list[EvidenceRange] = []
     for video_id in searched:
         evidence = video_evidence(environment, text, video_id, usual, among, evidence_from)
-        found += evidence_ranges(evidence, _borders_s(environment, video_id), most)
+        found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
     best, needed = found[0].deviation if found else 0.0, usual.least if least is None else least
     candidates = tuple(_moment(library, each, text) for each in found[:most])
     present = bool(found) and best >= needed
     reason = "" if present else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
-    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason)
+    noise = None if evidence_from == "words" else environment.source.noise()
+    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason, noise)
+
+
+def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
+    """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
+    count = len(grounding.ranges)
+    strong, weak = grounding.candidates[:count], grounding.candidates[count:]
+    return replace(grounding, candidates=(*arranged(strong, rule, segments_of), *arranged(weak, rule, segments_of)))
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:
@@ -142,6 +150,7 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
         "evidence": grounding.evidence,
         "least_evidence": grounding.least,
         "reason": grounding.reason,
+        "noise": grounding.noise,
         "ranges": shown[:count],
         "weaker": shown[count:],
     }
@@ -158,13 +167,6 @@ def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str
 def _holds_anything(environment: Environment, video_id: str) -> bool:
     """False for a video of which the library has neither frames nor words: nothing can be found in it."""
     return environment.pictured(video_id) or bool(environment.source.words(video_id))
-
-
-def _borders_s(environment: Environment, video_id: str) -> list[float]:
-    """The times at which shots begin, and the video's end; two windows beside each other have no border of a shot."""
-    segments = environment.segments(video_id)
-    inner = [after.start_s for before, after in pairwise(segments) if SHOT in (before.kind, after.kind)]
-    return [segments[0].start_s, *inner, segments[-1].end_s] if segments else []
 
 
 def _moment(library: LibraryReader, found: EvidenceRange, text: str) -> Moment:
@@ -203,7 +205,7 @@ def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, mos
         for each in answer.evidence[:most]
     )
     reason = answer.reason or (answer.text or answer.status.replace("_", " "))
-    return Grounding(text, candidates, present, by, reason=reason)
+    return Grounding(text, candidates, present, by, reason=reason, noise=answer.noise)
 
 
 async def ground_with(
@@ -360,8 +362,6 @@ KEEP_SHARE = 0.7
 """A range goes on while the evidence is at least this share of its peak."""
 BRIDGE_S = 2.0
 """A shorter stretch of weaker evidence does not end a range."""
-SNAP_S = 1.5
-"""A shot border so near to an end of a range is its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,43 +6,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.limits import Ledger
 from kinodex.guards import json_response
-from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
-from kinodex.pipeline.errors import PipelineError
 from kinodex.web.openai_errors import RequestRefused, answering, error_body
-from kinodex.web.openai_messages import MESSAGES, Message, read_conversation
+from kinodex.web.openai_messages import MESSAGES, Conversation, Message, read_conversation
 from kinodex.web.openai_question import (
-    BEAT,
-    BEAT_S,
     Asked,
+    Body,
     ChatModel,
-    CommonFields,
     Desk,
+    NoLogprobs,
+    NoTools,
     PictureSearch,
-    answer_or_leave,
-    begin,
+    TextAlone,
     chat_models,
     find_model,
     library_names,
     own_fields,
-    read_request,
-    refuse,
-    remember,
-    rounds,
-    stream_of,
+    reply_to,
+    unless,
     write,
 )
-from kinodex.web.openai_responses import respond
+from kinodex.web.openai_responses import ResponseBody
 from kinodex.web.page import as_json
 from kinodex.web.questions import Questions
 
@@ -70,10 +63,10 @@ def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
         return json_response(listed(find_model(models, request.path_params["name"])))
 
     async def completions(request: Request) -> Response:
-        return await complete(desk, request)
+        return await reply_to(desk, request, ChatBody)
 
     async def responses(request: Request) -> Response:
-        return await respond(desk, request)
+        return await reply_to(desk, request, ResponseBody)
 
     async def unknown(request: Request) -> Response:
         raise RequestRefused(
@@ -99,68 +92,71 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class ChatRequest(CommonFields):
+class ChatBody(Body):
     """The body of `POST /v1/chat/completions`, as far as it is read."""
 
     messages: list[Message] = Field(min_length=1, max_length=MESSAGES)
     stream_options: StreamOptions | None = None
-    n: int | None = None
-    function_call: Any = None
-    response_format: dict[str, Any] | None = None
-    logprobs: bool | None = None
-    modalities: list[str] | None = None
+    n: Annotated[int | None, unless("a question has one answer", lambda n: n == 1)] = None
+    function_call: NoTools = None
+    response_format: TextAlone = None
+    logprobs: NoLogprobs = None
+    modalities: Annotated[list[str] | None, unless("answers are texts", lambda kinds: "audio" not in kinds)] = None
 
-    def check(self) -> None:
-        super().check()
-        self.check_form(self.response_format, "response_format")
-        if self.n not in (None, 1):
-            refuse(f"n={self.n}", "a question has one answer, so leave n out", "n")
-        if self.function_call not in (None, "auto", "none"):
-            refuse("function_call", "the agents call none of your functions, so leave it out", "function_call")
-        if self.logprobs:
-            refuse("logprobs", "an agent's answer has none, so leave it out", "logprobs")
-        if "audio" in (self.modalities or ()):
-            refuse("the modality audio", "answers are texts, so leave it out", "modalities")
+    def conversation(self) -> Conversation:
+        return read_conversation(self.messages)
+
+    def reply(self, asked: Asked) -> Completion:
+        return Completion(asked, self.stream_options is not None and self.stream_options.include_usage)
 
 
-async def complete(desk: Desk, request: Request) -> Response:
-    """Answer `POST /v1/chat/completions`; a client who leaves stops the question."""
-    body = await read_request(request, ChatRequest)
-    conversation = read_conversation(body.messages)
-    asked = await begin(desk, body, conversation, request)
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A chat completion: the answer as content, its costs as usage, and the rest of it under `kinodex`.
 
-    def note(answer: Answer) -> None:
-        remember(desk, asked, conversation, answer)
+    Its stream has a sentence a round as the model's reasoning, then the answer, then what it cost, if that is wanted.
+    """
 
-    if body.stream:
-        wants_usage = body.stream_options is not None and body.stream_options.include_usage
-        return stream_of(asked, pieces(asked, include_usage=wants_usage, on_answer=note))
-    answer = await answer_or_leave(asked, request)
-    note(answer)
-    return json_response(completion(asked, answer))
+    asked: Asked
+    wants_usage: bool = False
 
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """The reply in one."""
+        message = {"role": "assistant", **self._said(answer), "refusal": None}
+        return {
+            **self.asked.heading("chatcmpl-", "chat.completion"),
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+            "usage": usage(answer.ledger),
+            "kinodex": own_fields(self.asked, answer),
+        }
 
-def completion(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """The whole reply: the answer as content, its costs as usage, and the rest of it under `kinodex`."""
-    message = {"role": "assistant", **_said(asked, answer), "refusal": None}
-    return {
-        **heading(asked, "chat.completion"),
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-        "usage": usage(answer.ledger),
-        "kinodex": own_fields(asked, answer),
-    }
+    def opening(self) -> Iterator[bytes]:
+        yield self._chunk({"role": "assistant", "content": ""})
 
+    def thought(self, sentence: str) -> Iterator[bytes]:
+        yield self._chunk({"reasoning_content": f"{sentence}\n"})
 
-def _said(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """The content of a message with its annotations."""
-    written = write(asked, answer)
-    cited = [{"type": "url_citation", "url_citation": asdict(each)} for each in written.citations]
-    return {"content": written.text, "annotations": cited}
+    def closing(self, answer: Answer) -> Iterator[bytes]:
+        yield self._chunk(self._said(answer))
+        yield self._chunk({}, "stop", kinodex=own_fields(self.asked, answer))
+        if self.wants_usage:
+            yield self._chunk(None, usage=usage(answer.ledger))
+        yield _data(b"[DONE]")
 
+    def failure(self, error: Exception) -> Iterator[bytes]:
+        yield _data(as_json(error_body(error)[1]))
+        yield _data(b"[DONE]")
 
-def heading(asked: Asked, kind: str) -> dict[str, Any]:
-    """Fields that a reply and its pieces begin with."""
-    return {"id": f"chatcmpl-{asked.key}", "object": kind, "created": asked.created, "model": asked.model}
+    def _said(self, answer: Answer) -> dict[str, Any]:
+        """The content of a message with its annotations."""
+        written = write(self.asked, answer)
+        cited = [{"type": "url_citation", "url_citation": asdict(each)} for each in written.citations]
+        return {"content": written.text, "annotations": cited}
+
+    def _chunk(self, delta: Mapping[str, Any] | None, finish_reason: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        choices = [] if delta is None else [choice]
+        return _data(as_json({**self.asked.heading("chatcmpl-", "chat.completion.chunk"), "choices": choices, **more}))
 
 
 def usage(ledger: Ledger) -> dict[str, Any]:
@@ -174,38 +170,5 @@ def usage(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-# A reply in pieces: a sentence a round as the model's reasoning, then the answer, then what it cost.
-
-END = b"data: [DONE]\n\n"
-
-
-async def pieces(
-    asked: Asked, *, include_usage: bool, on_answer: Callable[[Answer], None], beat_s: float = BEAT_S
-) -> AsyncGenerator[bytes, None]:
-    """Messages of a streamed reply. A reader who leaves stops the question."""
-    try:
-        yield _data(chunk(asked, {"role": "assistant", "content": ""}))
-        async with aclosing(rounds(asked, beat_s)) as sentences:
-            async for each in sentences:
-                yield BEAT if each is None else _data(chunk(asked, {"reasoning_content": f"{each}\n"}))
-        answer = await asked.running.finished()
-        on_answer(answer)
-        yield _data(chunk(asked, _said(asked, answer)))
-        yield _data({**chunk(asked, {}, "stop"), "kinodex": own_fields(asked, answer)})
-        if include_usage:
-            yield _data({**heading(asked, "chat.completion.chunk"), "choices": [], "usage": usage(answer.ledger)})
-    except (KinodexError, PipelineError) as error:
-        yield _data(error_body(error)[1])
-    finally:
-        asked.running.stop(at_once=True)
-    yield END
-
-
-def chunk(asked: Asked, delta: Mapping[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-    """A piece of a streamed reply."""
-    choice = {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish_reason}
-    return {**heading(asked, "chat.completion.chunk"), "choices": [choice]}
-
-
-def _data(value: Mapping[str, Any]) -> bytes:
-    return b"data: %b\n\n" % as_json(value)
+def _data(value: bytes) -> bytes:
+    return b"data: %b\n\n" % value

@@ -20,16 +20,16 @@ from kinodex.web.openai_errors import RequestRefused
 
 CHARACTERS = 200_000
 """Of all texts of a request."""
-
-
+MESSAGES = 1000
 Speaker = Literal["system", "developer", "user", "assistant", "tool", "function"]
+Parts = str | list[dict[str, Any]] | None
 
 
 class Message(BaseModel):
     """One turn: a text, or parts with texts, pictures and names of videos."""
 
     role: Speaker
-    content: str | list[dict[str, Any]] | None = None
+    content: Parts = None
 
 
 EARLIER = 8

@@ -11,17 +11,21 @@ import asyncio
 import base64
 import binascii
 import re
+from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS
@@ -29,13 +33,14 @@ from kinodex.agent.prompts import clock
 from kinodex.agent.protocol import MAX_OPTIONS, Question
 from kinodex.agent.variants.base import Variant
 from kinodex.find import Finder, Query
-from kinodex.guards import CLIENT_LEFT, disconnected, streamed
-from kinodex.index.errors import UnknownVideo
+from kinodex.guards import CLIENT_LEFT, disconnected, json_response, streamed
+from kinodex.index.errors import KinodexError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.items import make_question
 from kinodex.jobs.pictures import decoded
+from kinodex.pipeline.errors import PipelineError
 from kinodex.web.ask_routes import AskFields, first_fault
 from kinodex.web.kept import KEY
 from kinodex.web.openai_errors import RequestRefused
@@ -47,6 +52,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+BEAT_S, BEAT = 10.0, b": still at work\n\n"
+"""Seconds after which a silent stream says that it lives, and how."""
 REMEMBERED = 1000
 """Conversations whose next question is taken for one that follows."""
 PREFIX = re.compile(r"^(chatcmpl-|resp_|msg_)")
@@ -54,65 +61,136 @@ PREFIX = re.compile(r"^(chatcmpl-|resp_|msg_)")
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
-# Fields that both faces know, and what is refused on both.
+# The body of a request, as far as both faces share it, and the reply's form, which each has of its own.
 
 
 class OwnFields(AskFields):
     """Fields that OpenAI's form has no place for (`extra_body={"kinodex": {...}}`).
 
     `options` None: those that the text lists; an empty list: none, whatever the text looks like. `reasoning`: say each
-    round as a sentence. `cite`: end the content with the film and time of the evidence.
+    round as a sentence. `cite`: end the text with film and time of the evidence; None: where there are no options,
+    for programs compare the text of an answer to options.
     """
 
     options: list[str] | None = Field(default=None, max_length=MAX_OPTIONS + 1)
     reasoning: bool = True
-    cite: bool = True
+    cite: bool | None = None
 
 
-class CommonFields(BaseModel):
+def unless(why: str, fits: Callable[[Any], bool]) -> AfterValidator:
+    """Refuse what a client counts on and cannot have: a value of a field that neither is None nor fits."""
+
+    def check(value: Any) -> Any:
+        if value is None or fits(value):
+            return value
+        raise PydanticCustomError("refused", "got {got}; {why}, so leave it out", {"got": f"{value!r:.60}", "why": why})
+
+    return AfterValidator(check)
+
+
+def _is_free(choice: Any) -> bool:
+    """True for a choice of tools that leaves it to the model to call none."""
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        choice = choice.get("allowed_tools", choice).get("mode")
+    return choice in ("auto", "none")
+
+
+NoTools = Annotated[Any, unless("the agents call none of your tools", _is_free)]
+NoLogprobs = Annotated[Any, unless("an agent's answer has no log-probabilities", lambda asked: not asked)]
+TextAlone = Annotated[
+    dict[str, Any] | None,
+    unless(
+        "the answer is a text, and its parts are data in the field kinodex of the reply",
+        lambda form: form.get("type") == "text",
+    ),
+]
+
+
+class Body(BaseModel):
     """Fields of both faces that are read. All others, settings of sampling among them, are taken without effect."""
 
     model: str
     stream: bool | None = None
-    tool_choice: Any = None
-    top_logprobs: int | None = None
+    tool_choice: NoTools = None
+    top_logprobs: NoLogprobs = None
     kinodex: OwnFields = OwnFields()
 
-    def check(self) -> None:
-        """Raise RequestRefused for what a client counts on and cannot have; tools that may be left alone are."""
-        choice = self.tool_choice
-        if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-            choice = choice.get("allowed_tools", choice).get("mode")
-        if choice not in (None, "auto", "none"):
-            refuse(f"tool_choice {choice!r:.60}", "the agents call none of your tools, so leave it out", "tool_choice")
-        if self.top_logprobs:
-            refuse(f"top_logprobs={self.top_logprobs}", "an agent's answer has none, so leave it out", "top_logprobs")
+    @abstractmethod
+    def conversation(self) -> Conversation:
+        """The messages of the request; raises RequestRefused for what cannot be understood."""
 
-    def check_form(self, form: Mapping[str, Any] | None, param: str) -> None:
-        """Raise RequestRefused for a form of the answer other than text."""
-        kind = (form or {}).get("type", "text")
-        if kind != "text":
-            todo = "the answer is a text, and its parts are data in the field kinodex of the reply, so leave it out"
-            refuse(f"{param} {kind!r:.40}", todo, param)
+    @abstractmethod
+    def reply(self, asked: Asked) -> Reply:
+        """The reply that the request gets."""
 
 
-B = TypeVar("B", bound=CommonFields)
+class Reply(Protocol):
+    """The form of a reply: whole, or as the messages of a stream in their order."""
+
+    def whole(self, answer: Answer) -> dict[str, Any]: ...
+    def opening(self) -> Iterator[bytes]: ...
+    def thought(self, sentence: str) -> Iterator[bytes]: ...
+    def closing(self, answer: Answer) -> Iterator[bytes]: ...
+    def failure(self, error: Exception) -> Iterator[bytes]: ...
 
 
-def refuse(got: str, todo: str, param: str) -> None:
-    """Refuse a request that wants what cannot be had here; raises RequestRefused."""
-    raise RequestRefused(f"got {got}; {todo}", param)
-
-
-async def read_request(request: Request, form: type[B]) -> B:
-    """Read a request; raises RequestRefused for one that does not fit, or asks for what cannot be had here."""
+async def reply_to(desk: Desk, request: Request, form: type[Body]) -> Response:
+    """Answer a request of this form; a client who leaves stops the question. Raises what is wrong with the request."""
     try:
         body = form.model_validate_json(await request.body())
     except ValidationError as error:
         where, message = first_fault(error)
         raise RequestRefused(f"{where or 'the body'}: {message}", where or None) from error
-    body.check()
-    return body
+    conversation = body.conversation()
+    asked = await begin(desk, body, conversation, request)
+    reply, note = body.reply(asked), partial(remember, desk, asked, conversation)
+    if body.stream:
+        # The question ends with it, also where the client left before the first piece.
+        return streamed(pieces(asked, reply, note), STREAM_HEADERS, on_end=lambda: asked.running.stop(at_once=True))
+    answer = await _answer_or_leave(asked, request)
+    note(answer)
+    return json_response(reply.whole(answer))
+
+
+async def pieces(
+    asked: Asked, reply: Reply, on_answer: Callable[[Answer], None], beat_s: float = BEAT_S
+) -> AsyncGenerator[bytes, None]:
+    """Messages of a streamed reply, a comment after each silent `beat_s`. A reader who leaves stops the question."""
+    try:
+        for message in reply.opening():
+            yield message
+        sent = 0
+        async with aclosing(asked.running.changes(beat_s=beat_s)) as changes:
+            async for version in changes:
+                sentences = asked.sentences() if version is not None else []
+                for message in chain.from_iterable(map(reply.thought, sentences[sent:])):
+                    yield message
+                sent = max(sent, len(sentences))
+                if version is None:
+                    yield BEAT
+        answer = await asked.running.finished()
+        on_answer(answer)
+        for message in reply.closing(answer):
+            yield message
+    except (KinodexError, PipelineError) as error:
+        for message in reply.failure(error):
+            yield message
+    finally:
+        asked.running.stop(at_once=True)
+
+
+async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
+    """Wait for the answer, or for the client to go, which stops the question."""
+    answer = asyncio.ensure_future(asked.running.finished())
+    left = asyncio.ensure_future(disconnected(request))
+    try:
+        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            asked.running.stop(at_once=True)
+        return await answer
+    finally:
+        left.cancel()
+        asked.running.stop(at_once=True)
 
 
 # A question, begun for the messages of a request.
@@ -161,17 +239,21 @@ class Asked:
     videos: frozenset[str] = frozenset()
     site: str = "/"
 
-    @property
-    def key(self) -> str:
-        return self.running.key
+    def heading(self, prefix: str, kind: str, created: str = "created") -> dict[str, Any]:
+        """Fields that a reply and its pieces begin with; `created` names that of seconds since 1970."""
+        asked_at = int(self.running.asked_at.timestamp())
+        return {"id": f"{prefix}{self.running.key}", "object": kind, created: asked_at, "model": self.model}
 
-    @property
-    def created(self) -> int:
-        """When it was asked, in seconds since 1970."""
-        return int(self.running.asked_at.timestamp())
+    def sentences(self) -> list[str]:
+        """Sentences of the rounds that are over, if they are wanted."""
+        records = list(self.running.records)
+        if not records or not self.own.reasoning:
+            return []
+        said = list(round_sentences(records).values())
+        return [*said, end_sentence(records)] if end_sentence(records) else said[:-1]
 
 
-async def begin(desk: Desk, body: CommonFields, conversation: Conversation, request: Request) -> Asked:
+async def begin(desk: Desk, body: Body, conversation: Conversation, request: Request) -> Asked:
     """Begin the question of a request; raises what is wrong with it."""
     model, own = find_model(desk.models, body.model), body.kinodex
     library = desk.libraries[model.library]
@@ -282,59 +364,12 @@ def _followed(desk: Desk, place: tuple[int, str], videos: frozenset[str], agent:
 def remember(desk: Desk, asked: Asked, conversation: Conversation, answer: Answer) -> None:
     """Note an answer for the question that may follow it; an equal one before is not needed any more."""
     request = asked.running.request
-    told = Told(asked.key, asked.videos, replace(request, videos=(), after=None))
+    told = Told(asked.running.key, asked.videos, replace(request, videos=(), after=None))
     place = request.library, conversation.digest(write(asked, answer).text)
     others = [each for each in desk.answered.pop(place, []) if not each.is_like(told)]
     desk.answered[place] = [*others, told][-REMEMBERED:]
     if len(desk.answered) > REMEMBERED:
         desk.answered.popitem(last=False)
-
-
-async def answer_or_leave(asked: Asked, request: Request) -> Answer:
-    """Wait for the answer, or for the client to go, which stops the question."""
-    answer = asyncio.ensure_future(asked.running.finished())
-    left = asyncio.ensure_future(disconnected(request))
-    try:
-        await asyncio.wait([answer, left], return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            asked.running.stop(at_once=True)
-        return await answer
-    finally:
-        left.cancel()
-        asked.running.stop(at_once=True)
-
-
-def stream_of(asked: Asked, pieces: AsyncGenerator[bytes, None]) -> Response:
-    """A streamed reply; the question ends with it, also where the client left before the first piece."""
-    return streamed(pieces, STREAM_HEADERS, on_end=lambda: asked.running.stop(at_once=True))
-
-
-BEAT_S = 10.0
-"""Seconds after which a silent stream says that it lives."""
-BEAT = b": still at work\n\n"
-
-
-async def rounds(asked: Asked, beat_s: float = BEAT_S) -> AsyncGenerator[str | None, None]:
-    """Yield a sentence for each round that is over, until the question has ended; None after each silent `beat_s`."""
-    sent = 0
-    async with aclosing(asked.running.changes(beat_s=beat_s)) as changes:
-        async for version in changes:
-            if version is None:
-                yield None
-            elif asked.own.reasoning:
-                sentences = sentences_of(asked)
-                for each in sentences[sent:]:
-                    yield each
-                sent = max(sent, len(sentences))
-
-
-def sentences_of(asked: Asked) -> list[str]:
-    """Sentences of the rounds that are over."""
-    records = list(asked.running.records)
-    if not records:
-        return []
-    said = list(round_sentences(records).values())
-    return [*said, end_sentence(records)] if end_sentence(records) else said[:-1]
 
 
 # The answer in words, with its film and times and links to them, and as data under `kinodex`.
@@ -366,39 +401,34 @@ class Written:
 
 
 def write(asked: Asked, answer: Answer) -> Written:
-    """Write an answer, and the first ranges of its evidence: "Seen in film-01 0:21 to 0:25."
+    """Write an answer, with the first ranges of its evidence: "Seen in film-01 0:21 to 0:25."
 
-    That to options begins with the letter: programs look for it there.
+    That to options begins with the letter, since programs look for it there, and is the place of all its citations.
     """
     options = asked.running.request.question.options
     if answer.option is not None:
         text = f"{answer.letter}. {options[answer.option]}"
     else:
         text = answer.text or NO_ANSWER.get(answer.status, "No answer.")
-    if not asked.own.cite or not answer.evidence:
-        return Written(text)
-    text, citations = f"{text}\n\nSeen in ", []
+    whole = len(text)
+    is_cited = bool(answer.evidence) and (not options if asked.own.cite is None else asked.own.cite)
+    citations = []
     for number, each in enumerate(answer.evidence[:CITED]):
         title = asked.library.video(each.video_id).title
         place = f"{title} {clock(each.start_s)} to {clock(each.end_s)}"
-        text += ", " if number else ""
-        citations.append(
-            Citation(len(text), len(text) + len(place), title, page_at(asked, each.video_id, each.start_s))
-        )
-        text += place
-    more = len(answer.evidence) - CITED
-    return Written(f"{text} and {more} more." if more > 0 else f"{text}.", tuple(citations))
-
-
-def page_at(asked: Asked, video_id: str, start_s: float) -> str:
-    """Address of the page of a video at a second."""
-    return f"{asked.site}#/library/{asked.running.request.library}/video/{quote(video_id)}/{start_s:g}"
+        if is_cited:
+            text += (", " if number else "\n\nSeen in ") + place
+        span = (len(text) - len(place), len(text)) if is_cited else (0, whole)
+        page = f"#/library/{asked.running.request.library}/video/{quote(each.video_id)}/{each.start_s:g}"
+        citations.append(Citation(*span, place, f"{asked.site}{page}"))
+    more = f" and {len(answer.evidence) - CITED} more" if len(answer.evidence) > CITED else ""
+    return Written(f"{text}{more}." if is_cited else text, tuple(citations))
 
 
 def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
     """Fields of kinodex's own: status, evidence, costs, and where the trace can be looked at."""
     return {
-        "key": asked.key,
+        "key": asked.running.key,
         "status": answer.status,
         "letter": answer.letter,
         "reason": answer.reason,
@@ -416,7 +446,7 @@ def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
         ],
         "pictures": [asdict(each) for each in asked.moments],
         "ledger": asdict(answer.ledger),
-        "trace": f"/#/trace/{asked.key}",
+        "trace": f"/#/trace/{asked.running.key}",
     }
 
 

@@ -2,182 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
-from dataclasses import asdict, dataclass, replace
-from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.limits import Ledger
-from kinodex.guards import json_response
-from kinodex.index.errors import KinodexError
-from kinodex.pipeline.errors import PipelineError
 from kinodex.web.openai_errors import RequestRefused, error_body
-from kinodex.web.openai_messages import MESSAGES, Conversation, Message, Speaker, read_conversation
-from kinodex.web.openai_question import (
-    BEAT,
-    BEAT_S,
-    Asked,
-    CommonFields,
-    Desk,
-    answer_or_leave,
-    begin,
-    own_fields,
-    read_request,
-    refuse,
-    remember,
-    rounds,
-    sentences_of,
-    stream_of,
-    write,
-)
+from kinodex.web.openai_messages import MESSAGES, Conversation, Message, Parts, Speaker, read_conversation
+from kinodex.web.openai_question import Asked, Body, TextAlone, own_fields, unless, write
 from kinodex.web.page import as_json
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-MESSAGE = "message"
 REFERENCE = "item_reference"
 ERRORS = {400: "invalid_prompt", 429: "rate_limit_exceeded"}
 """Codes of failed responses by HTTP status; OpenAI's list has few, and server_error for all else."""
+LOGPROBS = "message.output_text.logprobs"
 
 
 class Item(BaseModel):
     """An item of the input: a message, the id of one that a client was given, or what models of others left there."""
 
-    type: str | None = MESSAGE
+    type: str | None = "message"
     role: Speaker | None = None
-    content: str | list[dict[str, Any]] | None = None
+    content: Parts = None
     id: str | None = None
 
 
 class TextFields(BaseModel):
     """The form of the text."""
 
-    format: dict[str, Any] | None = None
+    format: TextAlone = None
 
 
-class ResponseRequest(CommonFields):
+class ResponseBody(Body):
     """The body of `POST /v1/responses`, as far as it is read."""
 
     input: str | Annotated[list[Item], Field(max_length=MESSAGES)]
     instructions: str | None = None
     previous_response_id: str | None = None
     metadata: dict[str, str] | None = None
-    text: TextFields | None = None
-    background: bool | None = None
-    conversation: Any = None
-    prompt: Any = None
-    include: list[str] | None = None
+    text: TextFields = TextFields()
+    background: Annotated[bool | None, unless("a question ends with its request", lambda wanted: not wanted)] = None
+    conversation_: Annotated[
+        Any, unless("none is kept under an id, but previous_response_id goes on with one", lambda _: False)
+    ] = Field(default=None, alias="conversation")
+    prompt: Annotated[Any, unless("no template is kept here, and the question is the input", lambda _: False)] = None
+    include: Annotated[
+        list[str] | None, unless("an answer has no log-probabilities", lambda names: LOGPROBS not in names)
+    ] = None
 
-    def check(self) -> None:
-        super().check()
-        self.check_form(self.text and self.text.format, "text.format")
-        if self.background:
-            refuse("background", "a question ends with its request, so leave it out or stream", "background")
-        if self.conversation is not None:
-            refuse("conversation", "none is kept under an id; go on with previous_response_id", "conversation")
-        if self.prompt is not None:
-            refuse("prompt", "no template is kept here; send the question as input", "prompt")
-        if "message.output_text.logprobs" in (self.include or ()):
-            refuse("include of logprobs", "an agent's answer has none, so leave it out", "include")
-
-    @property
-    def items(self) -> list[Item]:
-        return [Item(role="user", content=self.input)] if isinstance(self.input, str) else self.input
-
-    def read(self) -> Conversation:
-        """The conversation of the input; raises RequestRefused."""
-        items = [each for each in self.items if each.type not in ("reasoning", REFERENCE)]
+    def conversation(self) -> Conversation:
+        given = [Item(role="user", content=self.input)] if isinstance(self.input, str) else self.input
+        referred = [each.id for each in given if each.type == REFERENCE and (each.id or "").startswith("msg_")]
+        after = self.kinodex.after or self.previous_response_id or (referred[-1] if referred else None)
+        self.kinodex = self.kinodex.model_copy(update={"after": after})
+        items = [each for each in given if each.type not in ("reasoning", REFERENCE)]
         if not items or items[-1].role != "user":
             raise RequestRefused("the last item of input has to be the user's message: it is the question", "input")
         said = [Message(role=each.role, content=each.content) for each in items if each.role]
-        first = [] if self.instructions is None else [Message(role="system", content=self.instructions)]
-        return read_conversation([*first, *said])
+        return read_conversation([Message(role="system", content=self.instructions), *said])
 
-    @property
-    def after(self) -> str | None:
-        """Id of the response, or of its message, that this one goes on from."""
-        referred = [each.id for each in self.items if each.type == REFERENCE and (each.id or "").startswith("msg_")]
-        return self.previous_response_id or (referred[-1] if referred else None)
+    def reply(self, asked: Asked) -> ResponseReply:
+        return ResponseReply(asked, self)
 
 
-async def respond(desk: Desk, request: Request) -> Response:
-    """Answer `POST /v1/responses`; a client who leaves stops the question."""
-    body = await read_request(request, ResponseRequest)
-    if body.after is not None:
-        body.kinodex = body.kinodex.model_copy(update={"after": body.kinodex.after or body.after})
-    conversation = body.read()
-    asked = await begin(desk, body, conversation, request)
+@dataclass(eq=False)
+class ResponseReply:
+    """A response: an item of the rounds' sentences, then the message of the answer.
 
-    def note(answer: Answer) -> None:
-        remember(desk, asked, conversation, answer)
-
-    if body.stream:
-        return stream_of(asked, events(asked, body, on_answer=note))
-    answer = await answer_or_leave(asked, request)
-    note(answer)
-    return json_response(Reply(asked, body, answer, tuple(sentences_of(asked) if asked.own.reasoning else ())).whole())
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response: of a question under way without `answer`; `thoughts` are the sentences of its rounds."""
+    Its stream has the events in OpenAI's order: the response, each item from its begin to its end, the response again.
+    """
 
     asked: Asked
-    body: ResponseRequest
-    answer: Answer | None = None
-    thoughts: tuple[str, ...] = ()
+    body: ResponseBody
+    _number: int = 0
+    _thoughts: int = 0
 
-    def whole(self, status: str = "completed", error: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The response itself; what was asked for without effect is not said to have any."""
-        asked, body, answer = self.asked, self.body, self.answer
-        thought = [self.reasoning("completed")] if self.thoughts else []
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """The response in one."""
+        thought = [self._reasoning("completed")] if self.asked.sentences() else []
         return {
-            "id": f"resp_{asked.key}",
-            "object": "response",
-            "created_at": asked.created,
+            **self._response("completed"),
+            "output": [*thought, self._message("completed", self._part(answer))],
+            "usage": usage(answer.ledger),
+            "kinodex": own_fields(self.asked, answer),
+        }
+
+    def opening(self) -> Iterator[bytes]:
+        for kind in ("created", "in_progress"):
+            yield self._event(kind, response=self._response("in_progress"))
+
+    def thought(self, sentence: str) -> Iterator[bytes]:
+        """Events of one round as a part of the summary."""
+        item, place = self._reasoning("in_progress"), {"output_index": 0}
+        if not self._thoughts:
+            yield self._event("output_item.added", **place, item={**item, "summary": []})
+        place |= {"item_id": item["id"], "summary_index": self._thoughts}
+        yield self._event("reasoning_summary_part.added", **place, part={"type": "summary_text", "text": ""})
+        yield self._event("reasoning_summary_text.delta", **place, delta=sentence)
+        yield self._event("reasoning_summary_text.done", **place, text=sentence)
+        yield self._event("reasoning_summary_part.done", **place, part={"type": "summary_text", "text": sentence})
+        self._thoughts += 1
+
+    def closing(self, answer: Answer) -> Iterator[bytes]:
+        """Events of the end of the rounds, of the answer, and of the end."""
+        output = {"output_index": 0}
+        if self._thoughts:
+            yield self._event("output_item.done", **output, item=self._reasoning("completed"))
+            output = {"output_index": 1}
+        part = self._part(answer)
+        item = self._message("completed", part)
+        place = {"item_id": item["id"], **output, "content_index": 0}
+        yield self._event("output_item.added", **output, item=self._message("in_progress"))
+        yield self._event("content_part.added", **place, part={**part, "text": "", "annotations": []})
+        yield self._event("output_text.delta", **place, delta=part["text"], logprobs=[])
+        for number, each in enumerate(part["annotations"]):
+            yield self._event("output_text.annotation.added", **place, annotation_index=number, annotation=each)
+        yield self._event("output_text.done", **place, text=part["text"], logprobs=[])
+        yield self._event("content_part.done", **place, part=part)
+        yield self._event("output_item.done", **output, item=item)
+        yield self._event("completed", response=self.whole(answer))
+
+    def failure(self, error: Exception) -> Iterator[bytes]:
+        status, said = error_body(error)
+        failed = {"code": ERRORS.get(status, "server_error"), "message": said["error"]["message"]}
+        yield self._event("failed", response={**self._response("failed"), "error": failed})
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        value = {"type": f"response.{kind}", **fields, "sequence_number": self._number}
+        self._number += 1
+        return b"event: response.%b\ndata: %b\n\n" % (kind.encode(), as_json(value))
+
+    def _response(self, status: str) -> dict[str, Any]:
+        """The response without an answer; what was asked for without effect is not said to have any."""
+        return {
+            **self.asked.heading("resp_", "response", "created_at"),
             "status": status,
-            "error": error,
-            "incomplete_details": None,
-            "instructions": body.instructions,
-            "max_output_tokens": None,
-            "model": asked.model,
-            "output": thought if answer is None else [*thought, self.message("completed")],
+            **dict.fromkeys(("error", "incomplete_details", "max_output_tokens", "temperature", "top_p", "usage")),
+            "instructions": self.body.instructions,
+            "output": [],
             "parallel_tool_calls": False,
-            "previous_response_id": body.previous_response_id,
-            "reasoning": {"effort": None, "summary": None},
-            "temperature": None,
+            "previous_response_id": self.body.previous_response_id,
             "text": {"format": {"type": "text"}},
             "tool_choice": "none",
             "tools": [],
-            "top_p": None,
-            "truncation": "disabled",
-            "usage": None if answer is None else usage(answer.ledger),
-            "metadata": body.metadata or {},
-            **({} if answer is None else {"kinodex": own_fields(asked, answer)}),
+            "metadata": self.body.metadata or {},
         }
 
-    def reasoning(self, status: str) -> dict[str, Any]:
+    def _reasoning(self, status: str) -> dict[str, Any]:
         """The item of the rounds."""
-        summary = [{"type": "summary_text", "text": each} for each in self.thoughts]
-        return {"id": f"rs_{self.asked.key}", "type": "reasoning", "summary": summary, "status": status}
+        summary = [{"type": "summary_text", "text": each} for each in self.asked.sentences()]
+        return {"id": f"rs_{self.asked.running.key}", "type": "reasoning", "summary": summary, "status": status}
 
-    def message(self, status: str) -> dict[str, Any]:
-        """The item of the answer; it is empty while there is none."""
-        content = [] if self.answer is None else [self.part()]
-        head = {"id": f"msg_{self.asked.key}", "type": MESSAGE, "role": "assistant"}
+    def _message(self, status: str, *content: dict[str, Any]) -> dict[str, Any]:
+        """The item of the answer."""
+        head = {"id": f"msg_{self.asked.running.key}", "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": content}
 
-    def part(self) -> dict[str, Any]:
+    def _part(self, answer: Answer) -> dict[str, Any]:
         """The text of the message with its annotations."""
-        if self.answer is None:
-            return {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-        written = write(self.asked, self.answer)
+        written = write(self.asked, answer)
         cited = [{"type": "url_citation", **asdict(each)} for each in written.citations]
         return {"type": "output_text", "text": written.text, "annotations": cited, "logprobs": []}
 
@@ -192,69 +178,3 @@ def usage(ledger: Ledger) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": prompt + ledger.output_tokens,
     }
-
-
-# A response as events, in OpenAI's order: the response, an item of the rounds, the message, the response again.
-
-
-async def events(
-    asked: Asked, body: ResponseRequest, *, on_answer: Callable[[Answer], None], beat_s: float = BEAT_S
-) -> AsyncGenerator[bytes, None]:
-    """Events of a streamed response, numbered from 0. A reader who leaves stops the question."""
-    numbers, reply = count(), Reply(asked, body)
-
-    def event(kind: str, **fields: Any) -> bytes:
-        name = f"response.{kind}"
-        value = {"type": name, **fields, "sequence_number": next(numbers)}
-        return b"event: %b\ndata: %b\n\n" % (name.encode(), as_json(value))
-
-    try:
-        for kind in ("created", "in_progress"):
-            yield event(kind, response=reply.whole("in_progress"))
-        async with aclosing(rounds(asked, beat_s)) as sentences:
-            async for each in sentences:
-                if each is None:
-                    yield BEAT
-                    continue
-                if not reply.thoughts:
-                    yield event("output_item.added", output_index=0, item=reply.reasoning("in_progress"))
-                for kind, fields in _thought(reply, each):
-                    yield event(kind, **fields)
-                reply = replace(reply, thoughts=(*reply.thoughts, each))
-        if reply.thoughts:
-            yield event("output_item.done", output_index=0, item=reply.reasoning("completed"))
-        answer = await asked.running.finished()
-        on_answer(answer)
-        for kind, fields in _message(reply, replace(reply, answer=answer)):
-            yield event(kind, **fields)
-        yield event("completed", response=replace(reply, answer=answer).whole())
-    except (KinodexError, PipelineError) as error:
-        status, said = error_body(error)
-        failure = {"code": ERRORS.get(status, "server_error"), "message": said["error"]["message"]}
-        yield event("failed", response=reply.whole("failed", failure))
-    finally:
-        asked.running.stop(at_once=True)
-
-
-def _thought(reply: Reply, sentence: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events of one round as a part of the summary."""
-    place = {"item_id": reply.reasoning("")["id"], "output_index": 0, "summary_index": len(reply.thoughts)}
-    yield "reasoning_summary_part.added", {**place, "part": {"type": "summary_text", "text": ""}}
-    yield "reasoning_summary_text.delta", {**place, "delta": sentence}
-    yield "reasoning_summary_text.done", {**place, "text": sentence}
-    yield "reasoning_summary_part.done", {**place, "part": {"type": "summary_text", "text": sentence}}
-
-
-def _message(before: Reply, reply: Reply) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events of the answer, from the reply `before` it to that with it."""
-    item, part = reply.message("completed"), reply.part()
-    output = {"output_index": 1 if reply.thoughts else 0}
-    place = {"item_id": item["id"], **output, "content_index": 0}
-    yield "output_item.added", {**output, "item": before.message("in_progress")}
-    yield "content_part.added", {**place, "part": before.part()}
-    yield "output_text.delta", {**place, "delta": part["text"], "logprobs": []}
-    for number, each in enumerate(part["annotations"]):
-        yield "output_text.annotation.added", {**place, "annotation_index": number, "annotation": each}
-    yield "output_text.done", {**place, "text": part["text"], "logprobs": []}
-    yield "content_part.done", {**place, "part": part}
-    yield "output_item.done", {**output, "item": item}

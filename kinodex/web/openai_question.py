@@ -1,8 +1,7 @@
 """A question of a client of OpenAI's API: begun for its messages, answered as any other, and put in words.
 
-The faces of chat completions (`openai_chat`) and of responses (`openai_responses`) stand on this: models by name,
-conversations that go on, pictures as searches, the answer with its citations. Nothing that a request names is ever
-fetched or opened.
+The forms of chat completions and of responses (`openai_api`) stand on this: models by name, conversations that go on,
+pictures as searches, the answer with its citations. Nothing that a request names is ever fetched or opened.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import asyncio
 import base64
 import binascii
 import re
+import reprlib
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ PREFIX = re.compile(r"^(chatcmpl-|resp_|msg_)")
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
-# The body of a request, as far as both faces share it, and the reply's form, which each has of its own.
+# What both forms of a request share, and the reply, whose form each has of its own.
 
 
 class OwnFields(AskFields):
@@ -83,7 +83,9 @@ def unless(why: str, fits: Callable[[Any], bool]) -> AfterValidator:
     def check(value: Any) -> Any:
         if value is None or fits(value):
             return value
-        raise PydanticCustomError("refused", "got {got}; {why}, so leave it out", {"got": f"{value!r:.60}", "why": why})
+        raise PydanticCustomError(
+            "refused", "got {got}; {why}, so leave it out", {"got": reprlib.repr(value), "why": why}
+        )
 
     return AfterValidator(check)
 
@@ -107,7 +109,7 @@ TextAlone = Annotated[
 
 
 class Body(BaseModel):
-    """Fields of both faces that are read. All others, settings of sampling among them, are taken without effect."""
+    """Fields of both forms that are read. All others, settings of sampling among them, are taken without effect."""
 
     model: str
     stream: bool | None = None
@@ -198,7 +200,7 @@ async def _answer_or_leave(asked: Asked, request: Request) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """All that both faces need; `answered` are the answers by library and the words of their conversation so far.
+    """All that a request needs; `answered` are the answers by library and the words of their conversation so far.
 
     Several clients may have used the same words, about different videos.
     """

@@ -33,8 +33,7 @@ from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.openai_chat import ChatBody, Completion
-from kinodex.web.openai_chat import usage as chat_usage
+from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, usage
 from kinodex.web.openai_errors import RequestRefused, answering, error_body
 from kinodex.web.openai_messages import (
     CHARACTERS,
@@ -63,8 +62,6 @@ from kinodex.web.openai_question import (
     spread,
     write,
 )
-from kinodex.web.openai_responses import ResponseBody, ResponseReply
-from kinodex.web.openai_responses import usage as response_usage
 from kinodex.web.questions import AskRequest, MoneySpent, QuestionFault, Running, TooManyQuestions
 from tests.support.servers.chat_server import Behaviour, ChatServer
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
@@ -709,9 +706,9 @@ def test_an_answer_becomes_a_text_with_citations_usage_and_fields(library):
     assert reply["kinodex"]["evidence"][1] == {"video_id": film, "title": "film-01", "start_s": 1.0, "end_s": 2.5}
     for estimated in (0, 5):
         ledger = Ledger(input_tokens=10, output_tokens=3, cached_tokens=4, estimated_tokens=estimated)
-        for counted, name in ((chat_usage(ledger), "prompt_tokens"), (response_usage(ledger), "input_tokens")):
-            assert (counted[name], counted["total_tokens"]) == (10 + estimated, ledger.tokens)
-            assert counted[f"{name}_details"]["cached_tokens"] == 4
+        counted = usage(ledger, "prompt", "completion")
+        assert (counted["prompt_tokens"], counted["completion_tokens"]) == (10 + estimated, 3)
+        assert (counted["total_tokens"], counted["prompt_tokens_details"]["cached_tokens"]) == (ledger.tokens, 4)
 
 
 def test_a_stream_shows_that_it_lives_and_ends_with_an_answer_or_an_error_or_its_reader(library):

@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import importlib
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -32,9 +33,10 @@ from kinodex.agent.errors import (
     NoUsableReply,
     OutOfBudget,
     QuestionsFailed,
+    TakesNoPictures,
     UnknownAgent,
 )
-from kinodex.agent.limits import Budget, Ledger, StopSignal, gather_all, time_limit
+from kinodex.agent.limits import Account, Budget, Ledger, StopSignal, gather_all, time_limit
 from kinodex.agent.protocol import USUAL, AnswerRules, Models, Note, Question, ShownFrame, model_for, request_key
 from kinodex.agent.requests.answer import Answered, Conclusion
 from kinodex.agent.requests.describe import Verify, VerifyNotes
@@ -85,9 +87,9 @@ async def ask(
     A follow-up question, one with evidence `seen` before, is first tried on that alone.
     `stop` ends it from any thread, as a spent budget does.
 
-    Raises `ModelError` if a model cannot be reached, `NeedsLanguage` if the agent needs one with language,
-    `NeedsPictures` if it needs frames and a video has none, `BadAnswer` if it returns anything but an answer, or
-    hangs. Of all of these `spent_until` is the bill.
+    Raises `ModelError` if a model cannot be reached (`TakesNoPictures` before any call of an agent that looks at
+    frames), `NeedsLanguage` if the agent needs one with language, `NeedsPictures` if it needs frames and a video has
+    none, `BadAnswer` if it returns anything but an answer, or hangs. Of all of these `spent_until` is the bill.
     Bad replies and spent budgets do not raise: they are the answer's status.
     """
     chosen = find_variant(agent)
@@ -118,6 +120,8 @@ async def ask(
         )
     )
     try:
+        if chosen.needs_pictures:
+            await session.account.clock.count(_check_sight(session.account, chosen, models))
         answer = await session.account.clock.count(_answered(session, chosen, parameters))
         answer = validate_answer(answer, question, environment)
         if chosen.sees_video and (noise := environment.source.noise()):
@@ -140,6 +144,25 @@ def _in_words(chosen: Variant, on_event: Callable[[Event], None]) -> Callable[[E
         on_event(event)
 
     return emit
+
+
+async def _check_sight(account: Account, chosen: Variant, models: Models) -> None:
+    """Refuse an agent that looks at frames before its first call, if none of its models takes pictures."""
+    problem = None
+    for model in {id(each): each for role in chosen.roles if (each := model_for(models, role))}.values():
+        check = getattr(model, "check_sight", None)
+        began = time.perf_counter()
+        problem, usage = (None, None) if check is None else await check()
+        if usage is not None:
+            account.charge(usage, cached=False, invalid=False, seconds=time.perf_counter() - began)
+        if problem is None:
+            return
+    if problem is not None:
+        raise TakesNoPictures(
+            f"{problem.what}, and the agent {chosen.name} looks at frames",
+            "name a model with vision (or set images for its role, if it does see), or choose an agent that works from "
+            f"captions, where the library holds them: {', '.join(_readers())}",
+        )
 
 
 def spent_until(error: BaseException) -> Ledger:
@@ -423,12 +446,15 @@ def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str])
             "model; give --model and --base-url, or choose another agent"
         )
     if chosen.needs_pictures and unpictured:
-        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
         more = f" and of {len(unpictured) - 1} more" if len(unpictured) > 1 else ""
         raise NeedsPictures(
             f"the agent {chosen.name} looks at frames, and the library holds only words of {unpictured[0]!r}{more}; "
-            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
+            f"ingest the video, or choose an agent that reads: {', '.join(_readers())}"
         )
+
+
+def _readers() -> list[str]:
+    return [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
 
 
 def _plugin(spec: str, source: str | None) -> Variant:

@@ -12,6 +12,7 @@ KinodexError
       ModelUnreachable    the endpoint does not answer, or not in time
         NoCompletion        it answers, but not with a chat completion
       ModelRejected       the endpoint refuses the request: size, content, settings
+        TakesNoPictures     the model takes no pictures
         ContextSpent        request and reply are longer than the model can hold, however far quotations are shortened
         AllRejected         it would refuse any other request too: this ends a run, other refusals are data
           KeyMissing          the endpoint wants a key and the environment holds none
@@ -88,6 +89,14 @@ class NoCompletion(ModelUnreachable):
 
 class ModelRejected(ModelError):
     """The endpoint refuses the request: its size, content or settings."""
+
+
+class TakesNoPictures(ModelRejected):
+    """The model takes no pictures, and a request, or an agent, has some; `what` is the message without what to do."""
+
+    def __init__(self, what: str, todo: str = "") -> None:
+        super().__init__(f"{what}; {todo}" if todo else what)
+        self.what = what
 
 
 class ContextSpent(ModelRejected):

@@ -20,7 +20,8 @@ from kinodex.agent.environment import Environment, VideoSource
 from kinodex.agent.limits import Budget, Ledger
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.models.openai_model import wire_messages
-from kinodex.agent.models.roles import DEFAULT_ROLE, Role
+from kinodex.agent.models.roles import DEFAULT_ROLE, ResponseCache, Role
+from kinodex.agent.models.sight import sight_key
 from kinodex.agent.prompts import PictureRule, estimate_tokens, text_tokens
 from kinodex.agent.protocol import INSUFFICIENT, AnswerRules, Exchange, Question, R, Request, Usage
 from kinodex.agent.requests.answer import Recall
@@ -39,7 +40,7 @@ from kinodex.jobs.eval.run import MAX_FRAMES, RunRequest, check_same, is_asked_a
 from kinodex.jobs.eval.solve import EnvironmentOf, environments_of
 from kinodex.jobs.known_answers import KnownQuestion
 from kinodex.jobs.library import frames_between
-from kinodex.jobs.models import ModelChoice, endpoint_roles
+from kinodex.jobs.models import ModelChoice, cache_file, endpoint_roles
 from kinodex.jobs.train.rollouts import MasterSettings
 
 AT_MOST = "at most"
@@ -64,6 +65,8 @@ class Forecast:
     basis: str = AT_MOST
     frames_a_question: float = 0.0
     """With those behind captions that the library holds: what a control gets that is to see as many."""
+    tries: float = 0
+    """Calls beside these: a small picture, shown once to find out if the model takes any."""
 
 
 COSTS = ("calls", "frames", "input_tokens", "output_tokens", "cost")
@@ -72,12 +75,16 @@ COSTS = ("calls", "frames", "input_tokens", "output_tokens", "cost")
 def add_up(forecasts: Sequence[Forecast]) -> Forecast:
     """Add forecasts up to a row of all."""
     sums = {name: sum(getattr(each, name) for each in forecasts) for name in COSTS}
-    return Forecast("all", sum(each.questions for each in forecasts), **sums, basis="")
+    tries = max((each.tries for each in forecasts), default=0)
+    return Forecast("all", sum(each.questions for each in forecasts), **sums, basis="", tries=tries)
 
 
 def table(forecasts: Sequence[Forecast], unit: str = "questions", advice: str = "") -> str:
     """Write forecasts as Markdown, for people; `unit` is the heading of `questions`, `advice` a last sentence."""
     rows = [*forecasts, *([add_up(forecasts)] if len(forecasts) > 1 else [])]
+    if rows and rows[-1].tries:
+        more = f"{rows[-1].tries} call more, of a small picture,"
+        advice = f"{more} comes before them if the server does not say that its model sees. {advice}"
     lines = [
         f"| | {unit} | calls | frames | tokens in | tokens out | cost | from |",
         "|---" * 8 + "|",
@@ -114,7 +121,20 @@ def forecast_question(
     unpictured = [video.title for video in environment.videos if not video.has_pictures]
     check_fit(variant, has_language=choice.has_language, unpictured=unpictured)
     dry = DryRun(variant.name, variant, settings, endpoint_roles(choice), budget, rules, prior)
-    return forecast_tasks(dry, [(question, ())], lambda video_ids: environment)
+    forecast = forecast_tasks(dry, [(question, ())], lambda video_ids: environment)
+    return replace(forecast, tries=sight_tries(choice, variant))
+
+
+def sight_tries(choice: ModelChoice, variant: Variant) -> int:
+    """Count the pictures that a model behind an endpoint may be shown before the agent's first call: 1 at most."""
+    roles = endpoint_roles(choice).values()
+    if not roles or not variant.needs_pictures or any(role.images is not None for role in roles):
+        return 0
+    path = choice.cache_path or cache_file()
+    if not choice.cache or not path.is_file():
+        return 1
+    with ResponseCache(path) as cache:
+        return int(all(cache.get(sight_key(role)) is None for role in roles))
 
 
 def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Forecast]:
@@ -139,7 +159,8 @@ def forecast_run(request: RunRequest, context: RunContext, out: Path) -> list[Fo
         roles, settings = endpoint_roles(context.choice), _settings(system, forecasts)
         dry = DryRun(system.name, system.find_variant(), settings, roles, context.budget, context.rules)
         forecasts[system.name] = forecast_tasks(dry, tasks, environment_of)
-    return [forecasts[each.name] for each in plan.contenders]
+    tries = {each.name: sight_tries(context.choice, each.find_variant()) for each in plan.contenders}
+    return [replace(forecasts[name], tries=count) for name, count in tries.items()]
 
 
 def _open_environments(context: RunContext) -> EnvironmentOf:

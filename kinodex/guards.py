@@ -46,7 +46,7 @@ FORBIDDEN_ELSEWHERE = "default-src 'none'; frame-ancestors 'none'"
 SHORTEST_TOKEN = 16
 MIB = 2**20
 BODY_BYTES = MIB
-LARGER_BODIES = {"/search/picture": 10 * MIB + 1024, "/v1/chat/completions": 32 * MIB}
+LARGER_BODIES = {"/search/picture": 10 * MIB + 1024, "/v1/chat/completions": 32 * MIB, "/v1/responses": 32 * MIB}
 """Ends of paths that take pictures, and the bytes that they take."""
 SIMPLE_CONTENT = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """Content that a page of any site can send without asking: no route here takes it."""

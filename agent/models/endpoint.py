@@ -210,6 +210,7 @@ Send = Callable[[dict[str, object]], Awaitable[object]]
 SEND_TIME_S = 0.002
 """A little longer than a request takes from its slot to the wire."""
 FIRST_WAIT_S = 0.5
+LISTING_S = 10.0
 CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length")
 LONGEST_WAIT_S = 30.0
 JITTER_S = 0.5
@@ -321,22 +322,22 @@ class Endpoint:
         """The tokens that the model can hold: what is known, else what the server lists; None if nobody says."""
         if self.form.context_tokens is None and not self._listed:
             self._listed = True
-            limit = listed_context(await self._models(), self.role.model)
+            limit = listed_context(await self.list_models(), self.role.model)
             if limit is not None:
                 self.form.limit_context(limit)
         return self.form.context_tokens
 
     async def _explain(self, error: openai.APIStatusError, sent: Attempt) -> ModelError:
-        models = await self._models() if provider_errors.may_reject_model(error) else None
+        models = await self.list_models() if provider_errors.may_reject_model(error) else None
         names = None if models is None else [str(model["id"]) for model in models if "id" in model]
         return provider_errors.status_error(self.role, error, names, count_pictures(sent.fitted.messages))
 
-    async def _models(self) -> list[dict[str, object]] | None:
+    async def list_models(self) -> list[dict[str, object]] | None:
         """The models that the server lists, as it describes them; None if it lists none."""
         import openai
 
         try:
-            listed: object = await self._client.get("/models", cast_to=object)
+            listed: object = await self._client.with_options(timeout=LISTING_S).get("/models", cast_to=object)
         except (openai.OpenAIError, json.JSONDecodeError):
             return None
         models = listed.get("data") if isinstance(listed, dict) else None

@@ -17,11 +17,12 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from kinodex.agent.errors import ContextSpent
+from kinodex.agent.errors import ContextSpent, TakesNoPictures
 from kinodex.agent.limits import held
 from kinodex.agent.models.completion import Completion, parse_reply, repair_messages, reply_schema, tool_parameters
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
 from kinodex.agent.models.roles import ResponseCache, Role, cache_key
+from kinodex.agent.models.sight import Look, Sight, which_colour
 from kinodex.agent.prompts import (
     Message,
     estimate_tokens,
@@ -76,6 +77,7 @@ class OpenAIModel:
     ) -> None:
         self.role = role
         self._endpoint = Endpoint(role, send)
+        self._sight = None if send else Sight(role, cache)
         self._cache = cache
         self._sample = sample
         self._charge_cached = charge_cached
@@ -87,11 +89,17 @@ class OpenAIModel:
     async def ask(self, request: Request[R]) -> Exchange[R]:
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
-        usage = self._usage(received.completion, sent)
+        usage = self._usage(received.completion, lambda: self._messages(sent))
         if received.cached and not self._charge_cached:
             usage = replace(usage, cost=0.0)
         text, seconds = received.completion.text, time.perf_counter() - started
         return Exchange(received.reply, received.invalid, usage, received.cached, text, seconds)
+
+    async def check_sight(self) -> tuple[TakesNoPictures | None, Usage | None]:
+        """The problem of a model that takes no pictures, and the costs of a picture that was shown to find out."""
+        look = Look() if self._sight is None else await self._sight.look(self._endpoint)
+        reply = look.reply
+        return look.problem, None if reply is None else self._usage(reply, lambda: which_colour().messages)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -215,7 +223,7 @@ class OpenAIModel:
             return None, f"it holds {completion.calls} calls of tools; give one"
         return parse_reply(completion.text, request)
 
-    def _usage(self, completion: Completion, request: Request[R]) -> Usage:
+    def _usage(self, completion: Completion, messages: Callable[[], list[Message]]) -> Usage:
         """The tokens that the server counted; else an estimate, by length of texts and size of pictures."""
         price = self.role.price
         shown = {"sheets": completion.sheets, "left_out_frames": completion.left_out}
@@ -223,7 +231,7 @@ class OpenAIModel:
             counted = completion.input_tokens, completion.output_tokens, completion.cached_tokens
             return replace(price.usage(*counted), **shown)
         output = completion.output_tokens or text_tokens(completion.text)
-        guess = price.usage(estimate_tokens(self._messages(request)), output, 0)
+        guess = price.usage(estimate_tokens(messages()), output, 0)
         tokens = guess.input_tokens + guess.output_tokens
         return Usage(cost=guess.cost, unknown_calls=1, estimated_tokens=tokens, **shown)
 

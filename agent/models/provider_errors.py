@@ -16,6 +16,7 @@ from kinodex.agent.errors import (
     ModelUnknown,
     ModelUnreachable,
     NoCompletion,
+    TakesNoPictures,
 )
 from kinodex.agent.models.roles import Role
 from kinodex.index.text import redact
@@ -70,8 +71,7 @@ def _content_error(role: Role, error: openai.APIStatusError, message: str, image
     if is_filtered(error):
         return ModelRejected(f"a filter at {host} refuses this request ({message}); others may pass, or another model")
     if most_images(error, images) == 0:
-        todo = f"give the roles that see a model with vision, or ask an agent that reads: {READERS}"
-        return ModelRejected(f"{model!r} at {host} takes no pictures ({message}); {todo}")
+        return takes_no_pictures(role, message)
     if is_context_spent(error):
         todo = f"lower the role's max_tokens ({role.max_tokens}) or image_side_px ({role.image_side_px}), show fewer"
         todo += " frames (`kinodex agents` lists the parameters), or serve the model with a longer context"
@@ -80,6 +80,12 @@ def _content_error(role: Role, error: openai.APIStatusError, message: str, image
     if error.status_code == 413:
         return ModelRejected(f"{host} finds the request too large ({message}); lower the role's image_side_px")
     return None
+
+
+def takes_no_pictures(role: Role, said: str) -> TakesNoPictures:
+    """Explain that a model takes no pictures, with what says so."""
+    todo = f"give the roles that see a model with vision, or ask an agent that reads: {READERS}"
+    return TakesNoPictures(f"{role.model!r} at {role.host} takes no pictures ({said})", todo)
 
 
 def _other_error(role: Role, error: openai.APIStatusError, message: str) -> ModelError:

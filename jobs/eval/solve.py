@@ -23,10 +23,29 @@ from numpy.typing import NDArray
 from kinodex.agent.answer import Answer, Evidence, evidence_ranges
 from kinodex.agent.ask import ask, spent_until
 from kinodex.agent.environment import Detect, EmbedText, Environment
-from kinodex.agent.errors import ENDS_ALL, BadSettings, ModelUnreachable, NeedsLanguage, TraceError, UnknownAgent
+from kinodex.agent.errors import (
+    ENDS_ALL,
+    BadSettings,
+    ModelUnreachable,
+    NeedsLanguage,
+    TakesNoPictures,
+    TraceError,
+    UnknownAgent,
+)
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Note, R, Request, Segment, ShownFrame
+from kinodex.agent.protocol import (
+    USUAL,
+    AnswerRules,
+    Exchange,
+    Models,
+    Note,
+    R,
+    Request,
+    Segment,
+    ShownFrame,
+    Usage,
+)
 from kinodex.agent.trace import Acted, Decided, Event, Exchanged, Expanded, Ranked, Scored
 from kinodex.agent.trace import record as trace_line
 from kinodex.agent.variants.eea import reward_entropy
@@ -305,7 +324,7 @@ async def open_model_thread(choice: ModelChoice) -> AsyncIterator[ModelsFor]:
 class _ThreadModel:
     """A model whose requests are sent by another thread's loop."""
 
-    def __init__(self, model: Model, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, model: OpenAIModel, loop: asyncio.AbstractEventLoop) -> None:
         self._model, self._loop = model, loop
 
     @property
@@ -318,6 +337,9 @@ class _ThreadModel:
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         return await _call_in(self._loop, self._model.ask(request))
+
+    async def check_sight(self) -> tuple[TakesNoPictures | None, Usage | None]:
+        return await _call_in(self._loop, self._model.check_sight())
 
 
 def _in_thread(loop: asyncio.AbstractEventLoop, models: Models) -> Models:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import io
 import json
 import os
 import platform
@@ -29,8 +28,8 @@ from kinodex.agent.models import provider_errors
 from kinodex.agent.models.completion import json_values, thoughts_field
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint
 from kinodex.agent.models.roles import Role, api_key, read_roles
+from kinodex.agent.models.sight import COLOUR, ProbeReply, coloured, names_colour, which_colour
 from kinodex.agent.prompts import user_message
-from kinodex.agent.protocol import ShownFrame
 from kinodex.bench.ingest import Lost, run_alone_within
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
@@ -483,20 +482,11 @@ SYSTEM, THOUGHTS = SPEAKERS = "system role", "thoughts"
 MAX_TOKENS = 512
 """Models that think before they answer need some."""
 TIMEOUT_S = 60.0
-SIDE_PX = 64
-COLOUR = "blue"
 COLOURS = ("red", "green", "yellow", COLOUR)
 LISTED, QUOTED = 8, 60
 ECHO = "Reply with the one word: ready"
-WHICH_COLOUR = "Which colour is this picture? Reply with one word."
 WHICH_COLOURS = "Name the colour of each of these pictures, in order, one word each."
 SKY = "Which colour is the sky on a clear day? Reply as asked for."
-
-
-class ProbeReply(BaseModel):
-    """Name of a colour."""
-
-    colour: str
 
 
 class NameColour(BaseModel):
@@ -556,7 +546,7 @@ def _request(
     text: str, colours: Sequence[str] = (), form: Literal["text", "json", "tools"] = "text"
 ) -> CompletionRequest:
     tools = (NameColour,) if form == "tools" else ()
-    pictures = [_picture(each) for each in colours]
+    pictures = [coloured(each) for each in colours]
     return CompletionRequest([user_message(text, pictures, None)], ProbeReply, 0.0, form, tools)
 
 
@@ -575,10 +565,10 @@ async def _try_image(endpoint: Endpoint) -> CheckResult:
     """Show a picture of one colour; a model that cannot name the colour does not see."""
     todo = "agents that look at frames need a model that sees; those that read do not"
     try:
-        reply = await endpoint.complete(_request(WHICH_COLOUR, [COLOUR]))
+        reply = await endpoint.complete(which_colour())
     except ModelError as error:
         return of_endpoint(IMAGES, "missing", f"takes no picture ({error})", todo)
-    if COLOUR not in reply.text.lower():
+    if not names_colour(reply):
         return of_endpoint(IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
     return of_endpoint(IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
 
@@ -664,14 +654,6 @@ def _find_thoughts(answer: object) -> CheckResult:
         return of_endpoint(THOUGHTS, "ok", "returns none beside the reply")
     said = f"returns them in {name}: kinodex reads a reply there if there is none beside them"
     return of_endpoint(THOUGHTS, "ok", f"{said}; max_tokens has to hold both")
-
-
-def _picture(colour: str) -> ShownFrame:
-    from PIL import Image
-
-    jpeg = io.BytesIO()
-    Image.new("RGB", (SIDE_PX, SIDE_PX), colour).save(jpeg, "JPEG")
-    return ShownFrame("doctor", 0, 0.0, SIDE_PX, SIDE_PX, jpeg.getvalue())
 
 
 def _fits_schema(reply: Completion) -> bool:

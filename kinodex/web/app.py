@@ -23,7 +23,8 @@ from kinodex.jobs.models import describe_models
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today
-from kinodex.web.openai_chat import library_names, openai_routes
+from kinodex.web.openai_api import openai_routes
+from kinodex.web.openai_question import library_names
 from kinodex.web.pages import viewer_routes
 from kinodex.web.play import play_routes
 from kinodex.web.questions import METRICS_KIND, AskRequest, Questions, metrics_text

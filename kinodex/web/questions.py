@@ -27,6 +27,7 @@ from kinodex.agent.errors import (
     ModelUnknown,
     ModelUnreachable,
     NeedsPictures,
+    TakesNoPictures,
 )
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
 from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Question, R, Request, ShownFrame
@@ -361,6 +362,7 @@ REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (KeyMissing, "Put the key into the environment of the server, and start it again."),
     (ModelUnknown, f"Start the server again with a model that the endpoint has; {DOCTOR} lists them."),
     (AllRejected, f"Correct the key or the address: {DOCTOR} tries both. Then start the server again."),
+    (TakesNoPictures, "Start the server again with a model that sees, or choose a method that reads words alone."),
     (ContextSpent, "Ask it again with fewer frames (under Limits), or about fewer videos."),
     (ModelRejected, f"See what the endpoint takes: {DOCTOR}. Or ask again with another method or fewer frames."),
     (ModelUnreachable, "Start the model's server, or start this one again with the right --base-url; then ask again."),
@@ -523,6 +525,10 @@ class _WatchedModel:
     @property
     def has_language(self) -> bool:
         return getattr(self.model, "has_language", True)
+
+    @property
+    def check_sight(self) -> Any:
+        return getattr(self.model, "check_sight", None)
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
         with self.running.calling(request.frames):

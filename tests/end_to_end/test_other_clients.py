@@ -1,4 +1,4 @@
-"""Programs of others call `kinodex serve`: LiteLLM's proxy, an evaluation kit, and a second MCP client."""
+"""Programs of others call `kinodex serve`: LiteLLM, OpenAI's client for JavaScript, a chat, a kit, an MCP client."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import string
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 from openai import OpenAI
@@ -19,7 +20,12 @@ import kinodex
 from kinodex.jobs.eval.folder import read_run
 from tests.support.servers.serve_server import Client, serving
 from tests.support.servers.third_parties import lmms_task
-from tests.support.servers.third_parties.client_environments import fastmcp_python, lmms_eval_python
+from tests.support.servers.third_parties.client_environments import (
+    fastmcp_python,
+    llm_program,
+    lmms_eval_python,
+    openai_js,
+)
 from tests.support.servers.third_parties.processes import litellm_proxy
 
 pytestmark = [pytest.mark.third_party, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -40,6 +46,30 @@ async def main():
 
 asyncio.run(main())
 """
+USE_JS = """
+import OpenAI from "openai";
+const [address, content] = process.argv.slice(2);
+const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: "none", maxRetries: 0 });
+const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
+const chat = { model: "library", messages: [{ role: "user", content }], tools: [tool], user: "me", seed: 1 };
+const kinds = new Set();
+const events = client.responses.stream({ model: "library", input: content, metadata: { a: "b" } });
+events.on("event", (each) => kinds.add(each.type));
+const streamed = await events.finalResponse();
+const refused = await client.chat.completions.create({ ...chat, tool_choice: "required" }).catch((error) => error);
+console.log(JSON.stringify({
+  texts: [
+    (await client.chat.completions.create(chat)).choices[0].message.content,
+    (await client.chat.completions.stream(chat).finalChatCompletion()).choices[0].message.content,
+    (await client.responses.create({ model: "library", input: content })).output_text,
+    streamed.output_text,
+  ],
+  cited: streamed.output.at(-1).content[0].annotations[0].title,
+  kinds: [...kinds],
+  refused: [refused.status, refused.type, refused.param],
+}));
+"""
+FILM_QUESTION = f"video: film-01\n{QUESTION}"
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +88,45 @@ def test_litellms_proxy(served: Client, tmp_path: Path) -> None:
     ):
         reply = client.chat.completions.create(model=MODEL, messages=messages, extra_body=video)
         chunks = list(client.chat.completions.create(model=MODEL, messages=messages, stream=True, extra_body=video))
+        response = client.responses.create(model=MODEL, input=FILM_QUESTION)
+        events = list(client.responses.create(model=MODEL, input=FILM_QUESTION, stream=True))
+    assert response.output_text == "B. a purple dog"
+    assert (events[0].type, events[-1].type) == ("response.created", "response.completed")
     assert reply.choices[0].message.content == "B. a purple dog"
     deltas = [each.choices[0].delta for each in chunks if each.choices]
     assert "".join(each.content or "" for each in deltas) == "B. a purple dog"
     thoughts = "".join(getattr(each, "reasoning_content", None) or "" for each in deltas)
     print(reply.model_dump_json(exclude_none=True)[:400], thoughts)
     assert "It answered after 2 rounds." in thoughts
+
+
+def test_openais_client_for_javascript(served: Client, tmp_path: Path) -> None:
+    (tmp_path / "use.mjs").write_text(USE_JS)
+    (tmp_path / "node_modules").symlink_to(openai_js() / "node_modules")
+    command = ["node", "--preserve-symlinks-main", "use.mjs", served.address, FILM_QUESTION]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found = json.loads(ran.stdout)
+    assert found["texts"] == ["B. a purple dog"] * 4
+    assert found["cited"] == "film-01 0:21 to 0:22"
+    assert {"response.created", "response.reasoning_summary_text.delta", "response.completed"} < {*found["kinds"]}
+    assert found["refused"] == [400, "invalid_request_error", "tool_choice"]
+
+
+def test_a_chat_program(served: Client, tmp_path: Path) -> None:
+    config = f'- {{model_id: films, model_name: library, api_base: "{served.address}/v1"}}\n'
+    (tmp_path / "extra-openai-models.yaml").write_text(config)
+    own = {**_own_environment(), "LLM_USER_PATH": str(tmp_path), "OPENAI_API_KEY": "none"}
+
+    def said(*command: str) -> str:
+        ran = subprocess.run([str(llm_program()), *command], capture_output=True, text=True, env=own, stdin=DEVNULL)
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        return ran.stdout.strip()
+
+    colour = "black\n\nSeen in film-01 0:14 to 0:15."
+    for more in ([], ["--no-stream"], ["-s", "Be short.", "-o", "seed", "1"]):
+        assert said("-m", "films", *more, "video: film-01\nWhat colour is the bird at sea?") == colour
+    assert said("-c", f"And {QUESTION}") == "B. a purple dog"
 
 
 def test_fastmcps_client(served: Client) -> None:

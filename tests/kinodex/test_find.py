@@ -25,7 +25,7 @@ from kinodex.index.errors import KinodexError, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import find_filled_space, find_space, load_text_tower, open_environment
-from kinodex.web.openai_chat import read_picture
+from kinodex.web.openai_question import read_picture
 
 ORIENTATION = 0x0112
 

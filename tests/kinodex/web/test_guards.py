@@ -37,7 +37,8 @@ def paths(client: Client) -> list[tuple[str, str]]:
         elif isinstance(route, Route):
             path = re.sub(r"\{[^}]*\}", "x", re.sub(r"\{\w+:number\}", "0", route.path))
             found += [(method, path) for method in sorted(route.methods or ["GET"])]
-    return [*found, ("GET", "/metrics"), ("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("POST", "/mcp")]
+    posted = [("POST", path) for path in ("/v1/chat/completions", "/v1/responses", "/mcp")]
+    return [*found, ("GET", "/metrics"), ("GET", "/v1/models"), *posted]
 
 
 def test_no_route_is_open_without_the_token(behind):

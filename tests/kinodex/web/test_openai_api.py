@@ -18,7 +18,10 @@ import openai
 import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import Response as OpenAIResponse
+from openai.types.responses import ResponseStreamEvent
 from PIL import Image
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from kinodex.agent.answer import Answer, Evidence, Status
@@ -30,36 +33,34 @@ from kinodex.guards import NotGiven
 from kinodex.index.errors import StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
-from kinodex.web.openai_chat import (
+from kinodex.web.openai_api import ChatBody, Completion, ResponseBody, ResponseReply, usage
+from kinodex.web.openai_errors import RequestRefused, answering, error_body
+from kinodex.web.openai_messages import (
     CHARACTERS,
     EARLIER,
+    Conversation,
+    read_options,
+    take_videos,
+)
+from kinodex.web.openai_question import (
     MOMENTS,
     MOST_PICTURES,
     PICTURES,
     VIDEOS,
     Asked,
-    ChatRequest,
-    Conversation,
     Moment,
+    OwnFields,
     PictureSearch,
-    RequestRefused,
-    answering,
+    Reply,
     chat_models,
-    check_supported,
-    completion,
-    content,
-    error_body,
     find_model,
     in_words,
     library_names,
     names_of,
     pieces,
-    read_conversation,
-    read_options,
     read_picture,
     spread,
-    take_videos,
-    usage,
+    write,
 )
 from kinodex.web.questions import AskRequest, MoneySpent, QuestionFault, Running, TooManyQuestions
 from tests.support.servers.chat_server import Behaviour, ChatServer
@@ -124,7 +125,7 @@ def test_a_question_with_options_in_its_text(chat, client):
 
 
 def test_an_open_question_and_fields_of_kinodex(chat, client):
-    own = {"videos": ["film-01"], "agent": "uniform", "settings": {"frames": 8}, "budget": {"frames": 3}, "cite": True}
+    own = {"videos": ["film-01"], "agent": "uniform", "settings": {"frames": 8}, "budget": {"frames": 3}}
     reply = ask(chat, "What colour is the bird at sea?", kinodex=own)
     assert reply.kinodex["ledger"]["frames"] == 3, "the budget is below the setting"
     assert facts(client, reply.kinodex["key"])["agent"] == "uniform"
@@ -144,6 +145,8 @@ def test_a_stream_says_each_round_then_the_answer(chat):
     assert said[0].startswith("At first it ") and said[-1].startswith("It answered after ")
     assert len(said) == len(set(said)) > 2
     assert "".join(each.choices[0].delta.content or "" for each in chunks[:-1]) == "B. a purple dog"
+    cited: Any = [getattr(each.choices[0].delta, "annotations", None) for each in chunks[:-1]][-2]
+    assert [each["url_citation"]["title"] for each in cited] == ["film-01 0:21 to 0:22", "film-01 0:24 to 0:25"]
     assert [each.choices[0].finish_reason for each in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
     assert chunks[-2].kinodex["letter"] == "B"
     assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
@@ -151,6 +154,62 @@ def test_a_stream_says_each_round_then_the_answer(chat):
     with ask(chat, LISTED, kinodex={**IN_FILM["kinodex"], "reasoning": False}, stream=True) as stream:
         quiet = list(stream)
     assert [each.choices[0].delta.content for each in quiet] == ["", "B. a purple dog", None]
+
+
+STREAM_EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+MESSAGE_EVENTS = [
+    *("output_item.added", "content_part.added", "output_text.delta", *["output_text.annotation.added"] * 2),
+    *("output_text.done", "content_part.done", "output_item.done"),
+]
+SUMMARY = [f"reasoning_summary_{each}" for each in ("part.added", "text.delta", "text.done", "part.done")]
+
+
+def test_responses_whole_as_events_and_followed(chat, client):
+    def respond(said: Any, **more: Any) -> Any:
+        return chat.responses.create(model="library", input=said, **more)
+
+    film = {"kinodex": IN_FILM["kinodex"]}
+    whole = respond(LISTED, extra_body=film, tools=[TOOL], metadata={"a": "b"}, store=False)
+    OpenAIResponse.model_validate(whole.model_dump(), strict=True, extra="allow")
+    assert (whole.output_text, whole.status, whole.id) == (
+        "B. a purple dog",
+        "completed",
+        f"resp_{whole.kinodex['key']}",
+    )
+    assert whole.metadata == {"a": "b"}
+    thought, message = whole.output
+    assert thought.summary[0].text.startswith("At first it ")
+    (part,) = message.content
+    assert [(each.type, each.title) for each in part.annotations] == [
+        ("url_citation", "film-01 0:21 to 0:22"),
+        ("url_citation", "film-01 0:24 to 0:25"),
+    ]
+    events = list(respond([{"role": "user", "content": LISTED}], extra_body=film, stream=True))
+    for number, each in enumerate(events):
+        STREAM_EVENT.validate_python(each.model_dump(), strict=True)
+        assert each.sequence_number == number
+    kinds = [each.type.removeprefix("response.") for each in events]
+    rounds = len(events[-1].response.output[0].summary)
+    assert kinds == [
+        *("created", "in_progress", "output_item.added", *SUMMARY * rounds, "output_item.done"),
+        *(*MESSAGE_EVENTS, "completed"),
+    ]
+    assert events[-1].response.output_text == "B. a purple dog"
+    with chat.responses.stream(model="library", input=LISTED, extra_body=film) as stream:
+        assert stream.get_final_response().output_text == "B. a purple dog", "the client's own helper follows it"
+    second = respond("And what is the colour of the bird at sea?", previous_response_id=whole.id)
+    row = facts(client, second.kinodex["key"])
+    assert (row["after"], row["videos"]) == (whole.kinodex["key"], ["film-01"])
+    assert "Seen in film-01 " in second.output_text
+    turns = [{"role": "user", "content": LISTED}, *(each.model_dump() for each in whole.output)]
+    third = respond([*turns, {"role": "user", "content": "And then?"}], instructions="Be short.")
+    assert facts(client, third.kinodex["key"])["after"] is not None, "known by what was said"
+    plain = respond(LISTED, extra_body={"kinodex": {**IN_FILM["kinodex"], "reasoning": False}})
+    assert [each.type for each in plain.output] == ["message"]
+    for said, more, param in (([], {}, "input"), ("Who?", {"previous_response_id": "../q1"}, "kinodex.after")):
+        with pytest.raises(openai.BadRequestError) as caught:
+            respond(said, **more)
+        assert caught.value.param == param
 
 
 def test_a_follow_up_is_known_by_what_was_said(chat, client):
@@ -246,7 +305,7 @@ def test_refusals_have_openais_form(chat, client):
     for sent_content, more, code, says in (
         ("Who?", {"model": "gpt-4o"}, "model_not_found", "'gpt-4o' does not exist; the models are library"),
         ("", {}, None, "the question is empty"),
-        ("Who?", {"n": 2}, None, "leave n out"),
+        ("Who?", {"n": 2}, None, "n: got 2; a question has one answer, so leave it out"),
         ("Who?", {"kinodex": {"agnet": "vca"}}, None, "kinodex.agnet: Extra inputs are not permitted"),
         ("Who?", {"kinodex": {"agent": "/tmp/own.py"}}, None, "there is no agent '/tmp/own.py'"),
         ("Who?", {"kinodex": {"agent": "videoseek"}}, None, "needs a language model"),
@@ -353,39 +412,62 @@ def test_a_language_model_behind_it(library, tmp_path):
 
 def read(*messages: tuple[str, Any]) -> Conversation:
     turns = [{"role": role, "content": content} for role, content in messages]
-    return read_conversation(ChatRequest.model_validate({"model": "m", "messages": turns}))
+    return ChatBody.model_validate({"model": "m", "messages": turns}).conversation()
 
 
-def test_settings_that_mean_nothing_here_are_taken_and_what_the_reply_could_not_hold_is_refused():
-    least = {"model": "m", "messages": [{"role": "user", "content": "Who?"}]}
-    names = ("top_p", "max_tokens", "max_completion_tokens", "seed", "presence_penalty", "frequency_penalty")
-    taken = {
-        "temperature": 0,
-        "stop": ["\n"],
-        "logit_bias": {},
-        "user": "me",
-        "metadata": {},
-        "n": 1,
-        "logprobs": False,
-    }
-    taken |= {"tools": [], "response_format": {"type": "text"}, "media_io_kwargs": {"video": {}}}
-    body = ChatRequest.model_validate({**least, **taken, **dict.fromkeys(names, 1)})
-    check_supported(body)
-    assert body.kinodex.options is None and body.kinodex.reasoning
-    tools = [{"type": "function"}]
-    check_supported(ChatRequest.model_validate({**least, "tools": tools, "tool_choice": "none"}))
-    for more, param in (
-        ({"n": 2}, "n"),
-        ({"tools": tools}, "tools"),
-        ({"functions": [{"name": "f"}]}, "tools"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
-        ({"logprobs": True}, "logprobs"),
-        ({"modalities": ["text", "audio"]}, "modalities"),
+LEAST = {"model": "m", "messages": [{"role": "user", "content": "Who?"}]}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}
+BOTH: list[dict[str, Any]] = [
+    *({"temperature": 0}, {"top_p": 1}, {"seed": 1}, {"stop": ["\n"]}, {"logit_bias": {}}, {"user": "me"}),
+    *({"metadata": {"a": "b"}}, {"store": True}, {"service_tier": "auto"}, {"max_tokens": 1}, {"top_logprobs": 0}),
+    *({"safety_identifier": "me"}, {"prompt_cache_key": "x"}, {"parallel_tool_calls": True}, {"verbosity": "low"}),
+    *({"tools": [TOOL]}, {"tools": [TOOL], "tool_choice": "auto"}, {"tools": [TOOL], "tool_choice": "none"}),
+    {"tools": [TOOL], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [TOOL]}},
+]
+CHAT_ALONE: list[dict[str, Any]] = [
+    *({"n": 1}, {"n": None}, {"logprobs": False}, {"response_format": {"type": "text"}}, {"modalities": ["text"]}),
+    *({"presence_penalty": 1}, {"media_io_kwargs": {"video": {}}}, {"functions": [{"name": "f"}]}),
+    *({"reasoning_effort": "low"}, {"prediction": {"type": "content", "content": ""}}, {"function_call": "auto"}),
+]
+RESPONSES_ALONE: list[dict[str, Any]] = [
+    *({"text": {"format": {"type": "text"}}}, {"background": False}, {"truncation": "auto"}, {"max_output_tokens": 9}),
+    *({"reasoning": {"effort": "low", "summary": "auto"}}, {"include": ["reasoning.encrypted_content"]}),
+]
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"tool_choice": "required", "tools": [TOOL]}, "tool_choice"),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}, "tools": [TOOL]}, "tool_choice"),
+    ({"top_logprobs": 2}, "top_logprobs"),
+]
+REFUSED_IN_CHAT: list[tuple[dict[str, Any], str]] = [
+    *(({"n": 2}, "n"), ({"logprobs": True}, "logprobs"), ({"modalities": ["text", "audio"]}, "modalities")),
+    *(({"response_format": each}, "response_format") for each in ({"type": "json_object"}, SCHEMA)),
+    ({"function_call": {"name": "f"}, "functions": [{"name": "f"}]}, "function_call"),
+]
+REFUSED_IN_RESPONSES: list[tuple[dict[str, Any], str]] = [
+    *(({"background": True}, "background"), ({"conversation": "conv_1"}, "conversation")),
+    *(({"prompt": {"id": "p"}}, "prompt"), ({"include": ["message.output_text.logprobs"]}, "include")),
+    ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {}}}}, "text.format"),
+]
+
+
+def test_what_means_nothing_here_is_taken_and_what_the_reply_could_not_hold_is_refused(client):
+    for more in (*BOTH, *CHAT_ALONE):
+        assert ChatBody.model_validate({**LEAST, **more}).kinodex == OwnFields(), more
+    for more in (*BOTH, *RESPONSES_ALONE):
+        assert ResponseBody.model_validate({"model": "m", "input": "Who?", **more}).kinodex == OwnFields(), more
+    chat = {**LEAST, "model": "library"}
+    responses = {"model": "library", "input": "Who?"}
+    for path, least, cases in (
+        ("chat/completions", chat, [*REFUSED, *REFUSED_IN_CHAT]),
+        ("responses", responses, [*REFUSED, *REFUSED_IN_RESPONSES]),
     ):
-        with pytest.raises(RequestRefused, match=r"leave|answers are texts") as caught:
-            check_supported(ChatRequest.model_validate({**least, **more}))
-        assert caught.value.param == param
+        for more, param in cases:
+            reply = client.post(f"/v1/{path}", {**least, **more})
+            assert reply.status == 400, more
+            error = reply.json["error"]
+            assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", param, None)
+            assert error["message"].startswith(f"{param}: got ") and error["message"].endswith("so leave it out")
 
 
 def test_the_last_turn_of_the_user_is_the_question():
@@ -434,7 +516,7 @@ def test_messages_that_cannot_be_understood_are_refused():
     for messages, says in (
         ([("assistant", "Hello.")], "the last message has to be the user's"),
         ([("system", "Hello.")], "the last message has to be the user's"),
-        ([("user", "x"), ("tool", "42"), ("user", "y")], "a message of a tool"),
+        ([("user", "x"), ("tool", "42")], "the last message has to be the user's"),
         ([("user", [{"type": "input_audio", "input_audio": {}}])], "'input_audio'; parts are text"),
         ([("user", [{"type": "text"}])], "without a text"),
         ([("user", [{"type": "image_url", "image_url": {}}])], "without an address"),
@@ -510,7 +592,10 @@ def test_names_of_models_are_unique_and_an_unknown_one_is_refused():
     names = [each.name for each in models]
     assert names[:3] == ["films", "films:vca", "films:eea"] and len(set(names)) == len(names)
     assert "films:videoseek" not in names, "it needs language"
-    assert "films:videoseek" in [each.name for each in chat_models(["films"], variant_named("vca"), has_language=True)]
+    assert not {"films:random", "films:blind"} & {*names}, "they are controls: they see nothing of the videos"
+    assert "films:videoseek" in [
+        each.name for each in chat_models(["films"], variant_named("blind"), has_language=True)
+    ]
     assert (find_model(models, "films").agent, find_model(models, "films:eea").agent) == (None, "eea")
     with pytest.raises(RequestRefused) as caught:
         find_model(models, "gpt-4o")
@@ -587,37 +672,43 @@ def test_stored_frames_are_found_where_they_are(library):
 # Answers and errors in OpenAI's form.
 
 
-def asked_of(library: Path, options: tuple[str, ...] = (), *, cite: bool = False) -> Asked:
-    request = AskRequest(0, Question("Who?", options))
-    return Asked(Running("q7", request, datetime(2026, 1, 2, tzinfo=UTC)), "m", Library.open(str(library)), cite=cite)
+def asked_of(library: Path, options: tuple[str, ...] = (), **own: Any) -> Asked:
+    running = Running("q7", AskRequest(0, Question("Who?", options)), datetime(2026, 1, 2, tzinfo=UTC))
+    return Asked(running, "m", Library.open(str(library)), own=OwnFields(**own), site="http://here/")
 
 
 def answer_with(status: Status, text: str | None, option: int | None, *evidence: Evidence) -> Answer:
     return Answer(status, text, option, evidence, 1, Ledger())
 
 
-def test_an_answer_becomes_content_usage_and_fields(library):
+def test_an_answer_becomes_a_text_with_citations_usage_and_fields(library):
     asked = asked_of(library, ("one", "two"))
-    assert content(asked, answer_with("answered", "it is two", 1)) == "B. two"
-    assert content(asked_of(library), answer_with("answered", "A man.", None)) == "A man."
     none: list[Status] = ["insufficient_evidence", "budget_exhausted", "invalid"]
     for status in none:
-        assert content(asked, answer_with(status, None, None)).startswith("No answer: ")
-    asked = asked_of(library, cite=True)
+        assert write(asked, answer_with(status, None, None)).text.startswith("No answer: ")
     film = asked.library.video("film-01").video_id
-    answer = answer_with("answered", "A man.", None, *(Evidence(film, float(n), n + 1.5) for n in range(7)))
-    text = content(asked, answer)
+    seen = [Evidence(film, float(n), n + 1.5) for n in range(7)]
+    chosen, options = answer_with("answered", "it is two", 1, *seen), ("one", "two")
+    for own, text in (({}, "B. two"), ({"cite": True}, "B. two\n\nSeen in film-01 0:00 to 0:01, film-01 0:01 to 0:02")):
+        written = write(asked_of(library, options, **own), chosen)
+        assert written.text.startswith(text), "programs look for the letter, and compare the whole"
+        assert [each.title for each in written.citations[:2]] == ["film-01 0:00 to 0:01", "film-01 0:01 to 0:02"]
+    answer, asked = answer_with("answered", "A man.", None, *seen), asked_of(library)
+    text, cited = (written := write(asked, answer)).text, written.citations
     assert text.startswith("A man.\n\nSeen in film-01 0:00 to 0:01, film-01 0:01 to 0:02, ")
     assert text.endswith("0:04 to 0:05 and 2 more.")
-    reply = completion(asked, answer)
+    assert [text[each.start_index : each.end_index] for each in cited] == [each.title for each in cited]
+    assert cited[1].url == f"http://here/#/library/0/video/{film}/1"
+    bare = write(asked_of(library, cite=False), answer)
+    assert (bare.text, {(each.start_index, each.end_index) for each in bare.citations}) == ("A man.", {(0, 6)})
+    reply = Completion(asked, False).whole(answer)
     assert (reply["id"], reply["created"], reply["kinodex"]["trace"]) == ("chatcmpl-q7", 1767312000, "/#/trace/q7")
     assert reply["kinodex"]["evidence"][1] == {"video_id": film, "title": "film-01", "start_s": 1.0, "end_s": 2.5}
     for estimated in (0, 5):
         ledger = Ledger(input_tokens=10, output_tokens=3, cached_tokens=4, estimated_tokens=estimated)
-        counted = usage(ledger)
-        assert counted["prompt_tokens"] == 10 + estimated
-        assert counted["total_tokens"] == ledger.tokens == counted["prompt_tokens"] + counted["completion_tokens"]
-        assert counted["prompt_tokens_details"] == {"cached_tokens": 4}
+        counted = usage(ledger, "prompt", "completion")
+        assert (counted["prompt_tokens"], counted["completion_tokens"]) == (10 + estimated, 3)
+        assert (counted["total_tokens"], counted["prompt_tokens_details"]["cached_tokens"]) == (ledger.tokens, 4)
 
 
 def test_a_stream_shows_that_it_lives_and_ends_with_an_answer_or_an_error_or_its_reader(library):
@@ -626,8 +717,7 @@ def test_a_stream_shows_that_it_lives_and_ends_with_an_answer_or_an_error_or_its
 
     async def silent() -> list[bytes]:
         found = []
-        stream = pieces(asked, reasoning=True, include_usage=True, on_answer=answers.append, beat_s=0.01)
-        async for piece in stream:
+        async for piece in pieces(asked, Completion(asked, True), answers.append, beat_s=0.01):
             found.append(piece)
             if found.count(b": still at work\n\n") == 2:
                 asked.running.end(answer_with("answered", "A man.", None))
@@ -636,20 +726,24 @@ def test_a_stream_shows_that_it_lives_and_ends_with_an_answer_or_an_error_or_its
     found = asyncio.run(silent())
     assert found[-1] == b"data: [DONE]\n\n"
     chunks = [json.loads(each[6:]) for each in found if each.startswith(b"data: {")]
-    deltas = [{"role": "assistant", "content": ""}, {"content": "A man."}, {}]
+    deltas = [{"role": "assistant", "content": ""}, {"content": "A man.", "annotations": []}, {}]
     assert [each["choices"][0]["delta"] for each in chunks[:-1]] == deltas
     assert (chunks[-1]["choices"], chunks[-1]["usage"]["total_tokens"], len(answers)) == ([], 0, 1)
     failed.running.end(ModelUnreachable("the model is away"))
 
-    async def whole() -> list[bytes]:
-        return [each async for each in pieces(failed, reasoning=False, include_usage=True, on_answer=answers.append)]
+    async def whole(reply: Reply) -> list[bytes]:
+        return [each async for each in pieces(failed, reply, answers.append)]
 
-    found = asyncio.run(whole())
+    found = asyncio.run(whole(Completion(failed)))
     assert json.loads(found[-2][6:])["error"]["message"] == "the model is away"
     assert (found[-1], len(answers)) == (b"data: [DONE]\n\n", 1)
+    body = ResponseBody.model_validate({"model": "m", "input": "Who?"})
+    last = json.loads(asyncio.run(whole(ResponseReply(failed, body)))[-1].partition(b"data: ")[2])
+    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+    assert last["response"]["error"] == {"code": "server_error", "message": "the model is away"}
 
     async def leave() -> None:
-        stream = pieces(left, reasoning=True, include_usage=False, on_answer=answers.append, beat_s=0.01)
+        stream = pieces(left, Completion(left), answers.append, beat_s=0.01)
         await anext(stream)
         await anext(stream)
         await stream.aclose()

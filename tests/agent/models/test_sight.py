@@ -1,0 +1,143 @@
+"""A model that takes no pictures is told apart before the first call of an agent that looks at frames."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinodex.agent.answer import Answer
+from kinodex.agent.ask import ask, find_variant, spent_until
+from kinodex.agent.environment import Environment
+from kinodex.agent.errors import ModelError, TakesNoPictures
+from kinodex.agent.limits import Budget
+from kinodex.agent.models.openai_model import OpenAIModel
+from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.sight import listed_sight
+from kinodex.agent.protocol import USUAL, Question
+from kinodex.jobs.forecast import forecast_question, sight_tries, table
+from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.open import open_environment
+from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
+from tests.support.servers.rule_server import MODEL, Rules
+
+UNSAID: dict[str, object] = {"architecture": None}
+BLIND = failing(400, "facebook/opt-125m is not a multimodal model None")
+QUESTION = Question("What appears in the film?", ("a blue boat", "a pink elephant"))
+
+
+@pytest.fixture
+def environment(library: Path) -> Environment:
+    return open_environment(str(library), ["film-01"])
+
+
+def answer(
+    environment: Environment, server: ChatServer, cache: ResponseCache | None = None, agent: str = "eea", **own: Any
+) -> Answer:
+    async def once() -> Answer:
+        role = Role(base_url=server.base_url, model=server.models[0], attempts=1, **own)
+        async with OpenAIModel(role, cache=cache) as model:
+            return await ask(QUESTION, environment, model, agent=agent)
+
+    return asyncio.run(once())
+
+
+def tries(server: ChatServer) -> int:
+    """Count the pictures that were shown to find out if the model sees, and forget what was asked."""
+    count = sum("Which colour is this picture" in each.text for each in server.seen)
+    server.seen.clear()
+    return count
+
+
+def test_a_model_without_sight_is_refused_before_any_question(environment: Environment, tmp_path: Path) -> None:
+    cases: list[tuple[Any, dict[str, object], int, str]] = [
+        (BLIND, UNSAID, 1, "not a multimodal model"),
+        ("I cannot see pictures.", UNSAID, 1, "it says of a blue one: I cannot see pictures."),
+        ("", {"architecture": {"input_modalities": ["text"]}}, 0, "its server lists it without"),
+        ("", {**UNSAID, "capabilities": {"vision": False}}, 0, "its server lists it without"),
+    ]
+    for said, facts, shown, says in cases:
+        with ChatServer(in_turn(said)) as server:
+            server.model_facts = facts
+            with ResponseCache(tmp_path / "replies.sqlite") as cache:
+                for _ in range(2):  # it is looked at again: it may have been served with its vision since
+                    with pytest.raises(TakesNoPictures, match=says) as caught:
+                        answer(environment, server, cache)
+                    assert (len(server.seen), tries(server)) == (shown, shown), says
+            assert spent_until(caught.value).calls == int(shown and said is not BLIND), "what it said has its price"
+            message = str(caught.value)
+            assert "and the agent eea looks at frames; name a model with vision" in message
+            assert message.endswith(
+                "works from captions, where the library holds them: "
+                "longvideoagent, videoagent, videoagent2, videotree, uniform"
+            )
+            with pytest.raises(ModelError) as other:  # an agent that reads is not held up, whatever becomes of it
+                answer(environment, server, agent="uniform")
+            assert "and the agent" not in str(other.value) and not tries(server)
+
+
+def test_one_that_sees_is_shown_one_picture_once(environment: Environment, tmp_path: Path) -> None:
+    with ChatServer(Rules(), models=(MODEL,)) as server, ResponseCache(tmp_path / "replies.sqlite") as cache:
+        plain = answer(environment, server).ledger.calls
+        assert tries(server) == 0, "its server says so"
+        server.model_facts = UNSAID
+        choice = ModelChoice(MODEL, server.base_url, cache_path=cache.path)
+        variant = find_variant("eea")
+        assert sight_tries(choice, variant) == 1 and sight_tries(choice, find_variant("videotree")) == 0
+        assert answer(environment, server, cache).ledger.calls == plain + 1
+        assert tries(server) == 1
+        assert sight_tries(choice, variant) == 0
+        answer(environment, server, cache, max_tokens=9999)
+        answer(environment, server, images=4)
+        assert tries(server) == 0, "kept by address and model; a role may say it"
+
+
+def once_then(first: Iterator[Any], then: Callable[[dict[str, Any]], Any], body: dict[str, Any]) -> Any:
+    return next(first, None) or then(body)
+
+
+def test_any_other_failure_decides_nothing(environment: Environment) -> None:
+    ruled = Rules()
+    for failed in (
+        failing(500, "out of order"),
+        failing(429, "slow down"),
+        failing(401, "no key"),
+        cut_off("Let"),
+        " ",
+    ):
+        first = iter([failed])
+        with ChatServer(partial(once_then, first, ruled), models=(MODEL,)) as server:
+            server.model_facts = UNSAID
+            assert answer(environment, server).status == "answered"
+            assert tries(server) == 1, failed
+
+
+def test_a_dry_run_counts_it(environment: Environment) -> None:
+    choice = ModelChoice("tester", "http://127.0.0.1:1/v1", cache=False)
+    rest: tuple[Any, ...] = ({}, Budget(), USUAL)
+    said = table([forecast_question(QUESTION, environment, choice, "eea", *rest)])
+    assert "1 call more, of a small picture, comes before them if the server does not say that its model sees" in said
+    assert "of a small picture," not in table([forecast_question(QUESTION, environment, choice, "uniform", *rest)])
+
+
+def test_lists_of_models_as_servers_write_them() -> None:
+    for facts, sees in (
+        ({"architecture": {"input_modalities": ["text", "image"]}}, True),
+        ({"architecture": {"input_modalities": ["text"]}}, False),
+        ({"architecture": {"modality": "text->text"}, "input_modalities": ["image"]}, None),
+        ({"input_modalities": ["text", "image"]}, True),
+        ({"capabilities": {"vision": True}}, True),
+        ({"capabilities": {"vision": False}}, False),
+        ({"capabilities": {"completion_chat": True}}, None),
+        ({"capabilities": ["completion", "vision"]}, True),
+        ({"capabilities": ["completion", "multimodal"]}, True),
+        ({"capabilities": ["completion"]}, None),
+        ({"max_model_len": 4096}, None),
+    ):
+        assert listed_sight([{"id": "other"}, {"id": "m", **facts}], "m") is sees, facts
+    assert listed_sight(None, "m") is None
+    assert listed_sight([{"id": "other", "capabilities": {"vision": False}}], "m") is None

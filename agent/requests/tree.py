@@ -365,7 +365,7 @@ class Decide(WithChapters, Request[Decision]):
     def bounds(self) -> Bounds:
         option = letters(self.question, or_null=len(self.actions) > 1)
         bounds: dict[str, Mapping[str, object]] = {"action": one_of(self.actions), **option, "evidence": cited_frames()}
-        return bounds | weighed(self.question) | {"segment": NULL} if self.must_answer else bounds
+        return {**bounds, **weighed(self.question), "segment": NULL} if self.must_answer else bounds
 
     def example(self) -> Mapping[str, Any]:
         open_ones = [each for each in self.candidates if each.explorable]

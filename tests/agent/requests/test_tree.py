@@ -191,12 +191,11 @@ def test_a_score_is_on_one_scale_or_is_asked_for_again():
         reply, problem = parse_reply(written(*scores, first=3 - len(scores)), request)
         assert (reply and tuple(each.score for each in reply.segments)) == read, (scores, read)
         assert (problem is None) == (read is not None), (scores, read)
-    at_once: list[float]
     insisting = replace(scoring(), attempt=1)
     known = replace(scoring(), history=(ScoredSegment(Segment(7, VIDEO.video_id, 0.0, 9.0), 40.0),))
-    for request, at_once in ((insisting, [80, 20]), (known, [8, 2])):
+    for request, at_once in ((insisting, (80, 20)), (known, (8, 2))):
         reply, _ = parse_reply(written(8, 2), request)
-        assert reply is not None and [each.score for each in reply.segments] == at_once
+        assert reply is not None and tuple(each.score for each in reply.segments) == at_once
 
 
 def written(*scores: float, first: int = 1) -> str:

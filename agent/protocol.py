@@ -172,7 +172,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """What a model found in a frame, in one line, once it had seen `after` frames; it stays when the frame leaves.
+    """Finding of a model in a frame, in one line, once it had seen `after` frames; it stays when the frame leaves.
 
     `supports` and `excludes` are letters of options. An entry is never changed, and its place is after those frames,
     so that a prompt with it only grows.

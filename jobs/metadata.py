@@ -59,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class MetadataReport:
-    """What was set: videos, the columns of the library now with their types, and rows that fit no video or several."""
+    """Outcome: videos that were set, the columns of the library now with their types, and rows that fit no video or several."""
 
     videos: int
     columns: Mapping[str, str]
@@ -338,7 +338,7 @@ def tags_of_file(uri: str) -> dict[str, Any]:
 
 
 def download_info(uri: str) -> dict[str, Any]:
-    """What yt-dlp wrote of a download into `FILM.info.json` beside a local file; {} where it did not."""
+    """Columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
     if is_remote(uri):
         return {}
     try:

@@ -86,7 +86,7 @@ class SegmentScore(Reply):
 
 
 class Finding(Reply):
-    """What one frame, or a line beside it, tells about the question: an entry of the log of a search."""
+    """Word of one frame, or of a line beside it, about the question: an entry of the log of a search."""
 
     frame: WholeNumber = Field(description="number of the frame that shows it")
     seen: str = Field(description="what is seen or said there that bears on the question, in at most 15 words")

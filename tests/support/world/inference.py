@@ -269,7 +269,7 @@ def _beside_lines(wanted: Wanted, sights: Sequence[Sight], lines: Sequence[Heard
 
 
 def _of_the_whole(wanted: Wanted, sights: Sequence[Sight]) -> Iterator[Found]:
-    """What the sights say of a whole film, as if they showed all of it."""
+    """Inference from the sights about a whole film, as if they showed all of it."""
     shown = {name: [sight for sight in sights if name in sight.things] for name in wanted.options}
     match wanted.kind:
         case "first" if any(shown.values()):
@@ -296,7 +296,7 @@ def _of_the_whole(wanted: Wanted, sights: Sequence[Sight]) -> Iterator[Found]:
 def promise(
     wanted: Wanted, left: Sight | None, right: Sight | None, inside: Sequence[Sight], heard: float = 0.0
 ) -> tuple[float, tuple[Sight, ...]]:
-    """How much a segment promises, 0 to 100, and the sights that tell why; `heard` is the share of a needed line."""
+    """Promise of a segment, 0 to 100, and the sights that tell why; `heard` is the share of a needed line."""
     if heard:
         return 99.0 * heard, tuple(sight for sight in (left, right) if sight)
     near = [sight for sight in (left, right, *inside) if sight is not None]

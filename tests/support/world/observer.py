@@ -151,7 +151,7 @@ class View:
         return Settled(max(options, key=lambda name: sum(name in sight.names for sight in self.sights)))
 
     def rating(self, part: Part) -> tuple[int, str]:
-        """How much a segment promises, 0 to 100, and why in a few words."""
+        """Promise of a segment, 0 to 100, and why in a few words."""
 
         def at(time_s: float) -> Sight | None:
             near = min(self.sights, key=lambda sight: abs(sight.time_s - time_s), default=None)
@@ -346,7 +346,7 @@ def caption_frames(view: View) -> Reply:
 
 
 def focus(view: View) -> Reply:
-    """What the frames of a clip show of the things that a query names, with the times."""
+    """Description of what the frames of a clip show of the things that a query names, with the times."""
     query = view.asked.line("What is to be found out")
     shown = [sight for sight in view.frames if not names_in(query) or sight.names & set(names_in(query))]
     said = [f"at {sight.time_s:g} s {described(sight)}" for sight in shown]

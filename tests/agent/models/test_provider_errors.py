@@ -29,7 +29,7 @@ def test_a_refusal_is_told_in_the_servers_words_with_advice_that_fits() -> None:
         (429, RATE_LIMIT, ModelUnreachable, "(429: rate-limited upstream), for up to 5 attempts and 300 s; lower the"),
         (404, {"detail": "Not Found"}, AllRejected, "no chat completions (404: Not Found); it usually"),
         (400, {"error": {"code": "content_filter"}}, ModelRejected, "a filter at nowhere refuses this request"),
-        (500, {"error": {"message": "image input is not supported"}}, ModelRejected, "takes no pictures (500:"),
+        (500, {"error": {"message": "image input is not supported"}}, TakesNoPictures, "takes no pictures (500:"),
         (400, {"error": {"message": TOO_LONG}}, ContextSpent, "lower the role's max_tokens (4096)"),
         (413, "", ModelRejected, "finds the request too large (413); lower the role's image_side_px"),
         (400, {"detail": "temperature is odd"}, ModelRejected, "is odd); change the role's temperature"),

@@ -173,7 +173,7 @@ def test_an_index_of_words_outlives_a_million_lines(library):
             "video_id": pa.repeat("film", len(lines)),
             "start_s": pa.array(np.arange(first, until, dtype=np.float64)),
             "end_s": pa.array(np.arange(first, until) + 1.0),
-            "text": pa.array([f"film {number}" if number % 50_000 == 0 else "film" for number in lines]),
+            "text": pa.array([f"line {number} of film" for number in lines]),
             "source": pa.repeat("file", len(lines)),
         }
         rows = [columns.get(field.name, pa.nulls(len(lines), field.type)) for field in transcript]

@@ -370,7 +370,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_
 _OBJECT = re.compile(r"\{\s*[\"'“]|\[\s*\{")
 """The beginning of an object with names, or of a list of objects."""
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|“(?:[^”\\]|\\.)*”|,(?=\s*[}\]])|[{}\[\]]|\b(?:None|True|False)\b',
+    r'"(?:[^"\\]++|\\.)*+"|\'(?:[^\'\\]++|\\.)*+\'|“(?:[^”\\]++|\\.)*+”|,(?=\s*[}\]])|[{}\[\]]|\b(?:None|True|False)\b',
     re.DOTALL,
 )
 _WORDS_OF_PYTHON = {"None": "null", "True": "true", "False": "false"}

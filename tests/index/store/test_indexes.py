@@ -65,6 +65,7 @@ def _read(uri: str, ended: Event) -> None:
             assert library.frames(row.video_id, [9])[0].jpeg == f"jpeg {row.video_id} 9".encode()
             assert library.transcript(row.video_id)[0].text == "hello"
         assert len(library.search.frames(query, k=10)) in (0, 10)
+        ended.wait(0.05)
 
 
 @pytest.mark.slow
@@ -169,11 +170,11 @@ def test_an_index_of_words_outlives_a_million_lines(library):
     for first, until, when in parts:
         lines = range(first, until)
         columns = {
-            "video_id": pa.array(["film"]).take(pa.array([0] * len(lines))),
-            "start_s": pa.array([float(number) for number in lines]),
-            "end_s": pa.array([number + 1.0 for number in lines]),
+            "video_id": pa.repeat("film", len(lines)),
+            "start_s": pa.array(np.arange(first, until, dtype=np.float64)),
+            "end_s": pa.array(np.arange(first, until) + 1.0),
             "text": pa.array([f"line {number} of film" for number in lines]),
-            "source": pa.array(["file"]).take(pa.array([0] * len(lines))),
+            "source": pa.repeat("file", len(lines)),
         }
         rows = [columns.get(field.name, pa.nulls(len(lines), field.type)) for field in transcript]
         whole = pa.Table.from_arrays(

@@ -144,8 +144,8 @@ def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processe
 
 
 def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
-    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: spin()')
-    stuck = Contender("mine", "stuck.py", source=f"def spin():\n    while True:\n        pass\n\n{source}")
+    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: sleep(60)')
+    stuck = Contender("mine", "stuck.py", source=f"from time import sleep\n\n{source}")
 
     async def run() -> None:
         async with process_solver(setting_of(place, server), 1, grace_s=0.1) as ask:
@@ -200,6 +200,7 @@ def test_a_pipe_closed_before_all_was_read_ends_a_process_without_a_word(place, 
 
 FAULTY = """
 import os
+import time
 from dataclasses import replace
 
 from kinodex.agent.errors import AllRejected
@@ -213,7 +214,7 @@ async def run(session, parameters):
     if "number 1?" in session.question.text:
         os._exit(9)
     if "number 2?" in session.question.text:
-        while True: pass
+        time.sleep(60)
     if "number 3?" in session.question.text:
         raise Odd(1, 2)
     return await UNIFORM.run(session, parameters)

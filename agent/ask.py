@@ -158,10 +158,11 @@ async def _check_sight(account: Account, chosen: Variant, models: Models) -> Non
         if problem is None:
             return
     if problem is not None:
+        captioned = [each.name for each in VARIANTS if {*each.roles} == {"policy", "captioner"}]
         raise TakesNoPictures(
             f"{problem.what}, and the agent {chosen.name} looks at frames",
             "name a model with vision (or set images for its role, if it does see), or choose an agent that works from "
-            f"captions, where the library holds them: {', '.join(_readers())}",
+            f"captions, of which the captioner alone has to see: {', '.join(captioned)}",
         )
 
 
@@ -446,15 +447,12 @@ def check_fit(chosen: Variant, *, has_language: bool, unpictured: Sequence[str])
             "model; give --model and --base-url, or choose another agent"
         )
     if chosen.needs_pictures and unpictured:
+        readers = [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
         more = f" and of {len(unpictured) - 1} more" if len(unpictured) > 1 else ""
         raise NeedsPictures(
             f"the agent {chosen.name} looks at frames, and the library holds only words of {unpictured[0]!r}{more}; "
-            f"ingest the video, or choose an agent that reads: {', '.join(_readers())}"
+            f"ingest the video, or choose an agent that reads: {', '.join(readers)}"
         )
-
-
-def _readers() -> list[str]:
-    return [each.name for each in VARIANTS if each.sees_video and not each.needs_pictures]
 
 
 def _plugin(spec: str, source: str | None) -> Variant:

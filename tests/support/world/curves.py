@@ -31,10 +31,8 @@ def group_of(row: Row) -> str:
 
 def reached(row: Row) -> bool:
     """True if the last request held what answers the question: a frame, a line, or both, of the true range."""
-    return {
-        "words": row["line_last"],
-        "both": row["frame_last"] and row["line_last"],
-    }.get(row["needs"], row["frame_last"])
+    needed = {"words": ("line_last",), "both": ("frame_last", "line_last")}.get(row["needs"], ("frame_last",))
+    return all(row[name] for name in needed)
 
 
 def interval(values: Mapping[str, Sequence[float]], draws: int = DRAWS) -> tuple[float, float, float]:

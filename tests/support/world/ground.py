@@ -147,7 +147,8 @@ def showing(name: str, pick: Callable[[Times], Times]) -> Variant:
         times_s = pick([float(each) for each in environment.times(video.video_id)])
         frames = session.label(environment.frames(video.video_id, times_s))
         lines = [line for time_s in times_s for line in environment.quoted(video.video_id, time_s, time_s + EXACT_S)]
-        given = {"videos": environment.videos, "frames": frames, "notes": tuple(dict.fromkeys(lines))}
+        notes = tuple(dict.fromkeys(lines))
+        given: dict[str, Any] = {"videos": environment.videos, "frames": frames, "notes": notes}
         return await session.conclude(AnswerFrames(question=session.question, **given))
 
     return Variant(name, "control", run, lambda longest_s: UniformParameters(), roles=("vision", "policy"))

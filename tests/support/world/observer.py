@@ -303,7 +303,7 @@ def choose_frames(view: View) -> Reply:
         return {"video": None, "times_s": [], **conclude(view, found)}
     count = view.asked.number(r"the times of 1 to (\d+) frames", 1)
     times_s = sorted(round((gap.start_s + gap.end_s) / 2, 1) for gap in gaps[:count])
-    blank = {"video": None, "option": None, "answer": None, "evidence": []}
+    blank: Reply = {"video": None, "option": None, "answer": None, "evidence": []}
     return {**blank, "action": "look", "times_s": times_s}
 
 

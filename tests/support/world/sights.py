@@ -15,10 +15,10 @@ from pathlib import Path
 from random import Random
 
 from kinodex.sketch.scenes import COLOUR_NAMES, PLACE_NAMES, THING_NAMES
+from kinodex.sketch.script import FPS
 from kinodex.sketch.story import (
     ACTORS,
     CUES,
-    FPS,
     HAND,
     ITEM_SIDE,
     ITEMS,

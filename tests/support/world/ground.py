@@ -93,7 +93,7 @@ class Trial:
     speech: bool
 
     def key(self, question_id: str) -> tuple[object, ...]:
-        """What makes a row of this trial the same as another."""
+        """The values by which two rows of this trial are the same."""
         return (*asdict(self).values(), question_id, code_digest())
 
 
@@ -106,7 +106,7 @@ def code_digest() -> str:
 
 @dataclass
 class Shown:
-    """What the requests about one question held of its true ranges: frames (or captions) and spoken lines."""
+    """The parts of a question's true ranges that its requests held: frames (or captions) and spoken lines."""
 
     ranges: Sequence[Sequence[float]]
     after_s: float

@@ -151,7 +151,7 @@ class View:
         return Settled(max(options, key=lambda name: sum(name in sight.names for sight in self.sights)))
 
     def rating(self, part: Part) -> tuple[int, str]:
-        """How much a segment promises, 0 to 100, and why in a few words."""
+        """The promise of a segment, 0 to 100, and its reason in a few words."""
 
         def at(time_s: float) -> Sight | None:
             near = min(self.sights, key=lambda sight: abs(sight.time_s - time_s), default=None)
@@ -346,7 +346,7 @@ def caption_frames(view: View) -> Reply:
 
 
 def focus(view: View) -> Reply:
-    """What the frames of a clip show of the things that a query names, with the times."""
+    """The frames of a clip that show a thing that a query names, in words, with their times."""
     query = view.asked.line("What is to be found out")
     shown = [sight for sight in view.frames if not names_in(query) or sight.names & set(names_in(query))]
     said = [f"at {sight.time_s:g} s {described(sight)}" for sight in shown]
@@ -490,7 +490,7 @@ RULES: Mapping[str, Callable[[View], Reply]] = {
     "Located": locate,
     "Observation": observe,
 }
-"""What answers a reply's class, the name of the schema that a request asks for."""
+"""The rule for a reply's class, the name of the schema that a request asks for."""
 
 
 class InProcess:

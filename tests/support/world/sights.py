@@ -42,7 +42,7 @@ WIDE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The content of one picture, at `time_s` of its video; `number` is that of the frame or note in a request, 0 if none.
+    """The content of one picture, at `time_s` of its video; `number` is that of the frame or note in a request, else 0.
 
     `setting` is the place and whether it is night, `wide` that the whole stage is in view, `held` who has each item.
     """
@@ -129,7 +129,7 @@ def _holder(item: Key, actors: Sequence[tuple[Prop, Key]]) -> Held | None:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The rates at which a model errs; all chances from 0 to 1. The same question and picture, or request, always err alike."""
+    """Rates at which a model errs; chances from 0 to 1. The same question and picture, or request, err alike."""
 
     miss: float = 0.0
     """Chance that a thing, a landmark, a sign or a card in a picture is not seen."""

@@ -113,7 +113,7 @@ def compare(rows: Sequence[Row], registered: Mapping[str, Any]) -> str:
     if not both:
         return ""
     films: dict[str, list[float]] = defaultdict(list)
-    for key in both:
+    for key in sorted(both):  # the same draws each time
         films[key[0]].append(sides[0][key] - sides[1][key])
     mean, low, high = (100 * each for each in interval(films))
     margin = registered["margin"]

@@ -148,5 +148,7 @@ def test_an_experiment_goes_on_where_it_ended_and_compares_what_was_registered(f
     assert "| 1x2-7 | perfect | yes | oracle | 8 | 1.00 of" in tables(rows)
     registered = {"name": "oracle", "at": "2000", "outcome": "right", "of": "seen", "margin": 3}
     sides = {"one": {"agent": "oracle"}, "other": {"agent": "uniform"}}
-    assert "oracle (right, seen): ahead" in compare(rows, {**registered, **sides})
+    assert "oracle (right, seen): fewer than 5 films" in compare(rows, {**registered, **sides})
+    many = [{**row, "film": f"film-{number}"} for row in rows for number in range(5)]
+    assert "oracle (right, seen): ahead" in compare(many, {**registered, **sides})
     assert "(registered after its rows)" in compare(rows, {**registered, **sides, "at": "2999"})

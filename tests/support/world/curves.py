@@ -21,6 +21,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {"seen": ("pictures", "text"), "spoken": 
 WHOLE = ("first", "last", "count", "holder")
 """Kinds of questions that need a whole film: a group of their own."""
 DRAWS = 2000
+LEAST_FILMS = 5
+"""Fewer films give no interval: drawing two films again and again knows nothing of a third."""
 Row = Mapping[str, Any]
 
 
@@ -120,6 +122,7 @@ def compare(rows: Sequence[Row], registered: Mapping[str, Any]) -> str:
     verdict = (
         "ahead" if low > 0 else "behind" if high < 0 else "no different" if -margin < low and high < margin else "open"
     )
+    verdict = verdict if len(films) >= LEAST_FILMS else f"fewer than {LEAST_FILMS} films tell nothing"
     late = "" if registered["at"] <= began else " (registered after its rows)"
     won = sum(sides[0][key] > sides[1][key] for key in both)
     lost = sum(sides[0][key] < sides[1][key] for key in both)

@@ -1,4 +1,6 @@
-"""Measure what docs/measured.md says: `python -m docs.measure NAME...` writes docs/results/NAME.json.
+"""Measure what docs/measured.md says: `python -m docs.measure NAME... [OPTIONS]` writes docs/results/NAME.json.
+
+Options, from the first word that begins with two dashes on, are for `ground`, which measures what they say.
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
 the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
@@ -7,8 +9,10 @@ clips in $CLIPS and published captions in $BENCHMARKS.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -102,11 +106,8 @@ MEASUREMENTS = {
         print kinodex info library
         print du -sb library/*.lance
     """,
-    "simulation": """
-        python -m tests.sketch.simulation --out agents --questions 80 --sweep duration --sweep match
-        print cat agents/simulate.md
-        python -m tests.sketch.simulation --out eea --questions 30 --sweep pooling --sweep anchors --sweep anchor-frames
-        print grep -E "questions about|all worlds" eea/simulate.md
+    "ground": """
+        print python -m tests.support.world.ground $OPTIONS
     """,
     "language-model": """
         print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"
@@ -128,13 +129,14 @@ MEASUREMENTS = {
 }
 
 
-def measure(name: str) -> Path:
-    """Run a measurement, and keep its commands, what they printed, their CPU seconds, commit and date."""
+def measure(name: str, options: str = "") -> Path:
+    """Run a measurement, and keep its commands, what they printed, their seconds, commit and date."""
     shares = ROOT.parent / "shared"
     environment = {
         **MODELS,
         **os.environ,
         "ROOT": str(ROOT),
+        "OPTIONS": options,
         "CLIPS": str(shares / "media" / "clips"),
         "BENCHMARKS": str(shares / "benchmarks"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -151,6 +153,7 @@ def measure(name: str) -> Path:
     commit = subprocess.check_output(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, text=True)
     result = {
         "commands": commands_of(MEASUREMENTS[name]),
+        **({"options": options} if options else {}),
         "commit": commit.strip(),
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began),
@@ -168,5 +171,6 @@ def commands_of(measurement: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or MEASUREMENTS:
-        print(measure(name))
+    names = list(itertools.takewhile(lambda word: not word.startswith("--"), sys.argv[1:]))
+    for name in names or MEASUREMENTS:
+        print(measure(name, shlex.join(sys.argv[1 + len(names) :])))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli import options, sketch
+from kinodex.cli import options
 from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption
 
 if TYPE_CHECKING:
@@ -567,8 +567,3 @@ def _failures(ran: MomentRun, standings: Sequence[Standing]) -> list[str]:
         for each in standings
         if each.failures
     ]
-
-
-app.command("simulate", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
-    sketch.simulate
-)

@@ -51,8 +51,3 @@ def demo(
     from kinodex.cli.demo import run_demo
 
     run_demo(directory)
-
-
-def simulate() -> None:
-    """Say where the simulation of search is now."""
-    raise UsageError("`kinodex eval simulate` is `python -m tests.sketch.simulation` now, in a checkout of kinodex")

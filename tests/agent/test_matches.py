@@ -19,7 +19,7 @@ from kinodex.agent.environment import (
     words_of,
 )
 from kinodex.agent.protocol import Note
-from tests.sketch.simulated_world import SimulatedVideo
+from tests.support.libraries.made_video import MadeVideo
 from tests.support.scripts import SCRIPTS
 
 VIDEO, OTHER = "v", "w"
@@ -28,7 +28,7 @@ PLACES = 16
 
 
 @dataclass(frozen=True)
-class WrittenVideo(SimulatedVideo):
+class WrittenVideo(MadeVideo):
     """A made-up video with lines, and with vectors of them if `by_meaning`: bags of words with synonyms joined."""
 
     written: tuple[Note, ...] = ()

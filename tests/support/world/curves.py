@@ -21,6 +21,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {"seen": ("pictures", "text"), "spoken": 
 WHOLE = ("first", "last", "count", "holder")
 """Kinds of questions that need a whole film: a group of their own."""
 DRAWS = 2000
+LEAST_FILMS = 5
+"""Fewer films give no interval: drawing two films again and again knows nothing of a third."""
 Row = Mapping[str, Any]
 
 
@@ -31,12 +33,8 @@ def group_of(row: Row) -> str:
 
 def reached(row: Row) -> bool:
     """True if the last request held what answers the question: a frame, a line, or both, of the true range."""
-    return bool(
-        {
-            "words": row["line_last"],
-            "both": row["frame_last"] and row["line_last"],
-        }.get(row["needs"], row["frame_last"])
-    )
+    needed = {"words": ("line_last",), "both": ("frame_last", "line_last")}.get(row["needs"], ("frame_last",))
+    return all(row[name] for name in needed)
 
 
 def interval(values: Mapping[str, Sequence[float]], draws: int = DRAWS) -> tuple[float, float, float]:
@@ -117,13 +115,14 @@ def compare(rows: Sequence[Row], registered: Mapping[str, Any]) -> str:
     if not both:
         return ""
     films: dict[str, list[float]] = defaultdict(list)
-    for key in both:
+    for key in sorted(both):  # the same draws each time
         films[key[0]].append(sides[0][key] - sides[1][key])
     mean, low, high = (100 * each for each in interval(films))
     margin = registered["margin"]
     verdict = (
         "ahead" if low > 0 else "behind" if high < 0 else "no different" if -margin < low and high < margin else "open"
     )
+    verdict = verdict if len(films) >= LEAST_FILMS else f"fewer than {LEAST_FILMS} films tell nothing"
     late = "" if registered["at"] <= began else " (registered after its rows)"
     won = sum(sides[0][key] > sides[1][key] for key in both)
     lost = sum(sides[0][key] < sides[1][key] for key in both)

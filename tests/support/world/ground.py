@@ -93,7 +93,7 @@ class Trial:
     speech: bool
 
     def key(self, question_id: str) -> tuple[object, ...]:
-        """Key that a row of this trial shares with no other."""
+        """The values by which two rows of this trial are the same."""
         return (*asdict(self).values(), question_id, code_digest())
 
 
@@ -106,7 +106,7 @@ def code_digest() -> str:
 
 @dataclass
 class Shown:
-    """Share that the requests about one question held of its true ranges: frames (or captions) and spoken lines."""
+    """The parts of a question's true ranges that its requests held: frames (or captions) and spoken lines."""
 
     ranges: Sequence[Sequence[float]]
     after_s: float
@@ -148,8 +148,8 @@ def showing(name: str, pick: Callable[[Times], Times]) -> Variant:
         frames = session.label(environment.frames(video.video_id, times_s))
         lines = [line for time_s in times_s for line in environment.quoted(video.video_id, time_s, time_s + EXACT_S)]
         notes = tuple(dict.fromkeys(lines))
-        asked = AnswerFrames(question=session.question, videos=environment.videos, frames=frames, notes=notes)
-        return await session.conclude(asked)
+        given: dict[str, Any] = {"videos": environment.videos, "frames": frames, "notes": notes}
+        return await session.conclude(AnswerFrames(question=session.question, **given))
 
     return Variant(name, "control", run, lambda longest_s: UniformParameters(), roles=("vision", "policy"))
 

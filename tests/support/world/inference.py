@@ -37,9 +37,9 @@ KINDS = {
     "code": r"What is the code word for (?P<name>.+)\?",
     "purpose": r"What is the (?P<item>.+) for that the (?P<to>.+) is given",
     "cue": r'What passes by right after somebody says "(?P<name>.+)"\?',
+    "last": r"Which of these is handed over last in the film\?",
     "who": r"Which of these is (?P<name>.+)\?",
     "first": r"Which of these passes by first in the film\?",
-    "last": r"Which of these is handed over last in the film\?",
     "count": r"Which of these passes by exactly (?P<name>\w+) times in the film\?",
     "holder": r"Who has the (?P<item>.+) in the end\?",
 }
@@ -50,7 +50,7 @@ SPOKEN = {"plan": "plan", "reason": "reason", "code": "code", "purpose": "purpos
 WHOLE = frozenset({"first", "last", "count", "holder"})
 """Kinds of questions about a whole film."""
 AFTER_S = {"cue": 11.0, "who": 1.0, "purpose": 2.0}
-"""How long after a line begins what it goes with is still seen."""
+"""Seconds after a line for which the thing that it goes with is still seen."""
 AWAY_S = 90.0
 """The longest absence that two sights of an actor span."""
 SAME_VISIT_S = 300.0
@@ -269,7 +269,7 @@ def _beside_lines(wanted: Wanted, sights: Sequence[Sight], lines: Sequence[Heard
 
 
 def _of_the_whole(wanted: Wanted, sights: Sequence[Sight]) -> Iterator[Found]:
-    """Inference from the sights about a whole film, as if they showed all of it."""
+    """Options for a whole film, as if the sights showed all of it."""
     shown = {name: [sight for sight in sights if name in sight.things] for name in wanted.options}
     match wanted.kind:
         case "first" if any(shown.values()):
@@ -296,7 +296,7 @@ def _of_the_whole(wanted: Wanted, sights: Sequence[Sight]) -> Iterator[Found]:
 def promise(
     wanted: Wanted, left: Sight | None, right: Sight | None, inside: Sequence[Sight], heard: float = 0.0
 ) -> tuple[float, tuple[Sight, ...]]:
-    """Promise of a segment, 0 to 100, and the sights that tell why; `heard` is the share of a needed line."""
+    """The promise of a segment, 0 to 100, and the sights that tell why; `heard` is the share of a needed line."""
     if heard:
         return 99.0 * heard, tuple(sight for sight in (left, right) if sight)
     near = [sight for sight in (left, right, *inside) if sight is not None]

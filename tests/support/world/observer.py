@@ -151,7 +151,7 @@ class View:
         return Settled(max(options, key=lambda name: sum(name in sight.names for sight in self.sights)))
 
     def rating(self, part: Part) -> tuple[int, str]:
-        """Promise of a segment, 0 to 100, and why in a few words."""
+        """The promise of a segment, 0 to 100, and its reason in a few words."""
 
         def at(time_s: float) -> Sight | None:
             near = min(self.sights, key=lambda sight: abs(sight.time_s - time_s), default=None)
@@ -303,7 +303,7 @@ def choose_frames(view: View) -> Reply:
         return {"video": None, "times_s": [], **conclude(view, found)}
     count = view.asked.number(r"the times of 1 to (\d+) frames", 1)
     times_s = sorted(round((gap.start_s + gap.end_s) / 2, 1) for gap in gaps[:count])
-    blank: dict[str, Any] = {"video": None, "option": None, "answer": None, "evidence": []}
+    blank: Reply = {"video": None, "option": None, "answer": None, "evidence": []}
     return {**blank, "action": "look", "times_s": times_s}
 
 
@@ -346,7 +346,7 @@ def caption_frames(view: View) -> Reply:
 
 
 def focus(view: View) -> Reply:
-    """Description of what the frames of a clip show of the things that a query names, with the times."""
+    """The frames of a clip that show a thing that a query names, in words, with their times."""
     query = view.asked.line("What is to be found out")
     shown = [sight for sight in view.frames if not names_in(query) or sight.names & set(names_in(query))]
     said = [f"at {sight.time_s:g} s {described(sight)}" for sight in shown]
@@ -490,7 +490,7 @@ RULES: Mapping[str, Callable[[View], Reply]] = {
     "Located": locate,
     "Observation": observe,
 }
-"""What answers a reply's class, the name of the schema that a request asks for."""
+"""The rule for a reply's class, the name of the schema that a request asks for."""
 
 
 class InProcess:

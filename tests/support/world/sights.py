@@ -34,7 +34,7 @@ from kinodex.sketch.story import (
 
 GROUND = "the ground"
 Held = str | tuple[str, str]
-"""Who holds an item: an actor, `GROUND`, or the two between whom it passes."""
+"""The holder of an item: an actor, `GROUND`, or the two between whom it passes."""
 SMALLEST = 0.04
 """Side of the smallest thing that is told from the scenery, as a fraction of the stage's height."""
 WIDE = 0.95
@@ -42,7 +42,7 @@ WIDE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Content of one picture, at `time_s` of its video; `number` is that of the frame or note in a request, 0 if none.
+    """The content of one picture, at `time_s` of its video; `number` is that of the frame or note in a request, else 0.
 
     `setting` is the place and whether it is night, `wide` that the whole stage is in view, `held` who has each item.
     """
@@ -113,7 +113,7 @@ class Stage:
 
 
 def _holder(item: Key, actors: Sequence[tuple[Prop, Key]]) -> Held | None:
-    """Find the holder of an item: one a hand's breadth beside it, nobody if it stands on the ground, else two near it."""
+    """The holder of an item: one a hand's breadth beside it, nobody if it stands on the ground, else two near it."""
     scale = item.side / ITEM_SIDE
     near = [prop.name for prop, key in actors if abs(abs(item.x - key.x) - HAND * scale) < 0.012]
     if scale > 0.97 and abs(item.y + item.side / 2 - 0.97) < 0.004:
@@ -129,7 +129,7 @@ def _holder(item: Key, actors: Sequence[tuple[Prop, Key]]) -> Held | None:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of a model; all chances from 0 to 1. The same question and picture, or request, always err alike."""
+    """Rates at which a model errs; chances from 0 to 1. The same question and picture, or request, err alike."""
 
     miss: float = 0.0
     """Chance that a thing, a landmark, a sign or a card in a picture is not seen."""
@@ -150,7 +150,7 @@ ERRING = Errors(miss=0.15, colour=0.05, noise=15.0, early=0.05)
 
 
 def seen_with_errors(sight: Sight, errors: Errors, chance: Random) -> Sight:
-    """Make the sight that eyes which err have."""
+    """The part of a sight that eyes which err see."""
     if not errors.miss and not errors.colour:
         return sight
     taken: dict[str, str] = {"": ""}
@@ -212,7 +212,7 @@ def described(sight: Sight) -> str:
 
 
 def told(sight: Sight, names: Iterable[str]) -> str:
-    """Describe some names in a sight, with its time and place, in one line that `read_times` reads; "" if nothing."""
+    """The clauses of a sight about some names, with its time and place, as `read_times` reads them; "" if none."""
     place = "" if sight.setting is None else f"{sight.setting[0]} by {'night' if sight.setting[1] else 'day'}; "
     said = [clause for clause in clauses(sight) if any(name in clause for name in names)]
     return f"at {sight.time_s:g} s {place}{'; '.join(said)}" if said else ""
@@ -291,7 +291,7 @@ class Heard:
 
 
 def facts_of(text: str) -> tuple[Fact, ...]:
-    """Read the facts in spoken words."""
+    """The facts that spoken words tell."""
     found = []
     for kind, pattern in _FACTS.items():
         for match in re.finditer(pattern, text):

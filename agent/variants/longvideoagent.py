@@ -303,7 +303,7 @@ LONGVIDEOAGENT = Variant(
 # seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
 # `OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
 
-LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
+LAST_TURN = "This is your last turn: answer now, as <answer>...</answer>."
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,7 +262,7 @@ def test_the_last_turn_is_an_answer(spoken):
     assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "rounds", 1)
     assert spans(answer) == [(0.0, 10.0), (30.0, 40.0)]
     assert len(last.turns) == 8
-    assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>YOUR ANSWER</answer>.")
+    assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>...</answer>.")
 
 
 def test_nothing_is_looked_at_before_a_clip_is_located(spoken):
@@ -539,7 +539,7 @@ def test_prompts_say_what_there_is_and_what_can_be_done():
     turns = (Turn("assistant", "<answer>"), Turn("user", "This is your last turn."))
     last = AnswerNow(question=SITTING, videos=(FILM,), clips=CLIPS[:1], steps=5, notes=(), turns=turns)
     assert render(last) == render(choosing), "the last turn opens as every other one"
-    assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>YOUR ANSWER</answer>.")
+    assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>...</answer>.")
 
 
 # Rewards of training, and rollouts of traces.

@@ -407,6 +407,8 @@ class Request(Attempt, Generic[R]):
     """A field of requests that may be answered by "insufficient_evidence"."""
     stop: ClassVar[tuple[str, ...]] = ()
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
+    frame_tokens: ClassVar[int] = 0
+    """Tokens that a reply may need for each frame; the role's `max_tokens` are raised to what all need."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request: by video and in time order, or in that of their labels."""
     turns: tuple[Turn, ...] = ()

@@ -281,6 +281,25 @@ def parse_json(text: str, request: Request[R]) -> R:
     return fitting[0]
 
 
+def parse_whole_parts(text: str, request: Request[R]) -> R | None:
+    """The parts of a reply that was cut off which are whole, of a request that can ask for the others; else None.
+
+    They are those before the last `}` in the outermost list of objects.
+    """
+    text = after_thought(text)
+    open_ones: list[str] = []
+    whole, depth = "", 0
+    for match in _TOKEN.finditer(text) if type(request).missing is not Request.missing else ():
+        if match[0] in "{[":
+            open_ones.append(match[0])
+            depth = depth or (len(open_ones) if match[0] == "[" else 0)
+        elif match[0] in "}]" and open_ones:
+            open_ones.pop()
+            if match[0] == "}" and depth and len(open_ones) == depth:
+                whole = text[: match.end()] + "".join("}" if each == "{" else "]" for each in reversed(open_ones))
+    return parse_reply(whole, request)[0]
+
+
 def _is_object(value: object) -> bool:
     """True for an object of JSON, and for a list of them."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))

@@ -443,6 +443,8 @@ class CompletionRequest:
     tool_choice: str = "required"
     schema_name: str = ""
     """That of the schema; "": that of the reply's class."""
+    reply_tokens: int = 0
+    """Tokens that a whole reply may need, where the role's `max_tokens` are too few."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -462,6 +464,8 @@ class AcceptedForm:
         self.context_tokens = role.context_tokens
         """What the model can hold; None while it is not known."""
         self._dropped: set[str] = set()
+        self._takes_more = True
+        """False once the server refused more tokens for a reply than the role's."""
 
     def fit(self, request: CompletionRequest) -> FittedMessages:
         """Write the messages of a request: with the schema in words where the server is not bound to it."""
@@ -489,9 +493,11 @@ class AcceptedForm:
     def parameters(self, request: CompletionRequest) -> dict[str, object]:
         """Write the other fields of a request's body."""
         role = self.role
-        second_name = self.reply_tokens if MAX_TOKENS in self._dropped else None
+        may_grow = self._takes_more and self.context_tokens is None
+        most = max(self.reply_tokens, request.reply_tokens if may_grow else 0)
+        second_name = most if MAX_TOKENS in self._dropped else None
         parameters: dict[str, object] = {
-            MAX_TOKENS: self.reply_tokens,
+            MAX_TOKENS: most,
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
             "seed": role.seed,
@@ -519,6 +525,9 @@ class AcceptedForm:
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
             return partial(self._step_down, cast(Rung, form["type"]))
+        most = max((sent[name] for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if name in sent), default=0)
+        if most > self.role.max_tokens and provider_errors.rejects_reply_length(error):
+            return self._keep_replies_short
         droppable = [name for name in DROPPABLE if name in sent and name not in own]
         if (name := provider_errors.rejected_parameter(error, droppable)) is not None:
             return partial(self._drop, name)
@@ -535,6 +544,9 @@ class AcceptedForm:
         if self.rung == refused:  # else another request was refused before
             self.rung = NEXT_RUNG[refused]
             self._warn(f"takes no {refused}; asking for {self.rung}")
+
+    def _keep_replies_short(self) -> None:
+        self._takes_more = False
 
     def _drop(self, name: str) -> None:
         if name not in self._dropped:

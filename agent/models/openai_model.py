@@ -19,7 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.errors import ContextSpent
 from kinodex.agent.limits import held
-from kinodex.agent.models.completion import Completion, parse_reply, repair_messages, reply_schema, tool_parameters
+from kinodex.agent.models.completion import (
+    Completion,
+    parse_reply,
+    parse_whole_parts,
+    repair_messages,
+    reply_schema,
+    tool_parameters,
+)
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
 from kinodex.agent.models.roles import ResponseCache, Role, cache_key
 from kinodex.agent.prompts import (
@@ -162,6 +169,7 @@ class OpenAIModel:
             reply_schema(request, reasoning=reasoning, joint=joint),
             request.tool_choice,
             JOINT_NAME if joint and request.joint() else request.Reply.__name__,
+            request.frame_tokens * len(request.frames),
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)
@@ -209,6 +217,8 @@ class OpenAIModel:
         if completion.refusal or completion.finish_reason == "content_filter":
             return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
         if completion.finish_reason == "length":
+            if (part := parse_whole_parts(completion.text, request)) is not None:
+                return part, None
             limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
             return None, f"cut off after {limits}; a shorter reply is needed"
         if completion.calls > 1:

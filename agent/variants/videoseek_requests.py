@@ -59,6 +59,8 @@ from kinodex.agent.requests.answer import (
 
 SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
+FRAME_TOKENS = 140
+"""Of the 75 words about a frame that is relevant, and the JSON around them."""
 
 
 class DescribedFrame(Reply):
@@ -118,6 +120,7 @@ class LookRequest(Request[S]):
 
     role: ClassVar[str] = "vision"
     image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
+    frame_tokens: ClassVar[int] = FRAME_TOKENS
     temperature: ClassVar[float] = 1.0
     videos: tuple[Video, ...]
     segment: Segment

@@ -42,7 +42,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling
+from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling, cut_off, failing
 from tests.support.servers.wire import frame, role
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -88,12 +88,13 @@ def run(
     budget: Budget | None = None,
     seen: PriorEvidence | None = None,
     parameters: VideoSeekParameters | None = None,
+    **settings: object,
 ) -> tuple[Answer, list[Acted]]:
     events: list[Event] = []
 
     async def whole() -> Answer:
         asking: Any = {"parameters": parameters, "budget": budget or Budget(), "seen": seen}
-        async with OpenAIModel(role(server)) as model:
+        async with OpenAIModel(role(server, **settings)) as model:
             return await ask(QUESTION, environment, model, agent="videoseek", on_event=events.append, **asking)
 
     answer = asyncio.run(whole())
@@ -249,6 +250,35 @@ def test_budgets_that_run_out_leave_the_last_word(one: Environment) -> None:
         assert answer.ledger.frames == 37 or reason == "tokens"
     # What the last word takes is foreseen from the calls before it, and the conversation has grown by one tool's words.
     assert 1 < len(acted) < 19 and answer.ledger.input_tokens + answer.ledger.output_tokens <= 9_000
+
+
+def of_length(reply: Callable[[dict], Any], most: int) -> Callable[[dict], Any]:
+    """A server whose model writes 50 words about a frame, four characters a token, and no more tokens than it may."""
+
+    def said(request: dict) -> Any:
+        tokens = request["max_tokens"]
+        if tokens > most:
+            problem = f"max_tokens is too large: {tokens}. This model supports at most {most} completion tokens."
+            return failing(400, problem, param="max_tokens", code="invalid_value")
+        found = reply(request)
+        text = json.dumps(found).replace('"sand', '"' + "sand and stones " * 17) if isinstance(found, dict) else ""
+        if not text:
+            return found
+        return text if len(text) <= 4 * tokens else cut_off(text[: 4 * tokens])
+
+    return said
+
+
+def test_an_overview_of_more_than_an_hour_is_read_whole(tmp_path: Path) -> None:
+    """64 frames of about 50 words: in one reply where it may be so long, else what was cut off is asked for alone."""
+    long = environment_of(make_library(tmp_path / "library", {"long": film(3, 3700)}, frame(1, size=(8, 8)).jpeg))
+    for most, calls in ((16_384, 1), (4096, 2), (1500, 4)):
+        with ChatServer(of_length(seeker(OVERVIEW, {**ANSWER, "evidence": [1]}), most)) as server:
+            answer, acted = run(server, long, max_tokens=min(4096, most))
+        asked = [each for each in server.seen if each.schema == "DescribedFrames" and each.body["max_tokens"] <= most]
+        assert (len(asked), len(acted[0].notes), answer.ledger.invalid_replies) == (calls, 64, 0), most
+        assert all(each.text.startswith("sand and stones") for each in acted[0].notes)
+        assert len({each.start_s for each in acted[0].notes}) == 64
 
 
 def test_an_endpoint_without_tools_gives_the_same_answer(one: Environment) -> None:

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
@@ -162,16 +162,49 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
     return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]
 
 
+CALL_ID = "call{:05d}"
+"""Nine letters and digits, as Mistral's servers want it."""
+
+
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one."""
-    return [{"role": turn.speaker, "content": turn.text} for turn in turns]
+    """Messages of a conversation after the first one; calls of tools and their results as native ones."""
+    messages: list[Message] = []
+    for at, turn in enumerate(turns):
+        if turn.tool and turn.speaker == "assistant":
+            arguments = {name: each for name, each in json.loads(turn.text).items() if name != "tool"}
+            function = {"name": turn.tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
+            calls = [{"id": CALL_ID.format(at), "type": "function", "function": function}]
+            messages.append({"role": "assistant", "content": "", "tool_calls": calls})
+        elif turn.tool:
+            messages.append({"role": "tool", "content": turn.text, "tool_call_id": CALL_ID.format(at - 1)})
+        else:
+            messages.append({"role": turn.speaker, "content": turn.text})
+    return messages
+
+
+def without_calls(messages: Sequence[Message]) -> list[Message]:
+    """Messages with calls of tools as JSON, and their results as texts, for models that have no tools."""
+    plain: list[Message] = []
+    for message in messages:
+        if message["role"] == "tool":
+            message = {"role": "user", "content": message["content"]}
+        for call in cast(list[Any], message.get("tool_calls", ())):
+            arguments = json.loads(call["function"]["arguments"])
+            text = json.dumps({"tool": call["function"]["name"], **arguments}, ensure_ascii=False)
+            message = {"role": message["role"], "content": text}
+        plain.append(message)
+    return join_turns(plain)
 
 
 def join_turns(messages: Sequence[Message]) -> list[Message]:
-    """Join neighbouring messages of one speaker: many chat templates refuse two in a row."""
+    """Join neighbouring messages of one speaker: many chat templates refuse two in a row.
+
+    What is said to a model right after the result of a tool stands at its end: some refuse another message there too.
+    """
     joined: list[Message] = []
     for message in messages:
-        if joined and joined[-1]["role"] == message["role"]:
+        before = joined[-1]["role"] if joined else ""
+        if "tool_calls" not in message and message["role"] in (before, "user" if before == "tool" else ""):
             joined[-1] = append_text(joined[-1], str(message["content"]))
         else:
             joined.append(message)

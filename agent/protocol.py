@@ -361,10 +361,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A later message of a conversation, of the model ("assistant") or to it ("user")."""
+    """A later message of a conversation, of the model ("assistant") or to it ("user").
+
+    With the name of a `tool` it is a call, as JSON with the tool's name, or the result of the call before it.
+    """
 
     speaker: Literal["assistant", "user"]
     text: str
+    tool: str = field(default="", metadata=LATER)
 
 
 def citation_numbers(frames: Sequence[ShownFrame], notes: Sequence[object] = ()) -> tuple[list[int], list[int]]:

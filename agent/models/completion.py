@@ -281,6 +281,12 @@ def parse_json(text: str, request: Request[R]) -> R:
     return fitting[0]
 
 
+def with_end(text: str, stops: Sequence[str]) -> str:
+    """A reply with the closing tag at which it was stopped: endpoints leave it out."""
+    left_open = [each for each in stops if text.rfind(each.replace("/", "")) > text.rfind(each)]
+    return f"{text}{left_open[-1]}" if left_open else text
+
+
 def parse_whole_parts(text: str, request: Request[R]) -> R | None:
     """The parts of a reply that was cut off which are whole, of a request that can ask for the others; else None.
 

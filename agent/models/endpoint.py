@@ -37,7 +37,7 @@ from kinodex.agent.models.completion import (
     tool_parameters,
 )
 from kinodex.agent.models.roles import Role, api_key
-from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url
+from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url, without_calls
 from kinodex.agent.replies import Schema, strict_schema
 from kinodex.index.text import redact
 
@@ -423,7 +423,7 @@ def _warn(role: Role, state: RetryCallState) -> None:
 # contact sheets. What kinodex never sends needs no learning: no system message, and no two messages of one speaker.
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
-DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
+DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls", "stop")
 REPLY_SHARE = 1 / 4
 """The share of a context that is kept for the reply at most."""
 
@@ -445,6 +445,8 @@ class CompletionRequest:
     """That of the schema; "": that of the reply's class."""
     reply_tokens: int = 0
     """Tokens that a whole reply may need, where the role's `max_tokens` are too few."""
+    stop: tuple[str, ...] = ()
+    """Texts that end a reply in words."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -469,7 +471,7 @@ class AcceptedForm:
 
     def fit(self, request: CompletionRequest) -> FittedMessages:
         """Write the messages of a request: with the schema in words where the server is not bound to it."""
-        messages = request.messages
+        messages = request.messages if self._offers_tools(request) else without_calls(request.messages)
         if self.rung != "json_schema" and request.form != "text" and not self._offers_tools(request):
             messages = [append_text(messages[0], schema_request(request.reply_schema)), *messages[1:]]
         return fit_pictures(messages, self.images) if self.images else FittedMessages(messages)
@@ -501,6 +503,7 @@ class AcceptedForm:
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
             "seed": role.seed,
+            "stop": [*request.stop] or None,
         }
         if self._offers_tools(request):
             parameters |= tool_parameters(request.tools, request.tool_choice)
@@ -525,8 +528,8 @@ class AcceptedForm:
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
             return partial(self._step_down, cast(Rung, form["type"]))
-        most = max((sent[name] for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if name in sent), default=0)
-        if most > self.role.max_tokens and provider_errors.rejects_reply_length(error):
+        lengths = [each for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if isinstance(each := sent.get(name), int)]
+        if max(lengths, default=0) > self.role.max_tokens and provider_errors.rejects_reply_length(error):
             return self._keep_replies_short
         droppable = [name for name in DROPPABLE if name in sent and name not in own]
         if (name := provider_errors.rejected_parameter(error, droppable)) is not None:

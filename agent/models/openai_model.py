@@ -26,6 +26,7 @@ from kinodex.agent.models.completion import (
     repair_messages,
     reply_schema,
     tool_parameters,
+    with_end,
 )
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
 from kinodex.agent.models.roles import ResponseCache, Role, cache_key
@@ -92,6 +93,8 @@ class OpenAIModel:
         return self.role.model
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
+        if request.any_text and not self.role.reasoning:  # the reply would be reasons alone
+            return Exchange(request.Reply.from_text(""), None, cached=True)
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
         usage = self._usage(received.completion, sent)
@@ -170,6 +173,7 @@ class OpenAIModel:
             request.tool_choice,
             JOINT_NAME if joint and request.joint() else request.Reply.__name__,
             request.frame_tokens * len(request.frames),
+            request.stop,
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)
@@ -186,6 +190,7 @@ class OpenAIModel:
             return received
 
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
+        completion = replace(completion, text=with_end(completion.text, request.stop))
         return Received(completion, *self._parse(completion, request), cached)
 
     def _read_stored(self, stored: dict[str, object], request: Request[R]) -> Received[R] | None:

@@ -142,9 +142,9 @@ def test_locate_look_answer(spoken):
     assert turns[0] == () and turns[2][:2] == turns[1]
     assert [(turn.speaker, turn.text) for turn in turns[2]] == [
         ("assistant", f"<think>Where?</think>{LOCATE}"),
-        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."'),
+        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."\n\nThis is turn 2 of 5.'),
         ("assistant", LOOK),
-        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red."),
+        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red.\n\nThis is turn 3 of 5."),
     ]
 
 
@@ -268,7 +268,7 @@ def test_the_last_turn_is_an_answer(spoken):
 def test_nothing_is_looked_at_before_a_clip_is_located(spoken):
     answer, model, acted = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
     assert "No clip has been located yet" in acted[0].problem
-    assert model.asked(ChooseAction)[1].turns[-1].text == acted[0].problem
+    assert model.asked(ChooseAction)[1].turns[-1].text == f"{acted[0].problem}\n\nThis is turn 2 of 5."
     assert (answer.status, len(model.asked(ReadFrames))) == ("answered", 1)
 
 

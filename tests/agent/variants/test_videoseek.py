@@ -124,6 +124,12 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
     with ChatServer(seeker(OVERVIEW, SKIM, FOCUS, ANSWER)) as server:
         answer, acted = run(server, one)
     assert server.problems == []
+    history = server.seen[-1].body["messages"]
+    assert [call["function"]["name"] for each in history for call in each.get("tool_calls", ())] == [
+        *("overview", "skim", "focus")
+    ]
+    results = [each["content"] for each in history if each["role"] == "tool"]
+    assert "(overview): sand" in results[0] and results[1].endswith("is it enough, and if not, what next?")
     assert (answer.status, answer.letter, answer.rounds) == ("answered", "B", 4)
     assert finding(answer) == [(701.0, 709.0)]
     assert [each.action for each in acted] == ["overview", "skim", "focus", "answer"]
@@ -146,7 +152,7 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
     assert think.body["messages"][0]["content"].endswith("what next?") and "Step 1 of 20." in think.text
     assert act.body["messages"][: len(think.body["messages"])] == think.body["messages"], "one conversation"
     said = again.body["messages"]
-    assert [each["role"] for each in said] == ["user", *["assistant", "user"] * 6]
+    assert [each["role"] for each in said] == ["user", *["assistant", "user", "assistant", "tool"] * 3]
     skimmed = said[8]["content"]
     assert skimmed.startswith("35. 647.0 s to 648.0 s (skim): sand\n") and "Step 3 of 20." in skimmed
     assert re.search(r"^\d+\. 70\d\.0 s to 70\d\.0 s \(skim\): a red kite Relevant: it is the kite$", skimmed, re.M)
@@ -281,6 +287,15 @@ def test_an_overview_of_more_than_an_hour_is_read_whole(tmp_path: Path) -> None:
         assert len({each.start_s for each in acted[0].notes}) == 64
 
 
+def test_a_model_that_reasons_by_itself_is_asked_for_no_thoughts(one: Environment) -> None:
+    with ChatServer(seeker(SKIM, FOCUS, {**ANSWER, "evidence": [11]})) as server:
+        answer, acted = run(server, one, reasoning=False)
+    assert server.problems == []
+    assert (answer.status, answer.letter, [each.thought for each in acted]) == ("answered", "B", ["", "", ""])
+    assert not any("you first think" in each.text or "what next?" in each.text for each in server.seen)
+    assert len(server.seen) == 5, "three calls and two looks"
+
+
 def test_an_endpoint_without_tools_gives_the_same_answer(one: Environment) -> None:
     for rejects in (["tools"], ["tools", "json_schema", "json_object"]):
         said = seeker(SKIM, FOCUS, {**ANSWER, "evidence": [11]})
@@ -295,6 +310,8 @@ def test_an_endpoint_without_tools_gives_the_same_answer(one: Environment) -> No
         with ChatServer(plain, rejects=rejects) as server:
             answer, acted = run(server, one)
         assert (answer.status, answer.letter, answer.ledger.invalid_replies) == ("answered", "B", 0), rejects
+        assert {each["role"] for each in server.seen[-1].body["messages"]} == {"user", "assistant"}
+        assert '{"tool": "skim", "video": null' in server.seen[-1].text
         assert [each.action for each in acted] == ["skim", "focus", "answer"]
         assert finding(answer) == [(701.0, 709.0)]
 

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 from kinodex.agent.protocol import (
     VIDEO_ID_LENGTH,
@@ -29,7 +29,7 @@ from kinodex.agent.protocol import (
     citation_numbers,
     listed_candidates,
 )
-from kinodex.agent.replies import NAMED, REASONING, Joint, Schema, in_order
+from kinodex.agent.replies import DOTS, NAMED, REASONING, Joint, Schema
 from kinodex.index.text import beginning
 
 if TYPE_CHECKING:
@@ -184,16 +184,49 @@ def frame_labels(frames: Sequence[ShownFrame], videos: Sequence[Video] = ()) -> 
     return [f"{label} of video {video_id}" for label, video_id in zip(labels, ids, strict=True)]
 
 
+CALL_ID = "call{:05d}"
+"""Nine letters and digits, as Mistral's servers want it."""
+
+
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one."""
-    return [{"role": turn.speaker, "content": turn.text} for turn in turns]
+    """Messages of a conversation after the first one; calls of tools and their results as native ones."""
+    messages: list[Message] = []
+    for at, turn in enumerate(turns):
+        if turn.tool and turn.speaker == "assistant":
+            arguments = {name: each for name, each in json.loads(turn.text).items() if name != "tool"}
+            function = {"name": turn.tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
+            calls = [{"id": CALL_ID.format(at), "type": "function", "function": function}]
+            messages.append({"role": "assistant", "content": "", "tool_calls": calls})
+        elif turn.tool:
+            messages.append({"role": "tool", "content": turn.text, "tool_call_id": CALL_ID.format(at - 1)})
+        else:
+            messages.append({"role": turn.speaker, "content": turn.text})
+    return messages
+
+
+def without_calls(messages: Sequence[Message]) -> list[Message]:
+    """Messages with calls of tools as JSON, and their results as texts, for models that have no tools."""
+    plain: list[Message] = []
+    for message in messages:
+        if message["role"] == "tool":
+            message = {"role": "user", "content": message["content"]}
+        for call in cast(list[Any], message.get("tool_calls", ())):
+            arguments = json.loads(call["function"]["arguments"])
+            text = json.dumps({"tool": call["function"]["name"], **arguments}, ensure_ascii=False)
+            message = {"role": message["role"], "content": text}
+        plain.append(message)
+    return join_turns(plain)
 
 
 def join_turns(messages: Sequence[Message]) -> list[Message]:
-    """Join neighbouring messages of one speaker: many chat templates refuse two in a row."""
+    """Join neighbouring messages of one speaker: many chat templates refuse two in a row.
+
+    What is said to a model right after the result of a tool stands at its end: some refuse another message there too.
+    """
     joined: list[Message] = []
     for message in messages:
-        if joined and joined[-1]["role"] == message["role"]:
+        before = joined[-1]["role"] if joined else ""
+        if "tool_calls" not in message and message["role"] in (before, "user" if before == "tool" else ""):
             joined[-1] = append_text(joined[-1], str(message["content"]))
         else:
             joined.append(message)
@@ -241,17 +274,18 @@ def data_url(jpeg: bytes) -> str:
     return JPEG_URL + base64.b64encode(jpeg).decode("ascii")
 
 
-# The end of a prompt, which says in what form to reply: the keys in their order, each in a few words, and an example.
+# The end of a prompt, which says in what form to reply: the keys in their order, each in a few words, and the form.
 #
 # Both are taken from the request's own schema, so that what the prompt asks for, what a server enforces and what is
-# read cannot differ. The example is written as `json.dumps` writes it, and fits the schema byte for byte.
+# read cannot differ. The form has dots in the place of all content: an example with some is repeated by weak models,
+# and a choice in it is recommended. Sent back, the form is no reply (`completion.parse_json`).
 #
 # Where one schema serves all requests of a run (`kinodex.agent.replies.Joint`), the server puts it before the messages
 # with the words about each key. The prompt then says only which reply is due, and what its keys may be this time.
 
 BEGINNING = "Reply with JSON only, one object with exactly these keys in this order:"
 JOINT_BEGINNING = "Reply with JSON only, as"
-EXAMPLE = "For example, with content that is made up:"
+FORM = "The form, with dots in the place of your own words and numbers:"
 
 
 def reply_line(request: Request[Any], reasoning: bool = True, joint: bool = False) -> str:
@@ -261,8 +295,8 @@ def reply_line(request: Request[Any], reasoning: bool = True, joint: bool = Fals
     """
     if joint and (shared := request.joint()) is not None:
         return _joint_line(request, shared, reasoning)
-    lines = [BEGINNING, *_keys(request.schema(reasoning=reasoning), "- ")]
-    return "\n".join([*lines, f"{EXAMPLE} {example_text(request, reasoning)}"])
+    schema = request.schema(reasoning=reasoning)
+    return "\n".join([BEGINNING, *_keys(schema, "- "), f"{FORM} {reply_form(schema)}"])
 
 
 def _joint_line(request: Request[Any], shared: Joint, reasoning: bool) -> str:
@@ -279,10 +313,14 @@ def _closer(own: Schema | None, joint: Schema) -> str:
     return f" ({values})" if values and values != _values(joint) else ""
 
 
-def example_text(request: Request[Any], reasoning: bool = True) -> str:
-    """An example of a reply as JSON; it fits `request.schema(reasoning=reasoning)`."""
-    schema = request.schema(reasoning=reasoning)
-    return json.dumps(in_order(request.example(), schema), ensure_ascii=False)
+def reply_form(schema: Schema) -> str:
+    """The form of a reply as JSON would have it, with dots in the place of texts and numbers."""
+    if NAMED in schema:
+        return f"{{{', '.join(f'{json.dumps(name)}: {reply_form(each)}' for name, each in schema[NAMED].items())}}}"
+    if "items" in schema:
+        return f"[{reply_form(schema['items'])}, {DOTS}]"
+    kinds = [schema.get("type")] if "type" in schema else [each.get("type") for each in schema["anyOf"]]
+    return "null" if kinds == ["null"] else f'"{DOTS}"' if "string" in str(kinds[0]) else DOTS
 
 
 def _keys(schema: Schema, indent: str) -> Iterator[str]:

@@ -388,10 +388,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A later message of a conversation, of the model ("assistant") or to it ("user")."""
+    """A later message of a conversation, of the model ("assistant") or to it ("user").
+
+    With the name of a `tool` it is a call, as JSON with the tool's name, or the result of the call before it.
+    """
 
     speaker: Literal["assistant", "user"]
     text: str
+    tool: str = field(default="", metadata=LATER)
 
 
 def citation_numbers(frames: Sequence[ShownFrame], notes: Sequence[object] = ()) -> tuple[list[int], list[int]]:
@@ -434,6 +438,8 @@ class Request(Attempt, Generic[R]):
     """A field of requests that may be answered by "insufficient_evidence"."""
     stop: ClassVar[tuple[str, ...]] = ()
     """Texts that end a reply of form "text": a model that is sampled in this process stops after one."""
+    frame_tokens: ClassVar[int] = 0
+    """Tokens that a reply may need for each frame; the role's `max_tokens` are raised to what all need."""
     frames: tuple[ShownFrame, ...] = ()
     """Shown with the request: by video and in time order, or in that of their labels."""
     turns: tuple[Turn, ...] = ()

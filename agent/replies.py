@@ -25,6 +25,8 @@ REASONING = "reasoning"
 NAMED = "properties"
 UNSUPPORTED = {"default", "title", "discriminator", "$defs"}
 NULL: Mapping[str, object] = {"type": "null"}
+DOTS = "..."
+"""The place of a text or a number in the form of a reply that a prompt shows."""
 Schema = dict[str, Any]
 Bounds = Mapping[str, Mapping[str, object]]
 """Words of the schema language by the property that they bind; "a.b" is the property b of a, or of a's items."""
@@ -93,9 +95,20 @@ def one_of(values: Sequence[str], *, or_null: bool = False) -> Mapping[str, obje
     return {"type": ["string", "null"], "enum": [*values, None]}
 
 
-def in_order(value: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """The properties of a schema from a value, in the schema's order; those that the value lacks are null."""
-    return {name: value.get(name) for name in schema[NAMED]}
+@cache
+def words_of_form(reply: type[BaseModel]) -> frozenset[str]:
+    """Texts that a prompt has in the place of a reply's content: dots, and the descriptions of keys."""
+    said = re.findall(r'"description": "([^"]* [^"]*)"', json.dumps(strict_schema(reply)))
+    return frozenset({DOTS, "…", *map(str.casefold, said)})
+
+
+def filled_in(value: object, blank: frozenset[str]) -> object:
+    """A reply's JSON values with null for texts that say nothing but what the form of the reply says."""
+    if isinstance(value, str):
+        return None if value.strip().strip("<>[]").casefold() in blank else value
+    if isinstance(value, list):
+        return [filled_in(each, blank) for each in value]
+    return {key: filled_in(each, blank) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def plainest(schema: Schema) -> Any:

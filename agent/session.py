@@ -53,6 +53,8 @@ Doubt = Callable[[Answered, Shown], Awaitable[str]]
 LastWord = Decide | AnswerRequest
 """A request that ends in an answer, or in there being none."""
 ATTEMPTS = 2
+CUT_OFF_SHARE = 1 / 4
+"""The part of a long list that a reply has to bring for the rest of the rest to be asked for."""
 NO_DECISION = "the model gave no valid decision in two attempts; this is its best answer so far"
 NO_ANSWER = "no valid answer in two attempts"
 DOCTOR = "`kinodex doctor --base-url URL` finds out what the endpoint can do"
@@ -100,7 +102,8 @@ class Session:
     async def ask(self, request: Request[R], *, final: bool = False) -> R | None:
         """Ask for a checked reply, twice at most; None if both were invalid.
 
-        What a reply leaves out of what was asked for is asked for alone, once; if that fails, what is there is used.
+        What a reply leaves out of what was asked for is asked for alone, and again while a reply brings a good part of
+        it; if that fails, what is there is used.
         Raises `OutOfBudget` if the budget does not allow the call; all but a `final` one leave enough for a final
         one.
         """
@@ -109,7 +112,7 @@ class Session:
         if reply is None or rest is None:
             return reply
         try:
-            second = await self._ask(rest, final=final)
+            second = await (self.ask if brings_enough(request, rest) else self._ask)(rest, final=final)
         except OutOfBudget:  # the part that is there was paid for
             return reply
         return reply if second is None else request.join(reply, second)
@@ -375,6 +378,11 @@ class Session:
             held = sorted(self._models) if isinstance(self._models, Mapping) else []
             raise BadSettings(f"no model for the role {role!r}, only for {held}; name a default one")
         return model
+
+
+def brings_enough(request: Request[Any], rest: Request[Any]) -> bool:
+    """True if a reply, after which the `rest` of some frames is to be asked for, was cut off rather than negligent."""
+    return len(request.frames) - len(rest.frames) >= CUT_OFF_SHARE * len(request.frames) > 1
 
 
 async def _no_doubt(reply: Answered, shown: Shown) -> str:

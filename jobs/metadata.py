@@ -59,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class MetadataReport:
-    """Outcome: videos that were set, the columns of the library now with their types, and rows that fit no video or several."""
+    """Outcome: videos that were set, the library's columns with their types, and rows that fit no video or several."""
 
     videos: int
     columns: Mapping[str, str]

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.prompts import Message
 from kinodex.agent.protocol import R, Reply, Request, after_thought
-from kinodex.agent.replies import REASONING, Schema, flat_call, strict_schema
+from kinodex.agent.replies import DOTS, REASONING, Schema, filled_in, flat_call, strict_schema, words_of_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,7 @@ def _without_surrogates(text: str) -> str:
 Rung = Literal["json_schema", "json_object", "text"]
 NEXT_RUNG: dict[Rung, Rung] = {"json_schema": "json_object", "json_object": "text"}
 SHOWN_PROBLEMS = 3
+FORM_ALONE = "it repeats the form; put what you found in the place of its words and dots"
 LONGEST_PROBLEM = 400
 """Characters of a complaint."""
 REPEAT_FORMS = {"json": ". ", "text": ", in the form asked for.", "tools": ", one call of one tool. Without tools: "}
@@ -248,8 +249,10 @@ def parse_json(text: str, request: Request[R]) -> R:
     Raises `InvalidReply` with the problem in one line: no JSON, broken JSON, a misfit, or several replies
     that differ.
     """
-    problem = "there is no JSON in it"
+    problem, blank = "there is no JSON in it", words_of_form(request.Reply)
     fitting: list[R] = []
+    if f'": {DOTS}' in text:
+        raise InvalidReply(FORM_ALONE)
     values, joint = list(json_values(text)), request.joint()
     if not any(_is_object(value) for value in values):
         reply = request.in_words(after_thought(text))
@@ -258,13 +261,14 @@ def parse_json(text: str, request: Request[R]) -> R:
     for value in values:
         try:
             json.dumps(value, ensure_ascii=False).encode()
-            own = value if joint is None else joint.reply(value)
+            asked = value if joint is None else joint.reply(value)
+            own = filled_in(asked, blank)
             reply = request.interpret(_validated(request.Reply, flat_call(own)))
             request.check(reply)
         except UnicodeEncodeError:
             problem = "it holds an escape that is half a character"
         except ValidationError as error:
-            problem = _first_misfits(error)
+            problem = _first_misfits(error) if own == asked else FORM_ALONE
         except InvalidReply as error:
             problem = str(error)
         else:
@@ -275,6 +279,31 @@ def parse_json(text: str, request: Request[R]) -> R:
     if not fitting:
         raise InvalidReply(problem)
     return fitting[0]
+
+
+def with_end(text: str, stops: Sequence[str]) -> str:
+    """A reply with the closing tag at which it was stopped: endpoints leave it out."""
+    left_open = [each for each in stops if text.rfind(each.replace("/", "")) > text.rfind(each)]
+    return f"{text}{left_open[-1]}" if left_open else text
+
+
+def parse_whole_parts(text: str, request: Request[R]) -> R | None:
+    """The parts of a reply that was cut off which are whole, of a request that can ask for the others; else None.
+
+    They are those before the last `}` in the outermost list of objects.
+    """
+    text = after_thought(text)
+    open_ones: list[str] = []
+    whole, depth = "", 0
+    for match in _TOKEN.finditer(text) if type(request).missing is not Request.missing else ():
+        if match[0] in "{[":
+            open_ones.append(match[0])
+            depth = depth or (len(open_ones) if match[0] == "[" else 0)
+        elif match[0] in "}]" and open_ones:
+            open_ones.pop()
+            if match[0] == "}" and depth and len(open_ones) == depth:
+                whole = text[: match.end()] + "".join("}" if each == "{" else "]" for each in reversed(open_ones))
+    return parse_reply(whole, request)[0]
 
 
 def _is_object(value: object) -> bool:

@@ -37,7 +37,7 @@ from kinodex.agent.models.completion import (
     tool_parameters,
 )
 from kinodex.agent.models.roles import Role, api_key
-from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url
+from kinodex.agent.prompts import JPEG_QUALITY, Message, Part, append_text, data_url, without_calls
 from kinodex.agent.replies import Schema, strict_schema
 from kinodex.index.text import redact
 
@@ -424,7 +424,7 @@ def _warn(role: Role, state: RetryCallState) -> None:
 # contact sheets. What kinodex never sends needs no learning: no system message, and no two messages of one speaker.
 
 MAX_TOKENS, MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"
-DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls")
+DROPPABLE = (MAX_TOKENS, MAX_COMPLETION_TOKENS, "temperature", "seed", "parallel_tool_calls", "stop")
 REPLY_SHARE = 1 / 4
 """The share of a context that is kept for the reply at most."""
 
@@ -444,6 +444,10 @@ class CompletionRequest:
     tool_choice: str = "required"
     schema_name: str = ""
     """That of the schema; "": that of the reply's class."""
+    reply_tokens: int = 0
+    """Tokens that a whole reply may need, where the role's `max_tokens` are too few."""
+    stop: tuple[str, ...] = ()
+    """Texts that end a reply in words."""
 
     @property
     def reply_schema(self) -> Schema:
@@ -463,10 +467,12 @@ class AcceptedForm:
         self.context_tokens = role.context_tokens
         """What the model can hold; None while it is not known."""
         self._dropped: set[str] = set()
+        self._takes_more = True
+        """False once the server refused more tokens for a reply than the role's."""
 
     def fit(self, request: CompletionRequest) -> FittedMessages:
         """Write the messages of a request: with the schema in words where the server is not bound to it."""
-        messages = request.messages
+        messages = request.messages if self._offers_tools(request) else without_calls(request.messages)
         if self.rung != "json_schema" and request.form != "text" and not self._offers_tools(request):
             messages = [append_text(messages[0], schema_request(request.reply_schema)), *messages[1:]]
         return fit_pictures(messages, self.images) if self.images else FittedMessages(messages)
@@ -490,12 +496,15 @@ class AcceptedForm:
     def parameters(self, request: CompletionRequest) -> dict[str, object]:
         """Write the other fields of a request's body."""
         role = self.role
-        second_name = self.reply_tokens if MAX_TOKENS in self._dropped else None
+        may_grow = self._takes_more and self.context_tokens is None
+        most = max(self.reply_tokens, request.reply_tokens if may_grow else 0)
+        second_name = most if MAX_TOKENS in self._dropped else None
         parameters: dict[str, object] = {
-            MAX_TOKENS: self.reply_tokens,
+            MAX_TOKENS: most,
             MAX_COMPLETION_TOKENS: second_name,
             "temperature": request.temperature,
             "seed": role.seed,
+            "stop": [*request.stop] or None,
         }
         if self._offers_tools(request):
             parameters |= tool_parameters(request.tools, request.tool_choice)
@@ -520,6 +529,9 @@ class AcceptedForm:
         own, form = self.role.extra, sent.get("response_format")
         if isinstance(form, dict) and "response_format" not in own and provider_errors.rejects_format(error):
             return partial(self._step_down, cast(Rung, form["type"]))
+        lengths = [each for name in (MAX_TOKENS, MAX_COMPLETION_TOKENS) if isinstance(each := sent.get(name), int)]
+        if max(lengths, default=0) > self.role.max_tokens and provider_errors.rejects_reply_length(error):
+            return self._keep_replies_short
         droppable = [name for name in DROPPABLE if name in sent and name not in own]
         if (name := provider_errors.rejected_parameter(error, droppable)) is not None:
             return partial(self._drop, name)
@@ -536,6 +548,9 @@ class AcceptedForm:
         if self.rung == refused:  # else another request was refused before
             self.rung = NEXT_RUNG[refused]
             self._warn(f"takes no {refused}; asking for {self.rung}")
+
+    def _keep_replies_short(self) -> None:
+        self._takes_more = False
 
     def _drop(self, name: str) -> None:
         if name not in self._dropped:

@@ -21,7 +21,7 @@ from kinodex.agent.errors import ModelRejected, ModelUnknown
 from kinodex.agent.limits import held
 from kinodex.agent.models.completion import parse_reply, repair_messages, schema_request
 from kinodex.agent.models.openai_model import fit_context
-from kinodex.agent.prompts import Message, join_turns, render, turn_messages, user_message
+from kinodex.agent.prompts import Message, render, turn_messages, user_message, without_calls
 from kinodex.agent.protocol import Exchange, R, Request, Usage
 from kinodex.index.spaces.space import import_torchvision, quick_hub
 
@@ -93,7 +93,7 @@ def conversation(request: Request[R], *, with_schema: bool = True) -> list[Messa
     if request.form != "text" and with_schema:
         first += f"\n\n{schema_request(request.schema())}"
     messages = [user_message(first, (), None), *turn_messages(request.turns)]
-    return join_turns(messages + repair_messages(request) if request.bad_reply else messages)
+    return without_calls(messages + repair_messages(request) if request.bad_reply else messages)
 
 
 def load_local_model(

@@ -19,7 +19,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from kinodex.agent.errors import ContextSpent, TakesNoPictures
 from kinodex.agent.limits import held
-from kinodex.agent.models.completion import Completion, parse_reply, repair_messages, reply_schema, tool_parameters
+from kinodex.agent.models.completion import (
+    Completion,
+    parse_reply,
+    parse_whole_parts,
+    repair_messages,
+    reply_schema,
+    tool_parameters,
+    with_end,
+)
 from kinodex.agent.models.endpoint import CompletionRequest, Endpoint, Send
 from kinodex.agent.models.roles import ResponseCache, Role, cache_key
 from kinodex.agent.models.sight import Look, Sight, which_colour
@@ -87,6 +95,8 @@ class OpenAIModel:
         return self.role.model
 
     async def ask(self, request: Request[R]) -> Exchange[R]:
+        if request.any_text and not self.role.reasoning:  # the reply would be reasons alone
+            return Exchange(request.Reply.from_text(""), None, cached=True)
         started = time.perf_counter()
         sent, received = await self._receive_fitted(request)
         usage = self._usage(received.completion, lambda: self._messages(sent))
@@ -170,6 +180,8 @@ class OpenAIModel:
             reply_schema(request, reasoning=reasoning, joint=joint),
             request.tool_choice,
             JOINT_NAME if joint and request.joint() else request.Reply.__name__,
+            request.frame_tokens * len(request.frames),
+            request.stop,
         )
         if self._cache is None:
             return self._read(await self._endpoint.complete(wire_request), whole)
@@ -186,6 +198,7 @@ class OpenAIModel:
             return received
 
     def _read(self, completion: Completion, request: Request[R], *, cached: bool = False) -> Received[R]:
+        completion = replace(completion, text=with_end(completion.text, request.stop))
         return Received(completion, *self._parse(completion, request), cached)
 
     def _read_stored(self, stored: dict[str, object], request: Request[R]) -> Received[R] | None:
@@ -217,6 +230,8 @@ class OpenAIModel:
         if completion.refusal or completion.finish_reason == "content_filter":
             return None, f"refused: {completion.refusal or 'the content filter stopped the reply'}"
         if completion.finish_reason == "length":
+            if (part := parse_whole_parts(completion.text, request)) is not None:
+                return part, None
             limits = f"{completion.output_tokens} tokens (max_tokens is {self.role.max_tokens})"
             return None, f"cut off after {limits}; a shorter reply is needed"
         if completion.calls > 1:

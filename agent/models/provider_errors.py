@@ -145,7 +145,17 @@ ABOUT_THE_REQUEST = frozenset({*INVALID_REQUEST, 404, 413, 415, 500, 501})
 NO_MONEY = ("insufficient_quota", "insufficient balance")
 # A value over a limit names its parameter too, but leaving the parameter out would hide the mistake.
 LIMIT_WORDS = ("too large", "too long", "too many", "at most", "less than", "context length", "maximum")
-FORMAT_WORDS = ("response_format", "json_schema", "json_object", "json schema", "grammar", "structured output")
+FORMAT_WORDS = (
+    *(
+        "response_format",
+        "json_schema",
+        "json_object",
+        "json schema",
+        "grammar",
+        "structured output",
+        "response_schema",
+    ),
+)
 TOOL_WORDS = ("tool", "function")
 NO_MODEL_WORDS = ("not found", "not exist", "unknown model", "invalid model", "not a valid model")
 NO_IMAGE_WORDS = ("image input", "multimodal model", "unknown variant", "any variant", "be a string", "a string at")
@@ -247,6 +257,13 @@ def rejected_parameter(error: openai.APIStatusError, parameters: Sequence[str]) 
         return None
     said = all_words(error)
     return error.param if error.param in parameters else next((name for name in parameters if name in said), None)
+
+
+def rejects_reply_length(error: openai.APIStatusError) -> bool:
+    """True if the server objects to the most tokens of a reply that were asked for."""
+    return error.status_code in INVALID_REQUEST and _has(
+        error, ("max_tokens", "max_completion_tokens", "max_new_tokens")
+    )
 
 
 def rejects_tools(error: openai.APIStatusError) -> bool:

@@ -135,8 +135,6 @@ class JudgeAnswer(Request[Verdict]):
 LONGEST_TITLE = 120
 """Characters: a longer one is a summary in the wrong place."""
 LONGEST_SUMMARY = 2000
-COPIED = 8
-"""Words in a row that nobody writes but from the example."""
 KEY_WORDS = 4
 """Words in a row from the descriptions of the keys, which are shorter than sentences: "at most eight words"."""
 
@@ -182,7 +180,6 @@ class SummarizePart(Request[PartSummary]):
             if len(text) > most:
                 raise InvalidReply(f"the {name} has {len(text)} characters; give {form}")
             check_not_looping(text)
-            check_not_echoed(text, str(self.example()["summary"]), COPIED)
             for key in PartSummary.model_fields.values():
                 check_not_echoed(text, key.description or "", KEY_WORDS)
 

@@ -303,7 +303,8 @@ LONGVIDEOAGENT = Variant(
 # seen, or what was wrong. It asks the models of the roles "grounding" and "vision" through the session, and raises
 # `OutOfBudget` and `ModelError` as `Session.ask` does; the episode before it stays as it was.
 
-LAST_TURN = "This is your last turn: answer now, as <answer>YOUR ANSWER</answer>."
+TURN = "This is turn {turn} of {turns}."
+LAST_TURN = "This is your last turn: answer now, as <answer>...</answer>."
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +374,8 @@ def answer_now(episode: Episode) -> AnswerNow:
     """The request for the master's last turn; its answer does not say on which of the visited clips it rests."""
     turns = episode.turns
     if turns:
-        turns = (*turns[:-1], Turn("user", f"{turns[-1].text}\n\n{LAST_TURN}"))
+        said = turns[-1].text.rpartition("\n\n")[0] or turns[-1].text  # without the number of the turn
+        turns = (*turns[:-1], Turn("user", f"{said}\n\n{LAST_TURN}"))
     return AnswerNow(**_known(episode), notes=episode.notes, turns=turns)
 
 
@@ -412,9 +414,10 @@ async def take_step(session: Session, episode: Episode, exchange: Exchange[Actio
     name, arguments = (action.action, {"query": action.query}) if action else ("malformed", {})
     thoughts = thought(exchange.raw)
     session.emit(Acted(session.account.rounds, name, arguments, thoughts, outcome.notes, outcome.problem))
+    due = TURN.format(turn=len(episode.turns) // 2 + 2, turns=episode.steps)
     return replace(
         episode,
-        turns=(*episode.turns, Turn("assistant", turn), Turn("user", outcome.reply)),
+        turns=(*episode.turns, Turn("assistant", turn), Turn("user", f"{outcome.reply}\n\n{due}")),
         current=outcome.located or episode.current,
         visited=tuple(dict.fromkeys((*episode.visited, *(clip.number for clip in outcome.located)))),
         notes=(*episode.notes, *outcome.notes),

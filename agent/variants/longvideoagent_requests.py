@@ -140,6 +140,8 @@ def _tagged(text: str) -> dict[str, object]:
     if len(openings) != 1:
         raise ValueError(NOT_ONE)
     name = openings[0][1].casefold()
+    if re.match(r"\s*(?:\.\.\.|…)\s*</", text[openings[0].end() :]):
+        raise ValueError("it repeats the form; write your own words in the place of the dots")
     inside, end, _ = text[openings[0].end() :].partition(f"</{openings[0][1]}>")
     if name == "request_grounding":
         return {"action": name, "query": inside if end else ""}

@@ -31,7 +31,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from kinodex.agent.anchors import limit_videos
 from kinodex.agent.answer import Answer
@@ -47,6 +47,7 @@ from kinodex.agent.variants.videoseek_requests import (
     LAST,
     OR_NOTHING,
     STEP,
+    THINK,
     Act,
     Action,
     AnswerNow,
@@ -135,18 +136,22 @@ class _Seeker:
             await self._observe(action, thought, doubt)
 
     async def _think(self, step: int) -> str:
-        self._say("user", STEP.format(step=step, steps=self.task["steps"]))
-        reply = await self.session.ask(Think(**self.task, turns=tuple(self.turns)))
-        if reply is None:
+        """The thought before a call; "" if there is none, or the model is not to write its reasons."""
+        begins = STEP.format(step=step, steps=self.task["steps"])
+        asked = Turn("user", begins + THINK)
+        reply = await self.session.ask(Think(**self.task, turns=(*self.turns, asked)))
+        if reply is None or not reply.text:
+            self.turns.append(Turn("user", begins))
             return ""
-        self._say("assistant", reply.text)
+        self.turns += [asked, Turn("assistant", reply.text)]
         return reply.text
 
     async def _act(self) -> Action | None:
-        self._say("user", ACT)
+        self.turns.append(Turn("user", ACT))
         action = await self.session.ask_to_search(Act(**self.task, turns=tuple(self.turns)))
         if action is not None:
-            self._say("assistant", json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False))
+            call = json.dumps({"tool": action.tool, **arguments(action)}, ensure_ascii=False)
+            self.turns.append(Turn("assistant", call, action.tool))
         return action
 
     async def _observe(self, action: Action | None, thought: str, doubt: str) -> None:
@@ -163,7 +168,8 @@ class _Seeker:
             problem = str(error)
         first = len(self.notes) + 1
         self.notes += found
-        self._say("user", f"Not done: {problem}." if problem else numbered(found, first, self.videos))
+        result = f"Not done: {problem}." if problem else numbered(found, first, self.videos)
+        self.turns.append(Turn("user", result, action.tool if action else ""))
         name, action_arguments = ("none", {}) if action is None else (action.tool, arguments(action))
         self.session.emit(Acted(self.account.rounds, name, action_arguments, thought, found, problem))
 
@@ -177,9 +183,6 @@ class _Seeker:
         task = {**self.task, "declining": declining}
         return AnswerNow(**task, notes=tuple(self.notes), turns=(*self.turns, last))
 
-    def _say(self, speaker: Literal["assistant", "user"], text: str) -> None:
-        self.turns.append(Turn(speaker, text))
-
 
 def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
     """Overview first, then parts of the first video one after the other, looked at closely and skimmed in turn."""
@@ -187,7 +190,7 @@ def _assumed(request: Request[Any]) -> Mapping[str, Any] | str | None:
         return THOUGHT
     if not isinstance(request, Act):
         return None
-    step = sum(turn.speaker == "assistant" for turn in request.turns) // 2
+    step = sum(turn.speaker == "assistant" and bool(turn.tool) for turn in request.turns)
     video, limits = request.videos[0], request.limits
     named = {"video": video.video_id if len(request.videos) > 1 else None}
     if step == 0:

@@ -59,6 +59,8 @@ from kinodex.agent.requests.answer import (
 
 SMALL_SIDE_PX = 455
 """The longer side of a 16:9 picture whose shorter one is 256, the size that overview and skim have."""
+FRAME_TOKENS = 140
+"""Of the 75 words about a frame that is relevant, and the JSON around them."""
 
 
 class DescribedFrame(Reply):
@@ -118,6 +120,7 @@ class LookRequest(Request[S]):
 
     role: ClassVar[str] = "vision"
     image_side_px: ClassVar[int | None] = SMALL_SIDE_PX
+    frame_tokens: ClassVar[int] = FRAME_TOKENS
     temperature: ClassVar[float] = 1.0
     videos: tuple[Video, ...]
     segment: Segment
@@ -228,9 +231,10 @@ def _focus_by_rule(request: FocusClip, environment: Environment) -> dict[str, An
 
 # Requests of the steps: a thought, a call of one tool, and one for each tool (supplement, Figures 4 to 8).
 
-STEP = "Step {step} of {steps}. Think, in plain words: what do the notes show, is it enough, and if not, what next?"
+STEP = "Step {step} of {steps}."
+THINK = " Think, in plain words: what do the notes show, is it enough, and if not, what next?"
 ACT = (
-    "Now carry that out: call exactly one tool. If you have no tools that you can call, write the call as JSON only: "
+    "Call exactly one tool now. If you have no tools that you can call, write the call as JSON only: "
     '{"tool": <its name>, <its arguments>}'
 )
 LAST = "The search is over, this is the last step. Call the tool answer now, with what the notes support"
@@ -385,10 +389,6 @@ class Think(SeekRequest[Thought]):
     form: ClassVar[Literal["json", "text", "tools"]] = "text"
     tool_choice: ClassVar[str] = "none"
     any_text: ClassVar[bool] = True
-
-    def check(self, reply: Thought) -> None:
-        if not reply.text.strip():
-            raise InvalidReply("there is no thought in it")
 
 
 @dataclass(frozen=True, kw_only=True)

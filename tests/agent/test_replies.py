@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.models.completion import parse_json, reply_schema
-from kinodex.agent.prompts import example_text, reply_line
+from kinodex.agent.prompts import reply_line
 from kinodex.agent.protocol import Request
 from kinodex.agent.replies import (
     NULL,
@@ -34,7 +34,7 @@ from kinodex.agent.replies import (
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
 from kinodex.agent.variants.eea import ScoreAndPropose
 from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
-from tests.support.every_request import of_full_size, variations
+from tests.support.every_request import example_text, of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, is_installed, llguidance_accepts, written
 from tests.support.servers.wire import GO, HOME, Walk
 from tests.support.strict_mode import violations

@@ -6,8 +6,10 @@ Its answers are poor, near chance; what is measured is that its replies can be u
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from kinodex.agent.ask import ask
 from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.local import LocalModel, load_local_model
+from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.sketch.script import write_questions, write_script
@@ -66,8 +69,24 @@ def test_every_agent_of_text_gets_valid_replies_from_a_real_model_that_is_bound(
     assert sum(total) / len(total) >= VALID_SHARE, (shares, {agent: len(valid) for agent, valid in replies.items()})
 
 
-def measure(folder: str, *, constrained: bool) -> None:
-    """Print for each agent and question about a sketch film how many replies were valid, for docs/measured.md.
+def echoed(event: Exchanged) -> bool:
+    """True if a text of the reply is one that its prompt shows as an example, or in the place of a reply."""
+    prompt, raw = render(event.request), event.exchange.raw
+    shown = re.findall(r">([^<>]+)</", prompt)
+    for line in [each for each in prompt.splitlines() if '{"' in each][-1:]:
+        shown += re.findall(r'": "([^"]+)"', line[line.index('{"') :])
+    written = re.findall(r">([^<>]+)</", raw) + re.findall(r'": "([^"]+)"', raw)
+    return any(each in shown for each in written if not re.fullmatch("[A-Z]|answer|explore|caption", each))
+
+
+def letter_once_shown(question: Question) -> str:
+    """The letter that examples of an answer to this question showed up to November 2026."""
+    return question.lettered[zlib.crc32(question.text.encode()) % len(question.options)][0]
+
+
+def measure(folder: str, *, constrained: bool, count: int = 3) -> None:
+    """Print for each agent and question about a sketch film how many replies were valid, echoed an example or chose its
+    letter, for docs/measured.md.
 
     The film's captions are its script's: python -m tests.end_to_end.test_real_language_model FOLDER [free]
     """
@@ -76,12 +95,17 @@ def measure(folder: str, *, constrained: bool) -> None:
     said = {"harbour": [(line.start_s, line.end_s, line.text) for line in script.lines]}
     scenes = environment_of(text_library(Path(tempfile.mkdtemp()) / "library", captions, said))
     loaded = load_local_model(folder, temperature=0.0, max_new_tokens=MAX_TOKENS, constrained=constrained)
-    for known in write_questions(script, "harbour", 5, 3):
+    for known in write_questions(script, "harbour", 5, count):
+        question = Question(known.question, known.options)
         for agent in TEXT_AGENTS:
-            answer, exchanges = run(scenes, loaded, agent, Question(known.question, known.options))
-            valid = sum(event.exchange.reply is not None for event in exchanges)
+            answer, exchanges = run(scenes, loaded, agent, question)
+            valid = [event for event in exchanges if event.exchange.reply is not None]
+            letters = [getattr(event.exchange.reply, "option", None) for event in valid]
+            same = sum(each == letter_once_shown(question) for each in letters)
             right = "right" if answer.option == known.answer else "wrong"
-            print(agent, f"{valid} of {len(exchanges)} valid", answer.status, right, flush=True)
+            counts = f"{len(valid)} of {len(exchanges)} valid", f"{sum(map(echoed, exchanges))} echoed"
+            chosen = f"{same} of {sum(each is not None for each in letters)} the example's letter"
+            print(agent, *counts, chosen, answer.status, right, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import io
+import json
 import pkgutil
 import types
 import typing
@@ -17,6 +18,7 @@ from PIL import Image
 
 from kinodex import agent
 from kinodex.agent.protocol import Note, Question, Request, ScoredSegment, Segment, ShownFrame, Video
+from kinodex.agent.replies import NAMED
 from kinodex.agent.variants.videoagent2_requests import Toolbox
 
 STORED = (640, 360)
@@ -75,6 +77,12 @@ def built(kind: Any, **given: Any) -> Any:
     types_of = typing.get_type_hints(kind)
     needed = [each.name for each in dataclasses.fields(kind) if each.default is each.default_factory]
     return kind(**{name: example(types_of[name]) for name in needed if name not in given}, **given)
+
+
+def example_text(request: Request[Any], reasoning: bool = True) -> str:
+    """An example of a reply as a model that is bound to the schema writes it."""
+    names, said = request.schema(reasoning=reasoning)[NAMED], request.example()
+    return json.dumps({name: said.get(name) for name in names}, ensure_ascii=False)
 
 
 def field_names(kind: Any) -> set[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kinodex.agent.prompts import example_text
 from kinodex.agent.protocol import Request
+from tests.support.every_request import example_text
 
 WEIRD: tuple[Any, ...] = (
     *(float("nan"), float("inf"), float("-inf"), 1e308, -1, 0, 0.5, 7, 10**400, True, False, None),

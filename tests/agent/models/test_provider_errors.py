@@ -11,7 +11,15 @@ import httpx2
 import openai
 import pytest
 
-from kinodex.agent.errors import AllRejected, ContextSpent, ModelError, ModelRejected, ModelUnknown, ModelUnreachable
+from kinodex.agent.errors import (
+    AllRejected,
+    ContextSpent,
+    ModelError,
+    ModelRejected,
+    ModelUnknown,
+    ModelUnreachable,
+    TakesNoPictures,
+)
 from kinodex.agent.models import provider_errors
 from kinodex.agent.models.roles import Role
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing

@@ -321,6 +321,19 @@ def test_the_real_options_of_egoschema_are_read(benchmarks: Path) -> None:
         "I am unable to view the frames.",
         "We are not able to process this.",
         '"I won\'t describe this."',
+        "Unfortunately, the picture is too blurred for me.",
+        "Well, I must respectfully decline.",
+        "No image was provided.",
+        "This content violates the policy.",
+        "Es tut mir leid, dabei kann ich nicht helfen.",
+        "Je suis désolé, je ne peux pas décrire cette image.",
+        "Lo siento, no puedo ayudar con eso.",
+        "Desculpe, não consigo ver a imagem.",
+        "Mi dispiace, ma non posso.",
+        "Извините, я не могу это описать.",
+        "很抱歉，我无法描述这张图片。",
+        "申し訳ありませんが、説明できません。",
+        "죄송합니다. 설명할 수 없습니다.",
     ],
 )
 def test_refusals_are_refused(text: str) -> None:
@@ -336,6 +349,10 @@ def test_what_is_seen_is_no_refusal() -> None:
         "In the ice a seal looks up.",
         "A woman cannot open a door.",
         "As an aircraft lands, people wave.",
+        "As a language teacher writes, pupils read.",
+        "Просторная комната с окном.",
+        "Ein Mann kann die Tür nicht öffnen.",
+        "The picture frame hangs beside a clock.",
     ]:
         check_not_refused(text)
 

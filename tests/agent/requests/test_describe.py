@@ -54,7 +54,6 @@ def test_the_prompt_quotes_what_is_known():
         ("Kites", "The kites fly over it. " * 6, "over and over"),
         ("At most eight words that tell this part", "Kites fly.", "repeats the instructions"),
         ("Kites", "One to three sentences.", "repeats the instructions"),
-        ("Football", SCENE.example()["summary"], "repeats the instructions"),
     ],
 )
 def test_replies_that_cannot_be_used(title, summary, problem):

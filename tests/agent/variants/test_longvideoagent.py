@@ -142,9 +142,9 @@ def test_locate_look_answer(spoken):
     assert turns[0] == () and turns[2][:2] == turns[1]
     assert [(turn.speaker, turn.text) for turn in turns[2]] == [
         ("assistant", f"<think>Where?</think>{LOCATE}"),
-        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."'),
+        ("user", 'Located:\n<clip_4> (30.0 s to 40.0 s): said: "Look at my kite! It flies."\n\nThis is turn 2 of 5.'),
         ("assistant", LOOK),
-        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red."),
+        ("user", "Looked at <clip_4> (30.0 s to 40.0 s): The kite is red.\n\nThis is turn 3 of 5."),
     ]
 
 
@@ -262,13 +262,13 @@ def test_the_last_turn_is_an_answer(spoken):
     assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "rounds", 1)
     assert spans(answer) == [(0.0, 10.0), (30.0, 40.0)]
     assert len(last.turns) == 8
-    assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>YOUR ANSWER</answer>.")
+    assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>...</answer>.")
 
 
 def test_nothing_is_looked_at_before_a_clip_is_located(spoken):
     answer, model, acted = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
     assert "No clip has been located yet" in acted[0].problem
-    assert model.asked(ChooseAction)[1].turns[-1].text == acted[0].problem
+    assert model.asked(ChooseAction)[1].turns[-1].text == f"{acted[0].problem}\n\nThis is turn 2 of 5."
     assert (answer.status, len(model.asked(ReadFrames))) == ("answered", 1)
 
 
@@ -539,7 +539,7 @@ def test_prompts_say_what_there_is_and_what_can_be_done():
     turns = (Turn("assistant", "<answer>"), Turn("user", "This is your last turn."))
     last = AnswerNow(question=SITTING, videos=(FILM,), clips=CLIPS[:1], steps=5, notes=(), turns=turns)
     assert render(last) == render(choosing), "the last turn opens as every other one"
-    assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>YOUR ANSWER</answer>.")
+    assert render(replace(last, turns=())).endswith("turn only: answer now, as <answer>...</answer>.")
 
 
 # Rewards of training, and rollouts of traces.

@@ -421,8 +421,8 @@ def test_prompts_show_the_bank_the_tools_and_the_steps_before() -> None:
         "id of the video\n",
     )
     cases: list[tuple[Any, Sequence[str], Sequence[str]]] = [
-        (ASSESSING, (*bank, "attempt 2 of at most 5", "0 to 5", "step by step"), ()),
-        (replace(ASSESSING, reasoning=False), (), ("step by step", '"reasoning"')),
+        (ASSESSING, (*bank, "attempt 2 of at most 5", "0 to 5", "what settles it"), ()),
+        (replace(ASSESSING, reasoning=False), (), ("step by step", "As reasoning give what settles it", '"reasoning"')),
         (CREATING, (*bank, *tools, "It was thought: the kite is not described\n"), ("these labels",)),
         (replace(CREATING, doubt=""), (), ("sure enough",)),
         (labels, ("looked through the whole video for these labels", "boat, house."), ()),

@@ -42,7 +42,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 from tests.support.screen_text.lines import Line, add_screen_text
-from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling
+from tests.support.servers.chat_server import Behaviour, ChatServer, callable_tools, calling, cut_off, failing
 from tests.support.servers.wire import frame, role
 
 QUESTION = Question("What colour is the kite over the desert?", ("blue", "red"))
@@ -88,12 +88,13 @@ def run(
     budget: Budget | None = None,
     seen: PriorEvidence | None = None,
     parameters: VideoSeekParameters | None = None,
+    **settings: object,
 ) -> tuple[Answer, list[Acted]]:
     events: list[Event] = []
 
     async def whole() -> Answer:
         asking: Any = {"parameters": parameters, "budget": budget or Budget(), "seen": seen}
-        async with OpenAIModel(role(server)) as model:
+        async with OpenAIModel(role(server, **settings)) as model:
             return await ask(QUESTION, environment, model, agent="videoseek", on_event=events.append, **asking)
 
     answer = asyncio.run(whole())
@@ -123,6 +124,12 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
     with ChatServer(seeker(OVERVIEW, SKIM, FOCUS, ANSWER)) as server:
         answer, acted = run(server, one)
     assert server.problems == []
+    history = server.seen[-1].body["messages"]
+    assert [call["function"]["name"] for each in history for call in each.get("tool_calls", ())] == [
+        *("overview", "skim", "focus")
+    ]
+    results = [each["content"] for each in history if each["role"] == "tool"]
+    assert "(overview): sand" in results[0] and results[1].endswith("is it enough, and if not, what next?")
     assert (answer.status, answer.letter, answer.rounds) == ("answered", "B", 4)
     assert finding(answer) == [(701.0, 709.0)]
     assert [each.action for each in acted] == ["overview", "skim", "focus", "answer"]
@@ -145,7 +152,7 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
     assert think.body["messages"][0]["content"].endswith("what next?") and "Step 1 of 20." in think.text
     assert act.body["messages"][: len(think.body["messages"])] == think.body["messages"], "one conversation"
     said = again.body["messages"]
-    assert [each["role"] for each in said] == ["user", *["assistant", "user"] * 6]
+    assert [each["role"] for each in said] == ["user", *["assistant", "user", "assistant", "tool"] * 3]
     skimmed = said[8]["content"]
     assert skimmed.startswith("35. 647.0 s to 648.0 s (skim): sand\n") and "Step 3 of 20." in skimmed
     assert re.search(r"^\d+\. 70\d\.0 s to 70\d\.0 s \(skim\): a red kite Relevant: it is the kite$", skimmed, re.M)
@@ -251,6 +258,44 @@ def test_budgets_that_run_out_leave_the_last_word(one: Environment) -> None:
     assert 1 < len(acted) < 19 and answer.ledger.input_tokens + answer.ledger.output_tokens <= 9_000
 
 
+def of_length(reply: Callable[[dict], Any], most: int) -> Callable[[dict], Any]:
+    """A server whose model writes 50 words about a frame, four characters a token, and no more tokens than it may."""
+
+    def said(request: dict) -> Any:
+        tokens = request["max_tokens"]
+        if tokens > most:
+            problem = f"max_tokens is too large: {tokens}. This model supports at most {most} completion tokens."
+            return failing(400, problem, param="max_tokens", code="invalid_value")
+        found = reply(request)
+        text = json.dumps(found).replace('"sand', '"' + "sand and stones " * 17) if isinstance(found, dict) else ""
+        if not text:
+            return found
+        return text if len(text) <= 4 * tokens else cut_off(text[: 4 * tokens])
+
+    return said
+
+
+def test_an_overview_of_more_than_an_hour_is_read_whole(tmp_path: Path) -> None:
+    """64 frames of about 50 words: in one reply where it may be so long, else what was cut off is asked for alone."""
+    long = environment_of(make_library(tmp_path / "library", {"long": film(3, 3700)}, frame(1, size=(8, 8)).jpeg))
+    for most, calls in ((16_384, 1), (4096, 2), (1500, 4)):
+        with ChatServer(of_length(seeker(OVERVIEW, {**ANSWER, "evidence": [1]}), most)) as server:
+            answer, acted = run(server, long, max_tokens=min(4096, most))
+        asked = [each for each in server.seen if each.schema == "DescribedFrames" and each.body["max_tokens"] <= most]
+        assert (len(asked), len(acted[0].notes), answer.ledger.invalid_replies) == (calls, 64, 0), most
+        assert all(each.text.startswith("sand and stones") for each in acted[0].notes)
+        assert len({each.start_s for each in acted[0].notes}) == 64
+
+
+def test_a_model_that_reasons_by_itself_is_asked_for_no_thoughts(one: Environment) -> None:
+    with ChatServer(seeker(SKIM, FOCUS, {**ANSWER, "evidence": [11]})) as server:
+        answer, acted = run(server, one, reasoning=False)
+    assert server.problems == []
+    assert (answer.status, answer.letter, [each.thought for each in acted]) == ("answered", "B", ["", "", ""])
+    assert not any("you first think" in each.text or "what next?" in each.text for each in server.seen)
+    assert len(server.seen) == 5, "three calls and two looks"
+
+
 def test_an_endpoint_without_tools_gives_the_same_answer(one: Environment) -> None:
     for rejects in (["tools"], ["tools", "json_schema", "json_object"]):
         said = seeker(SKIM, FOCUS, {**ANSWER, "evidence": [11]})
@@ -265,6 +310,8 @@ def test_an_endpoint_without_tools_gives_the_same_answer(one: Environment) -> No
         with ChatServer(plain, rejects=rejects) as server:
             answer, acted = run(server, one)
         assert (answer.status, answer.letter, answer.ledger.invalid_replies) == ("answered", "B", 0), rejects
+        assert {each["role"] for each in server.seen[-1].body["messages"]} == {"user", "assistant"}
+        assert '{"tool": "skim", "video": null' in server.seen[-1].text
         assert [each.action for each in acted] == ["skim", "focus", "answer"]
         assert finding(answer) == [(701.0, 709.0)]
 

@@ -201,8 +201,9 @@ def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
     """The pictures of a chat request, and what is wrong with its shape."""
     frames: list[SentFrame] = []
     problems = [f"no {name}" for name in ("model", "messages") if not body.get(name)] + _tool_problems(body)
+    problems += _call_problems(body.get("messages", ()))
     for message in body.get("messages", ()):
-        if message.get("role") not in ("system", "user", "assistant"):
+        if message.get("role") not in ("system", "user", "assistant", "tool"):
             problems.append(f"role {message.get('role')!r}")
         content, label = message.get("content"), ""
         if isinstance(content, str):
@@ -218,6 +219,23 @@ def check_request(body: dict) -> tuple[list[SentFrame], list[str]]:
             else:
                 problems.append(f"part of type {part['type']!r}")
     return frames, problems
+
+
+def _call_problems(messages: Iterable[dict]) -> list[str]:
+    """Return what servers refuse in a history of calls: each is followed by its result, and that by the model."""
+    problems, called, before = [], "", ""
+    for message in messages:
+        said = "tool" if message["role"] == "tool" else "call" if "tool_calls" in message else message["role"]
+        if (called and message.get("tool_call_id") != called) or (said == "tool") != bool(called):
+            problems.append(
+                f"the call {called!r} and the result {message.get('tool_call_id')!r} do not belong together"
+            )
+        if before == "tool" and said not in ("assistant", "call"):
+            problems.append(f"{said!r} after the result of a tool")
+        for call in message.get("tool_calls", ()):
+            json.loads(call["function"]["arguments"])
+        called, before = (message["tool_calls"][0]["id"] if said == "call" else ""), said
+    return [*problems, *([f"the call {called!r} has no result"] if called else [])]
 
 
 def _tool_problems(body: dict) -> list[str]:

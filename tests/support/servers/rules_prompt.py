@@ -34,8 +34,10 @@ _JOINT_REPLIES = {
 """The class of a reply by its keys."""
 _SCORE = re.compile(r", score ([\d.]+)")
 _NOTE = re.compile(
-    rf"^(\d+)\. {_TIMES}(?: of video (\S+))? \(([^()]*?)(?:, confidence ([\d.]+))?\): (.*)$", re.MULTILINE
+    rf"^(\d+)\. {_TIMES}(?: of video (\S+))?(?: \((?:([a-z_][^()]*?)(?:, confidence )?)?([\d.]+)?\))?: (.*)$",
+    re.MULTILINE,
 )
+"""A caption of a bank has no source, and its confidence alone in brackets."""
 
 _CHAPTER = re.compile(
     rf"^- {_TIMES}{_CLOCK}(?: of video (\S+))? \((?:scene|chapter)\): (.*)$",
@@ -204,4 +206,4 @@ def _segment(line: re.Match[str]) -> Part:
 def _notes(text: str) -> Iterator[Part]:
     for each in _NOTE.finditer(text):
         sure = 1.0 if each[6] is None else float(each[6])
-        yield Part(int(each[1]), float(each[2]), float(each[3]), each[4] or "", each[7], each[5], sure)
+        yield Part(int(each[1]), float(each[2]), float(each[3]), each[4] or "", each[7], each[5] or "caption", sure)

@@ -28,14 +28,13 @@ from kinodex.index.text import redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.fetch import Source, is_remote, local_copy
+from kinodex.pipeline.sources import download_info
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 KEYS = ("pattern", "uri", "path", "file", "filename", "name", "video", "video_id", "id", "title", "stem")
 """Columns that may name the video of a row: of several that are there, the first."""
 NO_COLUMNS = {*KEYS, "sidecars", "_"}
 """Names that no column gets: they say which video is meant, or are a manifest's."""
-DOWNLOADED = ("uploader", "channel", "upload_date", "license", "webpage_url", "tags", "categories", "view_count")
-"""What is kept of the `.info.json` that yt-dlp writes beside a download."""
 EXAMPLES = 5
 
 
@@ -330,31 +329,8 @@ def _regex(text: str, where: str) -> None:
 
 def tags_of_file(uri: str) -> dict[str, Any]:
     """The columns in the header of a video's file and in the `.info.json` beside it; raises a PipelineError."""
+    from kinodex.pipeline.decoding.stream import known_tags
     from kinodex.pipeline.media.source import open_source
-    from kinodex.pipeline.tags import known_tags
 
     with open_source(uri) as container:
         return known_tags(container.metadata) | download_info(uri)
-
-
-def download_info(uri: str) -> dict[str, Any]:
-    """Columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
-    if is_remote(uri):
-        return {}
-    try:
-        info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(info, dict):
-        return {}
-    found = {name: info[name] for name in DOWNLOADED if info.get(name) not in (None, "", [])}
-    if isinstance(found.get("upload_date"), str):
-        with suppress(ValueError):
-            found["upload_date"] = datetime.strptime(found["upload_date"], "%Y%m%d").date()
-    kinds: Mapping[str, type | tuple[type, ...]] = {
-        "view_count": int,
-        "upload_date": date,
-        "tags": list,
-        "categories": list,
-    }
-    return {name: value for name, value in found.items() if isinstance(value, kinds.get(name, str))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -9,7 +10,9 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, overload
 
@@ -29,6 +32,8 @@ VIDEO_SUFFIXES = frozenset([
 SUBTITLE_SUFFIXES = frozenset([".srt", ".vtt", ".ass", ".ssa"])
 SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "full"])
 """Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
+DOWNLOADED = ("uploader", "channel", "upload_date", "license", "webpage_url", "tags", "categories", "view_count")
+"""What is kept of the `.info.json` that yt-dlp writes beside a download."""
 _CODES = """
 aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
 en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
@@ -111,6 +116,29 @@ def _is_language(tag: str) -> bool:
     code = tag.partition("-")[0]
     is_plain = bool(re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", tag)) and code in (code.lower(), code.upper())
     return is_plain and code.lower() in LANGUAGE_CODES
+
+
+def download_info(uri: str) -> dict[str, Any]:
+    """Columns from the `FILM.info.json` that yt-dlp wrote beside a local file; {} where it did not."""
+    if is_remote(uri):
+        return {}
+    try:
+        info = json.loads(Path(uri).with_suffix(".info.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(info, dict):
+        return {}
+    found = {name: info[name] for name in DOWNLOADED if info.get(name) not in (None, "", [])}
+    if isinstance(found.get("upload_date"), str):
+        with suppress(ValueError):
+            found["upload_date"] = datetime.strptime(found["upload_date"], "%Y%m%d").date()
+    kinds: Mapping[str, type | tuple[type, ...]] = {
+        "view_count": int,
+        "upload_date": date,
+        "tags": list,
+        "categories": list,
+    }
+    return {name: value for name, value in found.items() if isinstance(value, kinds.get(name, str))}
 
 
 def _look_up(argument: str) -> list[Source]:

@@ -17,9 +17,9 @@ from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
 from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
-from kinodex.jobs.metadata import download_info
 from kinodex.pipeline.fetch import FetchedVideo, Source, mount_of
 from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
+from kinodex.pipeline.sources import download_info
 from kinodex.pipeline.subtitles import Line
 
 if TYPE_CHECKING:
@@ -190,6 +190,8 @@ class VideoCommitter:
     def _write_tags(self, videos: Sequence[ReadVideo]) -> None:
         """Set the columns that files fill. Values that do not fit the library's columns are failures of that stage."""
         tags = {video.row.video_id: {**video.tags, **download_info(video.row.uri)} for video in videos}
+        if not any(tags.values()):
+            return
         names = {video.row.video_id: video.row.title for video in videos}
         try:
             self.library.metadata.write(tags, names)

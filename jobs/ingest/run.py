@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
@@ -34,12 +35,14 @@ from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
 from kinodex.jobs.library import fetch_or_note, none_drawn
-from kinodex.jobs.metadata import read_metadata, set_metadata
 from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
 from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
+
+if TYPE_CHECKING:
+    from kinodex.jobs.metadata import Given
 
 LEASE = "ingest"
 RUNNING = "running"
@@ -55,7 +58,7 @@ def run_ingest(
     Raises LibraryBusy if another ingest is writing it, a LibraryError (a full disk, say) as it comes, a SpaceError
     or UsageError before anything is read. What was complete before stays complete.
     """
-    given = read_metadata(config.metadata, config.path_pattern)
+    given = _read_metadata(config)
     with _metrics_endpoint(config) as served, ExitStack() as stack:
         models: _Models | None = None
         library = _known_library(config, uri)
@@ -63,7 +66,8 @@ def run_ingest(
         if library is None:
             models = stack.enter_context(_load_models(config))
             library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
-        given.check(library)
+        if given:
+            given.check(library)
         with library.lease(LEASE, "kinodex ingest") as lease:
             library.writer.note_rows()  # before the sweep, so that it misses none
             library.ingest_log.note_sources()
@@ -88,7 +92,7 @@ def run_ingest(
                 watches = [each for each in (served, models.watch, watch) if each is not None]
                 report = _read_new(config, library, lease, models, new, complete, watches, report, began)
             if given:
-                report = replace(report, metadata=asdict(set_metadata(library, given)))
+                report = replace(report, metadata=_set_metadata(library, given))
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
@@ -100,6 +104,21 @@ def run_ingest(
 
         add(library, Shots())
     return report
+
+
+def _read_metadata(config: IngestConfig) -> Given | None:
+    """Read the tables of metadata of a run before it begins; raises UsageError or SourceError."""
+    if not config.metadata and config.path_pattern is None:
+        return None
+    from kinodex.jobs.metadata import read_metadata
+
+    return read_metadata(config.metadata, config.path_pattern)
+
+
+def _set_metadata(library: Library, given: Given) -> dict[str, Any]:
+    from kinodex.jobs.metadata import set_metadata
+
+    return asdict(set_metadata(library, given))
 
 
 def _none_drawn(library: Library, report: IngestReport) -> UsageError:

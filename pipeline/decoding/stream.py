@@ -14,8 +14,11 @@ order of presentation, so that order is believed over the timestamps:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +30,6 @@ from numpy.typing import NDArray
 from kinodex.pipeline.errors import EmptyFile, NotAVideo, NothingDecodes, NoVideoStream, SourceForbidden, SourceMissing
 from kinodex.pipeline.images import display_size, is_hdr
 from kinodex.pipeline.playlists import DEVICES, PLAYLIST_DEMUXERS, REFERRING_DEMUXERS, playlist_kind, refusal
-from kinodex.pipeline.tags import known_tags
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -72,7 +74,7 @@ class VideoMetadata:
     hdr: bool = False
     drawn: bool = False
     tags: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of metadata that the container's tags fill: see `kinodex.pipeline.tags`."""
+    """Columns of metadata that the container's tags fill: see `known_tags`."""
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -189,6 +191,47 @@ def is_drawn(container: InputContainer) -> bool:
     tags = {name.lower(): value for name, value in container.metadata.items()}
     path = Path(container.name.removeprefix("file:")) if isinstance(container.name, str) else None
     return tags.get(COMMENT) == DRAWN or (path is not None and path.with_suffix(SCRIPT).is_file())
+
+
+# Tags of a container, as cameras, editors and downloads write them, under one name each.
+
+TAGS: Mapping[str, tuple[str, ...]] = {
+    "recorded_at": ("com.apple.quicktime.creationdate", "creation_time", "date"),
+    "place": ("com.apple.quicktime.location.iso6709", "location", "location-eng"),
+    "work_title": ("title",),
+    "artist": ("artist", "author"),
+    "device": ("com.apple.quicktime.model", "com.android.model", "model", "encoded_by"),
+}
+"""Columns, and the tags that say it, the surest first."""
+ISO_6709 = re.compile(r"([+-]\d+(?:\.\d+)?)([+-]\d+(?:\.\d+)?)")
+YEAR_ZERO = 1970
+"""Cameras whose clock was never set write the beginning of their count."""
+
+
+def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
+    """The columns that the tags of a container fill: a time in UTC, texts, and degrees of latitude and longitude.
+
+    A time that cannot be read is left out, as is one of a clock that was never set.
+    """
+    held = {name.lower(): value.strip() for name, value in tags.items() if value.strip()}
+    found: dict[str, Any] = {}
+    for column, names in TAGS.items():
+        if text := next((held[name] for name in names if name in held), None):
+            found[column] = text
+    if "recorded_at" in found:
+        moment = _moment(found.pop("recorded_at"))
+        found |= {} if moment is None else {"recorded_at": moment}
+    if place := ISO_6709.match(found.get("place", "")):
+        found |= {"latitude": float(place[1]), "longitude": float(place[2])}
+    return found
+
+
+def _moment(text: str) -> datetime | None:
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return moment if moment.year > YEAR_ZERO else None
+    return None
 
 
 def monotonic_frames(

@@ -14,7 +14,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.metadata import read_metadata, set_metadata
-from kinodex.pipeline.tags import known_tags
+from kinodex.pipeline.decoding.stream import known_tags
 from tests.support.command import bad
 from tests.support.libraries.random_library import SETTINGS, empty_library, fingerprint, made, write
 

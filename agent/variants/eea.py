@@ -10,19 +10,19 @@ What the paper leaves open, and what was decided (`anchors`, `tree` and `environ
   if no budget ends it before (`Session.decide`). The paper sets no limit of rounds; here it is 10, as for VCA.
 - The settings are given by benchmark; those of EgoSchema, whose videos last three minutes, are for videos under five.
 
-What differs from the paper, each with a setting for its form:
+What differs from the paper (`form=paper` restores it):
 
 - New queries come in the same reply as the scores of the same frames, from the model of role "reward"
-  (`separate_queries`: in a call of their own by the policy, side by side with the scores). So the anchors are there
+  (in the paper in a call of their own by the policy). So the anchors are there
   before the fusion, and the query scores of all candidates follow them, not only the children's.
 - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-  does and a prefix cache serves both (`shared_frames`). Pictures are small (`pictures`). The memory lets frames go in
+  does and a prefix cache serves both. Pictures are small (`pictures`). The memory lets frames go in
   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.
-- Anchors (`paper_anchors`): see `agent.anchors`; those already seen draw no frames, those seen and judged
+- Anchors: see `agent.anchors`; those already seen draw no frames, those seen and judged
   worthless count in no query score. A segment that no model has rated is scored by its query score and shown as "not
-  rated", where else its reward would count as 0. Times in the question are anchors (`time_anchors`).
+  rated", where else its reward would count as 0. Times in the question are anchors.
 - Frames are found by what is said, written or captioned at their times too (`anchors_from`; the paper: pictures). The
-  policy may read what is said and written there (`quotes`, off as in the paper).
+  policy and who rates read what is said and written there (`quotes`).
 - The first level of the tree may be the library's scenes or chapters (`chapters`, off: see `agent.tree`).
 - A video of no more frames than the memory holds is shown whole, in one call.
 

@@ -10,7 +10,7 @@ What the paper leaves open, and what was decided (`agent.tree` and `agent.anchor
 - Line 2 begins with no candidates, so a video alone is none. Several videos are, without a reward: the policy reads
   how well they match. (With that match as the score, the built-in model goes through all videos and sees none well.)
 - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
-  does (`shared_frames`); pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
+  does; pictures are small (`pictures`); the memory lets frames go in batches (`slack`), never those
   of the present round; a video of no more frames than the memory holds is shown whole, in one call.
 - A frame shown once is never sampled again; its reward in the memory is the larger one of the two segments that it
   borders; a segment that the reward model left out, in two attempts, has an unknown score and counts as the lowest.

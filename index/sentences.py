@@ -139,6 +139,11 @@ class Sentences:
         self.missing = ""
         return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
 
+    def least_cosine(self) -> float:
+        """The least cosine of a line that counts as found by its meaning; -1 without a sentence model."""
+        space = self.space()
+        return -1.0 if space is None else self._likeness(space).least
+
     def _likeness(self, space: Fingerprint) -> Likeness:
         metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata
         return Likeness(**json.loads(metadata[LIKENESS_KEY]))

@@ -7,7 +7,7 @@ hits = finder.find(Query("a red boat", where="pictures", k=3))
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -125,7 +125,8 @@ class Finder:
         limits = scope, query.k, query.min_gap_s
         match where:
             case "pictures":
-                return search.frames(self.embed(query.words, query.picture), *limits, self.space), None
+                found = search.frames(self.embed(query.words, query.picture), *limits, self.space)
+                return self._judged(found, query), None
             case "words":
                 return search.words(query.words, *limits, self._meaning_of(query.words)), None
             case "speech":
@@ -141,9 +142,21 @@ class Finder:
                 return search.detections(query.words, query.min_score, *limits), None
         vector, meaning = self.embed(query.words, query.picture), self._meaning_of(query.words)
         wider = scope, 4 * query.k, query.min_gap_s
-        parts = Parts(*search.by_each(query.words, vector, *wider, self.space, meaning))
+        pictures, *lines = search.by_each(query.words, vector, *wider, self.space, meaning)
+        parts = Parts(self._judged(pictures, query), *lines)
         joined = fuse(parts.pictures, parts.speech, parts.captions, parts.screen_text, query=query.words)
         return suppress_neighbours(joined, query.min_gap_s)[: query.k], parts
+
+    def _judged(self, hits: list[Hit], query: Query) -> list[Hit]:
+        """Give hits in pictures the probability that they fit the words, in a space that has one."""
+        sigmoid = None if query.picture is not None else self.library.sigmoid(self.library.space(self.space))
+        if sigmoid is None:
+            return hits
+        return [
+            replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine or 0.0))
+            for hit in hits
+            if hit.cosine is not None
+        ]
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
         """The unit vector `[dim]` of words, of a picture, or of both, each of which counts a half."""

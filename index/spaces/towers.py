@@ -305,6 +305,18 @@ class TowerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Sigmoid:
+    """The scale and bias by which a space was trained to say if a text fits a picture (SigLIP, arXiv 2303.15343)."""
+
+    scale: float
+    bias: float
+
+    def probability(self, cosine: float) -> float:
+        """The probability that a text fits a picture with which its vector has this cosine."""
+        return 1 / (1 + math.exp(-max(min(self.scale * cosine + self.bias, 50.0), -50.0)))
+
+
+@dataclass(frozen=True, slots=True)
 class SpaceTowers:
     """Content of `tower.json`: the towers of one space that were exported."""
 
@@ -314,6 +326,8 @@ class SpaceTowers:
     refusals: Mapping[str, str] = field(default_factory=dict)
     """Why a tower ("text", "image") could not be exported."""
     version: int = FORMAT_VERSION
+    sigmoid: Sigmoid | None = None
+    """None of a space that was trained otherwise, and in files of older versions."""
 
     @property
     def files(self) -> dict[str, FileFacts]:
@@ -392,7 +406,9 @@ def parse_towers(text: str, place: str) -> SpaceTowers:
         version = int(found["version"])
         if version <= FORMAT_VERSION:
             space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
-            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, dict(found["refusals"]))
+            sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
+            refusals = dict(found["refusals"])
+            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, refusals, sigmoid=sigmoid)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")

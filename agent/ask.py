@@ -120,6 +120,8 @@ async def ask(
     try:
         answer = await session.account.clock.count(_answered(session, chosen, parameters))
         answer = validate_answer(answer, question, environment)
+        if chosen.sees_video and (noise := environment.source.noise()):
+            answer = replace(answer, noise=noise)
     except Exception as error:
         error.__dict__["ledger"] = session.account.ledger  # the calls until then were paid all the same
         raise

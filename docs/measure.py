@@ -1,7 +1,8 @@
 """Measure what docs/measured.md says: `python -m docs.measure NAME...` writes docs/results/NAME.json.
 
 A measurement is the lines of a shell, run in an empty folder, and what they print is kept beside them. Those that need
-the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, and real clips in $CLIPS.
+the small real models of ../shared/MODELS.md find them in $PHOTO, $SPEECH, $SENTENCES, $LANGUAGE, real
+clips in $CLIPS and published captions in $BENCHMARKS.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-MODELS = {"PHOTO": "/tmp/models/photo", "SPEECH": "/tmp/models/speech", "SENTENCES": "/tmp/models/minilm"}
+MODELS = {
+    "PHOTO": "/tmp/models/photo",
+    "SPEECH": "/tmp/models/speech",
+    "SENTENCES": "/tmp/models/minilm",
+    "LANGUAGE": "/tmp/models/language",
+}
 
 MEASUREMENTS = {
     "search-sketch": """
@@ -37,14 +43,30 @@ MEASUREMENTS = {
     """,
     "duplicates-photo": """
         python -m tests.support.duplicates.films films
-        kinodex sample films --hours 0.06 --seed 3 --form independent
-        kinodex ingest films --library library --space "local-dir:$PHOTO"
+        kinodex sample drawn --hours 0.06 --seed 3 --form independent
+        kinodex ingest films drawn --library library --space "local-dir:$PHOTO"
         print python -m tests.support.duplicates.measure library films
     """,
     "chapters": """
         kinodex sample films --form story --hours 0.5 --seed 21
         kinodex ingest films --library library --space builtin
         print python -m tests.support.scenes.measure_borders library films
+    """,
+    "cuts": """
+        kinodex sample films --hours 0.25 --seed 91 --form independent
+        python -m tests.support.scenes.measure_cuts timed drawn_s kinodex ingest films --library drawn --space builtin
+        print echo "drawn films, by their scripts"
+        print python -m tests.support.scenes.measure_cuts measure drawn films drawn_s
+        python -m tests.support.scenes.measure_cuts join joined "$CLIPS"
+        mkdir notes && mv joined/*.json notes
+        python -m tests.support.scenes.measure_cuts timed joined_s \\
+            kinodex ingest joined --library real --space "local-dir:$PHOTO"
+        print echo "pieces of real clips that ffmpeg joined"
+        print python -m tests.support.scenes.measure_cuts measure real notes joined_s
+        python -m tests.support.scenes.measure_cuts timed clips_s \\
+            kinodex ingest "$CLIPS" --library clips --space "local-dir:$PHOTO"
+        print echo "real clips, by ffmpeg's select='gt(scene,0.4)'"
+        print python -m tests.support.scenes.measure_cuts filter clips clips_s
     """,
     "screen-text": """
         kinodex sample films --hours 0.15 --seed 5 --form story
@@ -66,6 +88,30 @@ MEASUREMENTS = {
         print kinodex eval sketch library --annotations films/questions.jsonl --limit 200 --seed 21 --out run \\
             --ablations --agent eea --agent vca
     """,
+    "agents-captions": """
+        kinodex import captions "$BENCHMARKS/egoschema/lavila_subset.json" library --model lavila --space builtin
+        print kinodex eval egoschema library --annotations "$BENCHMARKS/egoschema/subset_anno.json" --seed 1 \\
+            --out run --agent videotree --agent videoagent
+    """,
+    "builtin-space": """
+        print python -m tests.sketch.score_story
+    """,
+    "sizes": """
+        kinodex ingest "$CLIPS" --library library --space "local-dir:$PHOTO" --fps 2
+        kinodex maintain library --purge --keep-minutes 0
+        print kinodex info library
+        print du -sb library/*.lance
+    """,
+    "simulation": """
+        python -m tests.sketch.simulation --out agents --questions 80 --sweep duration --sweep match
+        print cat agents/simulate.md
+        python -m tests.sketch.simulation --out eea --questions 30 --sweep pooling --sweep anchors --sweep anchor-frames
+        print grep -E "questions about|all worlds" eea/simulate.md
+    """,
+    "language-model": """
+        print python -m tests.end_to_end.test_real_language_model "$LANGUAGE"
+        print python -m tests.end_to_end.test_real_language_model "$LANGUAGE" free
+    """,
     "start": """
         print python -m tests.bench.start . --rounds 5
     """,
@@ -75,6 +121,9 @@ MEASUREMENTS = {
     """,
     "search": """
         print kinodex lab bench search library
+    """,
+    "decoders": """
+        print kinodex lab bench decoders "$CLIPS/moviepy__sintel_trailer_52s.mp4" --make films --fps 0.2 --fps 1 --fps 2
     """,
 }
 

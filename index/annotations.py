@@ -246,7 +246,8 @@ class ScreenText:
 
 SCENES, SCENES_STAGE = "scenes", "summaries"
 SCENE_COLUMNS = [*SceneRow.__slots__]
-SCENE_SOURCES = ("captions", "speech", "text")
+EXACT_S = 1e-6
+SCENE_SOURCES = ("captions", "speech", "text", "shots")
 """Stages whose rows summaries are written from."""
 
 
@@ -261,14 +262,21 @@ class Scenes:
         """Read the scenes and chapters of a video, or those of one level, by time, a chapter before its scenes."""
         of_level = [] if level is None else [equal("level", level)]
         found = newest_rows(self._tables, self._visible, SCENES, SCENES_STAGE, video_id, of_level, SCENE_COLUMNS)
+        if found and (cuts_s := [row["start_s"] for row in self._exact(video_id)]):
+            gap_s = 1 / (self._visible.video(video_id).sample_fps or 1.0)
+            found = [row | {name: _at_cut(row[name], cuts_s, gap_s) for name in ("start_s", "end_s")} for row in found]
         return sorted((SceneRow(**row) for row in found), key=lambda row: (row.start_s, row.level, row.number))
 
     def add(self, videos: Mapping[str, Sequence[SceneRow]]) -> None:
         """Append rows by video id; `Additions.complete` makes them visible. `Additions` makes the table before."""
         append_rows(self._tables, self._visible, SCENES, videos)
 
+    def _exact(self, video_id: str) -> list[dict[str, Any]]:
+        """Shots that were found after the scenes, perhaps, by which they begin and end."""
+        return newest_rows(self._tables, self._visible, "shots", "shots", video_id, [], ["start_s"])
+
     def outdated(self, model: str) -> list[str]:
-        """List the ids of videos that got captions, speech or text on screen after this model's summaries."""
+        """List the ids of videos that got captions, speech, text on screen or shots after this model's summaries."""
         stages = one_of("stage", [SCENES_STAGE, *SCENE_SOURCES])
         rows = self._tables.rows("additions", stages, ["video_id", "stage", "model", "added_at"]).to_pylist()
         written = {
@@ -299,6 +307,11 @@ class Scenes:
         of_video = equal("video_id", video.video_id) & equal("model", model)
         titles = self._tables.rows(SCENES, of_video, ["title"])["title"].to_pylist()
         return any(titles)
+
+
+def _at_cut(time_s: float, cuts_s: Sequence[float], gap_s: float) -> float:
+    """The cut that lies between a sampled time and the sample before it; the time itself without one."""
+    return max((cut for cut in cuts_s if time_s - gap_s - EXACT_S <= cut <= time_s), default=time_s)
 
 
 # Captions of any parts of videos, written while agents answer: each complete by itself, found again by its part.

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from kinodex.index.annotations import (
     Scenes,
     ScreenText,
     Speakers,
+    newest_rows,
 )
 from kinodex.index.errors import (
     LeaseLost,
@@ -57,7 +59,7 @@ from kinodex.index.rows import (
 from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
-from kinodex.index.spaces.space import Space
+from kinodex.index.spaces.space import BUILTIN_SPACE, Space
 from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
 from kinodex.index.store.carried_towers import load_tower_of, sigmoid_of
 from kinodex.index.store.database import (
@@ -75,6 +77,7 @@ from kinodex.index.store.leases import DEFAULT_LEASE, Lease, Pace, check_commits
 from kinodex.index.store.schema import (
     LAST_FRAME_NO,
     SENTENCES_PREFIX,
+    SHOTS,
     VECTORS_PREFIX,
     Filter,
     all_of,
@@ -231,6 +234,22 @@ class LibraryReader:
         """
         return load_tower_of(self.uri, self.space(name), towers)
 
+    def noise(self, space: str | None = None, among: Collection[str] | None = None) -> str | None:
+        """Say that a ranking in a space of `spaces()` is noise, in the sentence of all faces; None where it is not.
+
+        It is among some videos, or all, if the space is the built-in one and kinodex did not draw all of them.
+        """
+        if self.space(space).name != BUILTIN_SPACE or not self.tables.has("undrawn"):
+            return None
+        searched = self.video_ids() if among is None else set(among)
+        others = searched.intersection(self.tables.rows("undrawn")["video_id"].to_pylist())
+        if not others:
+            return None
+        return (
+            f"this ranking is noise: the space builtin knows only films that kinodex drew, and {len(others):,} of the "
+            f"{len(searched):,} searched are others; index them in another space"
+        )
+
     def vectors(self, video_id: str, space: str | None = None) -> FrameVectors:
         """Read a video's frame vectors in time order, in a space by name or digest; raises DamagedRows."""
         video = self.video(video_id)
@@ -291,18 +310,26 @@ class LibraryReader:
     def segments(self, video_id: str) -> list[SegmentRow]:
         """Read the segments in order, each with its caption by the newest model that captioned the video.
 
-        Imported captions may be of other ranges, so times decide; `captions` returns them all.
+        Those of `kinodex add shots` where it was run, else those of ingest, whose shots begin with a sampled frame.
+        Imported captions may be of other ranges, so times decide; `captions` returns them all. A caption that was
+        written before the cuts were moved to their frames belongs to the segment that it shares most with.
         """
         video = self.video(video_id)
-        captions = {(each.start_s, each.end_s): each for each in self.captions(video.video_id)}
-        rows = self.tables.rows("segments", equal("video_id", video.video_id)).sort_by("segment_no")
+        captions = sorted(self.captions(video.video_id), key=lambda each: each.start_s)
+        same = {(each.start_s, each.end_s): each for each in captions}
+        exact = self.exact_shots(video.video_id)
+        stored = exact or self.tables.rows("segments", equal("video_id", video.video_id)).to_pylist()
         segments = []
-        for stored in rows.to_pylist():
-            row = moved(stored, -video.zero_s)
-            caption = captions.get((row["start_s"], row["end_s"]))
-            described = () if caption is None else (caption.text, caption.confidence, caption.model)
-            segments.append(SegmentRow(*row.values(), *described))
+        for each in sorted(stored, key=lambda each: int(each["segment_no"])):
+            row = each if exact else moved(each, -video.zero_s)
+            caption = same.get((row["start_s"], row["end_s"])) or (_nearest(captions, row) if exact else None)
+            described = {} if caption is None else _description(caption)
+            segments.append(SegmentRow(**{name: row[name] for name in row if name != "model"}, **described))
         return segments
+
+    def exact_shots(self, video_id: str) -> list[dict[str, Any]]:
+        """Read the rows that `kinodex add shots` wrote of a video, none without it."""
+        return newest_rows(self.tables, self.visible, "shots", "shots", video_id, [], SHOTS.names)
 
     def captions(self, video_id: str, model: str | None = None) -> list[CaptionRow]:
         """Read the captions in order, by this model or the newest that captioned the video; empty where none did."""
@@ -388,6 +415,7 @@ class LibraryReader:
             space=self.space_name,
             space_digest=self.fingerprint.digest,
             settings=self.settings,
+            noise=self.noise(),
         )
 
     def _models(self, stage: str, video: VideoRow) -> tuple[str, ...]:
@@ -430,7 +458,8 @@ def _matrix(column: pa.ChunkedArray) -> NDArray[np.float16]:
 
 OUR_TABLES = (
     "frames", VECTORS_PREFIX, "segments", "captions", "detections", "transcript", "additions",
-    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", SENTENCES_PREFIX, "videos",
+    "failures", "sources", "runs", "leases", "clips", "screen_text", "scenes", "speakers", "undrawn", SENTENCES_PREFIX,
+    "videos",
 )  # fmt: skip
 CREATION = "creation"
 """The lease of a process that makes a library: its row alone is no trace of one that was there."""
@@ -518,6 +547,22 @@ class Library(LibraryReader):
     def check_lease(self, name: str, token: str) -> None:
         """Raise LeaseLost unless the lease of this name still has this token."""
         check_lease(self.tables, name, token)
+
+
+def _nearest(captions: Sequence[CaptionRow], row: Mapping[str, Any]) -> CaptionRow | None:
+    """The caption, of those in order, that shares most time with a segment, if that is most of what both are."""
+    first, end = (bisect_right(captions, row[name], key=lambda each: each.start_s) for name in ("start_s", "end_s"))
+
+    def alike(each: CaptionRow) -> float:
+        shared_s = min(each.end_s, row["end_s"]) - max(each.start_s, row["start_s"])
+        return float(shared_s / (max(each.end_s, row["end_s"]) - min(each.start_s, row["start_s"])))
+
+    best = max(captions[max(first - 1, 0) : end], key=alike, default=None)
+    return best if best is not None and alike(best) > 0.5 else None
+
+
+def _description(caption: CaptionRow) -> dict[str, Any]:
+    return {"caption": caption.text, "caption_confidence": caption.confidence, "caption_model": caption.model}
 
 
 def _plain(settings: Any) -> dict[str, Any]:

@@ -72,6 +72,8 @@ class SourceRow:
     stamp: str
     """Changes whenever the content does: a modification time or an entity tag, as the source's store gives it."""
     seen_at: datetime
+    mount: str | None = None
+    """Mount point of the file system that a local file lay in: while that is missing, nothing is known of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,11 @@ class FrameVectors:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one."""
+    """The half-open range `[start_s, end_s)` of a video; the caption is missing until a model wrote one.
+
+    A shot that begins with a dissolve or fade has its `[fade_start_s, fade_end_s)`, which begins in the shot before;
+    both are None for a cut, and where only samples were looked at.
+    """
 
     video_id: str
     segment_no: int
@@ -122,6 +128,8 @@ class SegmentRow:
     caption: str | None = None
     caption_confidence: float | None = None
     caption_model: str | None = None
+    fade_start_s: float | None = None
+    fade_end_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +309,8 @@ class Hit:
     present: bool | None = None
     """Said by the model that looked (basis "verified"), for the `reason`; else None."""
     reason: str = ""
+    noise: str | None = None
+    """Why the order of these hits means nothing, where it does: see `LibraryReader.noise`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +340,8 @@ class LibraryFacts:
     space: str
     space_digest: str
     settings: Mapping[str, Any]
+    noise: str | None = None
+    """Why rankings in the library's own space mean nothing, where they do: see `LibraryReader.noise`."""
 
 
 # The two clocks of a video: the time that a player shows, and presentation time, the timestamps of the file.
@@ -349,7 +361,7 @@ LATE_START_S = 10.0
 """No encoder delays a picture by so much; a video that begins later was cut with its timestamps kept."""
 DECIMALS = 9
 """Times that were moved are rounded to nanoseconds: equal ones then stay equal when they are moved there and back."""
-TIMES = ("time_s", "start_s", "end_s")
+TIMES = ("time_s", "start_s", "end_s", "fade_start_s", "fade_end_s")
 """Names of the columns of times, and of their fields in rows."""
 
 Times = TypeVar("Times", float, NDArray[np.float64])

@@ -102,7 +102,7 @@ def _towards(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 # nothing changes, as in a still, a black picture or a title card, there is nothing to correlate, and no alignment.
 
 ALIKE = 0.55
-"""Least cosine of frames that may show the same; of all thresholds here: measured, docs/measured.md."""
+"""Least cosine of frames that may show the same; of all thresholds here: chosen on the films of docs/measured.md."""
 PART_AGREEMENT, WHOLE_AGREEMENT = 0.75, 0.35
 """Least agreement of changes where a part of the shorter video is shared, 60 % or less, and where all of it is."""
 LEAST_FRAMES, LEAST_CHANGES = 5, 2
@@ -352,7 +352,7 @@ def _range(a: Timeline, b: Timeline, speed: float, offset_s: float, first: int, 
 # one through its vector index, frame by frame: the cost grows with the number of these frames, not with its square.
 
 IN_MEMORY_FRAMES = 100_000
-"""As float32 of 768 numbers these take 300 MB; beyond, searches through the index cost less (docs/measured.md)."""
+"""As float32 of 768 numbers these take 300 MB; beyond, searches through the index cost less."""
 LEAST_PROBES = 8
 PARTNERS = 20
 """Videos that are aligned with one, at most: those that most of its frames are near to."""

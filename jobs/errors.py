@@ -29,7 +29,8 @@ from __future__ import annotations
 from kinodex.index.errors import KinodexError
 
 OK, CRASHED, BAD_INPUT, SOME_FAILED, LIBRARY_UNUSABLE, MODEL_UNUSABLE, REPLIES_UNUSABLE = range(7)
-INTERRUPTED = 130
+INTERRUPTED, PIPE_CLOSED = 130, 141
+"""As a shell has it for a process that a signal ends: SIGINT, and SIGPIPE once nobody reads its output."""
 
 EXTRAS = {
     "torch": "clip",

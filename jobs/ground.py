@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from kinodex.index.library import LibraryReader
 from kinodex.index.rows import Basis, VideoRow
 from kinodex.index.spaces.towers import Sigmoid
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.export.moments import Moment
+from kinodex.jobs.export.moments import SNAP_S, Moment, MomentRule, SegmentsOf, arranged, cut_times
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.verdicts import basis_of, claim
 
@@ -42,7 +41,6 @@ NEAREST_VIDEOS = 16
 USUAL_VIDEOS = 48
 """Videos over which the usual is taken: these and others, evenly spaced over the library."""
 BY_SEARCH = "search"
-SHOT = "shot"
 NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
 NOTHING_FITS = "no picture and no line in them fits it better than is usual"
 
@@ -65,6 +63,8 @@ class Grounding:
     basis: Basis = "ranking"
     evidence: float | None = None
     reason: str = ""
+    noise: str | None = None
+    """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property
     def ranges(self) -> tuple[Moment, ...]:
@@ -113,12 +113,20 @@ def ground(
     found: list[EvidenceRange] = []
     for video_id in searched:
         evidence = video_evidence(environment, text, video_id, usual, among, evidence_from, least_cosine)
-        found += evidence_ranges(evidence, _borders_s(environment, video_id), most)
+        found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
-    sigmoid = library.sigmoid(environment.source.space)
+    noise = None if evidence_from == "words" else environment.source.noise()
+    sigmoid = library.sigmoid(environment.source.space) if noise is None else None
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
-    return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason)
+    return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)
+
+
+def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
+    """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
+    count = len(grounding.ranges)
+    strong, weak = grounding.candidates[:count], grounding.candidates[count:]
+    return replace(grounding, candidates=(*arranged(strong, rule, segments_of), *arranged(weak, rule, segments_of)))
 
 
 def as_json(grounding: Grounding) -> dict[str, Any]:
@@ -149,6 +157,7 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
         "by": grounding.by,
         "evidence": grounding.evidence,
         "reason": grounding.reason,
+        "noise": grounding.noise,
         "ranges": [each for each, is_one in zip(shown, answered, strict=True) if is_one],
         "weaker": [each for each, is_one in zip(shown, answered, strict=True) if not is_one],
     }
@@ -165,13 +174,6 @@ def _usual_videos(environment: Environment, searched: Sequence[str]) -> list[str
 def _holds_anything(environment: Environment, video_id: str) -> bool:
     """False for a video of which the library has neither frames nor words: nothing can be found in it."""
     return environment.pictured(video_id) or bool(environment.source.words(video_id))
-
-
-def _borders_s(environment: Environment, video_id: str) -> list[float]:
-    """The times at which shots begin, and the video's end; two windows beside each other have no border of a shot."""
-    segments = environment.segments(video_id)
-    inner = [after.start_s for before, after in pairwise(segments) if SHOT in (before.kind, after.kind)]
-    return [segments[0].start_s, *inner, segments[-1].end_s] if segments else []
 
 
 def _moment(
@@ -221,7 +223,7 @@ def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, mos
         for each in answer.evidence[:most]
     )
     reason = answer.reason or (answer.text or answer.status.replace("_", " "))
-    return Grounding(text, candidates, said, by, basis, reason=reason)
+    return Grounding(text, candidates, said, by, basis, reason=reason, noise=answer.noise)
 
 
 async def ground_with(
@@ -373,8 +375,6 @@ KEEP_SHARE = 0.7
 """A range goes on while the evidence is at least this share of its peak."""
 BRIDGE_S = 2.0
 """A shorter stretch of weaker evidence does not end a range."""
-SNAP_S = 1.5
-"""A shot border so near to an end of a range is its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,13 +16,18 @@ from kinodex.index.errors import WeightsMissing
 from kinodex.index.library import Library
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import StoredFrame, VideoRow
+from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.decoding.open import open_video
+from kinodex.pipeline.decoding.stream import is_drawn
 from kinodex.pipeline.errors import PictureError, PipelineError, SourceError, SourceMissing
 from kinodex.pipeline.fetch import FetchedVideo, Source, identify, is_remote, scratch_folder
+from kinodex.pipeline.media.source import open_source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+NAMED = 5
+"""Films that an error names."""
 BATCHES_AHEAD = 2
 """Batches of frames that are read and prepared while the model computes."""
 
@@ -99,6 +104,29 @@ def source_of(library: Library, video: VideoRow) -> Iterator[FetchedVideo]:
         yield _fetched(library, video, folder)
 
 
+def undrawn_videos(library: Library) -> list[VideoRow]:
+    """List the videos with frames that kinodex did not draw, as their files say; one that is gone counts."""
+
+    def drawn(uri: str) -> bool:
+        try:
+            with open_source(uri) as container:
+                return is_drawn(container)
+        except PipelineError:
+            return False
+
+    return [row for row in library.videos() if row.frames and not drawn(row.uri)]
+
+
+def none_drawn(names: Iterable[str]) -> UsageError:
+    """The error for films of these names that kinodex did not draw, in the space that knows no other."""
+    listed = list(names)
+    more = f" and {len(listed) - NAMED:,} more" if len(listed) > NAMED else ""
+    return UsageError(
+        "got --space builtin, which knows only films that kinodex drew, and these are others: "
+        f"{', '.join(listed[:NAMED])}{more}; name another space. With --anyway every ranking is noise"
+    )
+
+
 def read_facts(uri: str, video_id: str) -> FileFacts | None:
     """Read from a file of this machine what a repair needs of it; None if it no longer holds the video."""
     if is_remote(uri):  # fetching a whole library again is for an ingest
@@ -117,10 +145,10 @@ def _fetched(library: Library, video: VideoRow, folder: Path) -> FetchedVideo:
     try:
         return _fetched_from(video.uri, video, folder)
     except SourceError:
-        others = {row.uri for row in library.ingest_log.sources().values() if row.video_id == video.video_id}
-        for uri in sorted(others - {video.uri}):
-            with suppress(SourceError):
-                return _fetched_from(uri, video, folder)
+        for place in library.ingest_log.places(video):
+            if place.uri != video.uri:
+                with suppress(SourceError):
+                    return _fetched_from(place.uri, video, folder)
         raise
 
 

@@ -181,6 +181,11 @@ async def role_models(choice: ModelChoice) -> AsyncIterator[Mapping[str, Model]]
     elsewhere = {name: role for name, role in roles.items() if name not in here}
     cache = ResponseCache(choice.cache_path or cache_file()) if choice.cache else nullcontext()
     with cache as opened:
+        if opened is not None:
+            from kinodex.jobs.kept import keep_limits
+
+            limits = keep_limits()
+            opened.forget_first(opened.beyond(limits.bytes, limits.days))
         async with open_models(
             elsewhere, cache=opened, sample=choice.sample, charge_cached=choice.charge_cached
         ) as models:

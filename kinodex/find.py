@@ -31,6 +31,8 @@ WHERE: tuple[Where, ...] = get_args(Where)
 """Where to look. "pictures" by meaning; "speech" by words; "screen-text" by words, typos forgiven; "captions" by words
 and meaning; "words" is all three, by words and, after `kinodex add sentences`, by meaning; "all" is pictures and words.
 "chapters" by titles and summaries; "detections" by label."""
+BY_VECTOR = ("all", "pictures", "captions")
+"""Places whose hits the space ranks."""
 OLDER_WHERE: dict[str, Where] = {
     "both": "all",
     "together": "all",
@@ -121,6 +123,11 @@ class Finder:
         """The hits, and of a search everywhere what it joined; raises as `find` does."""
         where = checked_where(query)
         ids = tuple(row.video_id for row in self.library.videos_named(query.videos)) if query.videos else None
+        hits, parts = self._found(query, where, ids)
+        noise = self.library.noise(self.space, ids) if hits and where in BY_VECTOR else None
+        return [replace(hit, noise=noise) for hit in hits] if noise else hits, parts
+
+    def _found(self, query: Query, where: Where, ids: tuple[str, ...] | None) -> tuple[list[Hit], Parts | None]:
         scope, search = Scope(ids, query.start_s, query.end_s), self.library.search
         limits = scope, query.k, query.min_gap_s
         match where:

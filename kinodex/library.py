@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         TranscriptRow,
     )
     from kinodex.index.torch_frames import FrameBatches
+    from kinodex.jobs.addresses import Relocation
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
@@ -160,21 +161,26 @@ class Library:
         where: str = "all",
         least: float | None = None,
         agent: str | Variant | None = None,
+        pad_s: float = 0.0,
+        join_s: float | None = None,
+        snap: bool = False,
         **asking: Any,
     ) -> Grounding:
         """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
 
         By search alone, in "pictures", "words" or "all": `least` is the evidence that it takes to be there, by default
         what half of some everyday texts reach. With an `agent` the ranges are the evidence of its answer; `asking` are
-        arguments of `ask`, as `model`.
+        arguments of `ask`, as `model`. Ranges are padded, joined and ended at cuts as
+        `kinodex.jobs.export.moments.MomentRule` says.
         """
         from kinodex.find import ground_where
-        from kinodex.jobs.ground import ground, grounding_of, grounding_question
+        from kinodex.jobs.export.moments import MomentRule
+        from kinodex.jobs.ground import arranged_by, ground, grounding_of, grounding_question
 
-        among = ground_where(where)
+        among, rule = ground_where(where), MomentRule(pad_s, join_s, snap)
         if agent is not None:
             answer = self.ask(grounding_question(text), agent=agent, videos=videos, **asking)
-            return grounding_of(self._reader, text, answer, str(agent), k)
+            return arranged_by(rule, grounding_of(self._reader, text, answer, str(agent), k), self._reader.segments)
         if asking:
             raise UsageError(f"got {', '.join(asking)} without an agent; name the agent that asks")
         from kinodex.agent.environment import Environment
@@ -182,7 +188,8 @@ class Library:
         embed = self._reader.load_space(self.space, "text").embed_text
         environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
-        return ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
+        found = ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
+        return arranged_by(rule, found, self._reader.segments)
 
     @checked
     def duplicates(
@@ -197,6 +204,16 @@ class Library:
 
         named = tuple(row.video_id for row in self._reader.videos_named(names_of(videos))) if videos else ()
         return find_duplicates(self._reader, named, min_s=min_s, every_s=every_s, space=self.space)
+
+    def relocate(self, old: str | Path, new: str | Path, *, dry_run: bool = False) -> Relocation:
+        """Map the addresses of all videos under one folder, bucket or web address to another, all in one commit.
+
+        Raises `UsageError` where no video lies under `old`, or a new address is that of another video.
+        """
+        from kinodex.index.library import Library as Tables
+        from kinodex.jobs.addresses import relocate
+
+        return relocate(Tables.open(self._reader.uri), str(old), str(new), dry_run=dry_run)
 
     # Reading
 

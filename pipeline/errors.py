@@ -14,7 +14,8 @@
     │   ├── NothingDecodes         not one frame came out            stage "decode"
     │   ├── DecoderHung            it returns nothing, or takes too long  stage "decode"
     │   ├── DecoderDied            it took its process down          stage "decode"
-    │   └── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
+    │   ├── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
+    │   └── NotDrawn               kinodex did not draw it, and nothing else was allowed  stage "space"
     ├── WrongClip              a clip that was cut shows other pictures than were asked for
     ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
     ├── SoundError             a sound track of which nothing decodes   stage "speech"
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-Stage = Literal["fetch", "open", "decode", "subtitles", "captions", "detections", "speech", "vectors"]
+Stage = Literal["fetch", "open", "decode", "space", "subtitles", "captions", "detections", "speech", "vectors"]
 
 
 class PipelineError(Exception):
@@ -106,6 +107,12 @@ class DecoderOutOfMemory(VideoError):
     """A decoding process that took more memory than allowed."""
 
     stage: ClassVar[Stage] = "decode"
+
+
+class NotDrawn(VideoError):
+    """A film that kinodex did not draw, for a space that knows nothing else."""
+
+    stage: ClassVar[Stage] = "space"
 
 
 class WrongClip(PipelineError):

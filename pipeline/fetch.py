@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from os import SEEK_END
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
@@ -142,7 +142,7 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
     states = tuple(attempt(source.uri, partial(file_state, each)) for each in paths)
     video_id = attempt(source.uri, lambda: _identity(paths))
     if not is_remote(source.uri):
-        stamp = _local_stamp(states[0].size_bytes, states[0].mtime_ns) if len(paths) == 1 else None
+        stamp = local_stamp(states[0].size_bytes, states[0].mtime_ns) if len(paths) == 1 else None
         source = replace(source, stamp=stamp)
     video = FetchedVideo(source, str(path), video_id, sum(each.size_bytes for each in states), states)
     check_unchanged(video)
@@ -255,12 +255,13 @@ def stamp(source: Source) -> Stamp | None:
         return source.stamp
     if not is_remote(source.uri):
         info = attempt(source.uri, Path(source.uri).stat)
-        return _local_stamp(info.st_size, info.st_mtime_ns)
+        return local_stamp(info.st_size, info.st_mtime_ns)
     filesystem, path = attempt(source.uri, lambda: filesystem_of(source.uri, source.timeout_s))
     return stamp_from_info(attempt(source.uri, lambda: filesystem.info(path)))
 
 
-def _local_stamp(size_bytes: int, mtime_ns: int) -> Stamp:
+def local_stamp(size_bytes: int, mtime_ns: int) -> Stamp:
+    """Make the stamp of a file on this machine."""
     return Stamp(size_bytes, str(mtime_ns))
 
 
@@ -273,6 +274,17 @@ def stamp_from_info(info: Mapping[str, Any]) -> Stamp | None:
     if isinstance(mark, datetime):  # a listing may give in seconds what a stat gives as a date
         mark = mark.timestamp()
     return Stamp(int(normalized["size"]), str(mark).strip('"'))
+
+
+def mount_of(uri: str) -> str | None:
+    """Find the mount point of the file system that a local file lies in; None if it is elsewhere, or not there."""
+    folder = Path(os.path.realpath(uri)).parent
+    return None if is_remote(uri) or not folder.is_dir() else _mount_of(folder)
+
+
+@lru_cache(4096)
+def _mount_of(folder: Path) -> str:
+    return next((str(each) for each in (folder, *folder.parents) if each.is_mount()), "/")
 
 
 def is_remote(uri: str) -> bool:
@@ -327,7 +339,7 @@ def attempt(uri: str, action: Callable[[], Result]) -> Result:
     # Each fsspec backend raises its own client library's errors, which have no common base but Exception;
     # `action` is a call into such a backend and nothing else.
     except Exception as error:
-        raise _source_error(uri, error) from error
+        raise source_error(uri, error) from error
 
 
 def _fetch(source: Source, folder: Path) -> Path:
@@ -362,7 +374,10 @@ def _delete_abandoned() -> None:
             continue  # its process is alive, or it is another user's, or another process is deleting it
 
 
-def _source_error(uri: str, error: Exception) -> SourceError:
+def source_error(uri: str, error: Exception) -> SourceError:
+    """Make the error of this room for one of a file system."""
+    if isinstance(error, FileNotFoundError) and not is_absent(error) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
     if _is_timeout(error):
         return SourceUnreachable(
             f"{uri}: its server sent nothing for too long, in {ATTEMPTS} tries; try again later, or allow more with "
@@ -387,6 +402,15 @@ def _kept_nowhere(uri: str) -> str:
     if not uri.startswith(("http://", "https://")):
         return ""
     return "; those in an address are not kept: name the source again with them, or give them by FSSPEC_HTTP"
+
+
+def is_absent(error: BaseException) -> bool:
+    """True if a file system says that nothing is there: fsspec says it too of a web server that gives no answer."""
+    cause = error.__cause__
+    if not isinstance(error, FileNotFoundError) or isinstance(cause, OSError | None):
+        return isinstance(error, FileNotFoundError) and isinstance(cause, FileNotFoundError | None)
+    from_web = type(cause).__module__.startswith("aiohttp")
+    return not from_web or getattr(cause, "status", None) in (404, 410)
 
 
 def _is_timeout(error: BaseException | None) -> bool:

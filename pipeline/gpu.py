@@ -30,6 +30,7 @@ from kinodex.pipeline.sample import (
     SampledFrame,
     SamplingSettings,
     Seconds,
+    check_drawn,
     stopwatch,
     summarize,
     with_subtitles,
@@ -163,6 +164,7 @@ class GpuSampler:
         seconds: Seconds = defaultdict(float)
         count = 0
         with closing(PyavReader(path, source.uri, chunk.video.is_playlist)) as exact:
+            check_drawn(exact.metadata, chunk, settings)
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
             while (batch := _next(batches, seconds)) is not None:

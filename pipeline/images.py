@@ -11,11 +11,12 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -111,11 +112,14 @@ def display_size(frame: VideoFrame, aspect: Fraction) -> tuple[int, int]:
     return size[::-1] if _orientation(frame)[0] else size
 
 
-def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[[VideoFrame], NDArray[np.uint8]]:
+def rgb_scaler(
+    aspect: Fraction, longest_px: int, shortest_px: int, deinterlace: bool = False
+) -> Callable[[VideoFrame], NDArray[np.uint8]]:
     """Make a function from a decoded frame to its RGB image `[height, width, 3]`.
 
     The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
-    interlaced frame one field is used, so that moving edges do not comb. The function serves one video: all
+    interlaced frame one field is used, so that moving edges do not comb, its missing lines made up along edges with
+    `deinterlace`. The function serves one video: all
     frames are set upright by the display matrix of its first one.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
@@ -133,7 +137,7 @@ def rgb_scaler(aspect: Fraction, longest_px: int, shortest_px: int) -> Callable[
         transparent = any(component.is_alpha for component in frame.format.components)
         hdr = is_hdr(frame)
         scaled = reformatter.reformat(
-            _one_field(frame) if frame.interlaced_frame else frame,
+            _one_field(frame, deinterlace) if frame.interlaced_frame else frame,
             width=width_px,
             height=height_px,
             format="rgb48le" if hdr else "rgba" if transparent else "rgb24",
@@ -173,14 +177,19 @@ def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return ((colour * alpha + 127) // 255).astype(np.uint8)
 
 
-def _one_field(frame: VideoFrame) -> VideoFrame:
-    """Take every second line, at the full frame's time."""
+def _one_field(frame: VideoFrame, whole: bool = False) -> VideoFrame:
+    """Take every second line, at the full frame's time; `whole`: and make up the others from these (FFmpeg's estdif).
+
+    Other filters, such as bwdif, compare with the frames before and after, which a sampled pass does not decode.
+    """
     from av.filter import Graph
 
-    graph = Graph()
+    graph, way = Graph(), ("estdif", "mode=frame") if whole else ("field", "type=top")
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=frame.time_base)
-    graph.link_nodes(source, graph.add("field", "type=top"), graph.add("buffersink")).configure()
+    graph.link_nodes(source, graph.add(*way), graph.add("buffersink")).configure()
     graph.vpush(frame)
+    if whole:
+        graph.vpush(None)
     return graph.vpull()
 
 
@@ -214,9 +223,18 @@ def _upright(rgb: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uin
 
 
 def encode_video(
-    frames: Iterable[NDArray[np.uint8]], path: Path, *, width_px: int, height_px: int, fps: int, key_frame_s: int = 10
+    frames: Iterable[NDArray[np.uint8]],
+    path: Path,
+    *,
+    width_px: int,
+    height_px: int,
+    fps: int,
+    key_frame_s: int = 10,
+    tags: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Encode frames `[height_px, width_px, 3]` to `path` (.mp4), a key frame at least every `key_frame_s` seconds.
+
+    `tags` are those of the container.
 
     One encoder thread, so that the same frames give the same bytes: measured at 128x64 and 640x360, 20 runs each. At
     96x64 and 160x96, x264 itself varies by a few bytes now and then.
@@ -224,6 +242,7 @@ def encode_video(
     import av
 
     with av.open(str(path), "w") as container:
+        container.metadata.update(tags)
         stream = container.add_stream("libx264", rate=fps)
         stream.width, stream.height, stream.pix_fmt = width_px, height_px, "yuv420p"
         stream.options = {"preset": "veryfast", "crf": "26", "threads": "1", "g": str(key_frame_s * fps)}
@@ -326,6 +345,7 @@ def repeat_video(path: Path, longer: Path, times: int) -> None:
             raise ValueError(f"{path} says neither its frames nor their rate; repeat a file of encode_video")
         length = round(Fraction(stream.frames) / stream.average_rate / stream.time_base)
         with av.open(str(longer), "w") as written:
+            written.metadata.update(container.metadata)
             copy = written.add_stream_from_template(stream)
             for turn in range(times):
                 container.seek(0)

@@ -7,7 +7,7 @@ inputs. Few images wait between the two, so memory does not grow with the length
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.decoding.stream import Span, VideoMetadata, VideoReader
-from kinodex.pipeline.errors import NothingDecodes
+from kinodex.pipeline.errors import NotDrawn, NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
 from kinodex.pipeline.subtitles import Line, read_subtitles
@@ -56,24 +56,30 @@ def find_segments(times_s: Sequence[float], distances: Sequence[float], end_s: f
     """
     if len(distances) != len(times_s) - 1:
         raise ValueError(f"{len(times_s)} frames have one distance fewer, got {len(distances)}")
-    bounds = [times_s[0], *(times_s[i + 1] for i in _cuts(distances)), end_s]
+    return segments_between([times_s[i + 1] for i in changes(distances)], times_s, end_s, window_s)
+
+
+def segments_between(cuts_s: Sequence[float], times_s: Sequence[float], end_s: float, window_s: float) -> list[Segment]:
+    """Divide a video at its cuts, in order and inside it; arguments as of `find_segments`."""
+    bounds = [times_s[0], *cuts_s, end_s]
     segments: list[Segment] = []
     for start, end in pairwise(bounds):
         if len(bounds) > 2 and end - start <= LONGEST_SHOT_WINDOWS * window_s:
             segments.append(Segment(start, end, "shot"))
         else:
-            inside = times_s[bisect_left(times_s, start) : bisect_left(times_s, end)]
-            segments += _windows(inside, end, window_s)
+            inside = times_s[bisect_right(times_s, start) : bisect_left(times_s, end)]
+            segments += _windows([start, *inside], end, window_s)
     return segments
 
 
-def _cuts(distances: Sequence[float]) -> list[int]:
-    if not distances:
+def changes(distances: Sequence[float], share: float = 1.0) -> list[int]:
+    """Places where neighbours change by more than this share of what makes a shot; 0: between the first two."""
+    if not len(distances):
         return []
     values = np.asarray(distances)
     median = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - median)))
-    threshold = min(max(median + Z * spread, FLOOR), CEILING)
+    threshold = share * min(max(median + Z * spread, FLOOR), CEILING)
     return [int(i) for i in np.flatnonzero(values > threshold)]
 
 
@@ -126,7 +132,8 @@ class SamplingSettings:
 
     `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; `input` makes the model's input;
     a long video is split into spans of about `cut_s` seconds (0: never), or shorter ones so that `sharers` workers have
-    some each; frames are handed over `batch` at a time.
+    some each; frames are handed over `batch` at a time; with `drawn_only` a film that kinodex did not draw is refused.
+    `deinterlace` as `rgb_scaler` has it.
     """
 
     fps: float
@@ -137,6 +144,8 @@ class SamplingSettings:
     cut_s: float = 0.0
     batch: int = 16
     sharers: int = 1
+    drawn_only: bool = False
+    deinterlace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +255,22 @@ def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[Sampled
             playlist = chunk.video.is_playlist
             opening = open_video(path, source.uri, decoder=settings.decoder, playlist=playlist)
             video = opened.enter_context(opening)
+            check_drawn(video.metadata, chunk, settings)
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
                 count += 1
                 yield _sampled_frame(number, time_s, rgb, settings, seconds)
         summary = summarize(chunk, video, count, seconds)
     yield summary
+
+
+def check_drawn(metadata: VideoMetadata, chunk: Chunk, settings: SamplingSettings) -> None:
+    """Raise NotDrawn for a film that kinodex did not draw, where only those are wanted."""
+    if settings.drawn_only and not metadata.drawn:
+        raise NotDrawn(
+            f"{chunk.video.source.uri}: kinodex did not draw this film, and the space builtin knows no other; make a "
+            "library in another space, or give --anyway: every ranking in it is then noise"
+        )
 
 
 def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkSummary:
@@ -289,7 +308,7 @@ def rgb_samples(
     from av import FFmpegError
 
     aspect = Fraction(video.metadata.sample_aspect_ratio).limit_denominator(100_000)
-    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px)
+    to_rgb = rgb_scaler(aspect, settings.jpeg_side_px, settings.input.side_px, settings.deinterlace)
     samples = video.samples(settings.fps, chunk.span)
     while True:
         with stopwatch(seconds, "decode"):

@@ -14,21 +14,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from kinodex.pipeline.cuts import Cut
 from kinodex.pipeline.decoding.open import choose_decoder
 from kinodex.pipeline.decoding.stream import Span
 from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory
 from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings
 
-Request = tuple[Literal["sample", "split"], Chunk, SamplingSettings] | tuple[Literal["subtitles"], Chunk, ChunkSummary]
-Message = list[SampledFrame] | ChunkSummary | tuple[Span, ...] | Exception
-"""A list of frames is followed by more messages; anything else ends the reply to a request."""
+Request = (
+    tuple[Literal["sample", "split"], Chunk, SamplingSettings]
+    | tuple[Literal["subtitles"], Chunk, ChunkSummary]
+    | tuple[Literal["cuts"], Chunk, Sequence[tuple[float, float]]]
+)
+Message = list[SampledFrame] | list[Cut] | ChunkSummary | tuple[Span, ...] | Exception
+"""A list of frames or cuts is followed by more messages; anything else ends the reply to a request."""
 
 REFERENCE = "pyav"
 LOST_OVER_SUBTITLES: dict[type[Exception], str] = {
@@ -77,6 +82,18 @@ class SandboxSampler:
         except (DecoderDied, DecoderOutOfMemory):
             return ()
         return spans
+
+    def cuts(self, chunk: Chunk, windows_s: Sequence[tuple[float, float]], settings: SamplingSettings) -> list[Cut]:
+        """Find the cuts of a whole video within these times, as `find_cuts` does.
+
+        A child that died is replaced once. Raises as `sample`.
+        """
+        request: Request = ("cuts", chunk, windows_s)
+        try:
+            messages = [*self._reply(request, settings)]
+        except DecoderDied:
+            messages = [*self._reply(request, settings)]
+        return [cut for message in messages for cut in message]
 
     def sample(
         self, chunk: Chunk, settings: SamplingSettings

@@ -16,6 +16,7 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from kinodex.pipeline.cuts import find_cuts
 from kinodex.pipeline.decoding.open import split_video
 from kinodex.pipeline.decoding.stream import SpanDamaged
 from kinodex.pipeline.errors import DecoderOutOfMemory, PipelineError
@@ -48,6 +49,12 @@ def _reply(request: Request) -> Iterator[Message]:
     try:
         if request[0] == "subtitles":
             yield with_subtitles(request[2], chunk)
+            return
+        if request[0] == "cuts":
+            path, name = Path(chunk.video.path), chunk.video.source.uri
+            for cut in find_cuts(path, name, request[2], chunk.video.is_playlist):
+                yield [cut]
+            yield ()
             return
         task, _, settings = request
         if task == "split":

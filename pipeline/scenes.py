@@ -192,7 +192,7 @@ FILM_S, FILM_CHAPTERS = 7200.0, (8, 20)
 27 to 69 of a day."""
 SCENE_PRICE, CHAPTER_PRICE = 8.0, 3.0
 """Of a border, in units of noise. Shots that follow one another are more alike than others of a scene, scenes that do
-are not: with 3, a place of two minutes falls into three scenes, with 8 it is one (docs/measured.md)."""
+are not: with 3, a place of two minutes falls into three scenes, with 8 it is one."""
 LONGEST_SHARE = 3.0
 """The longest group has so many times the items of the mean one, if there are as few as can be."""
 LEAST_PICTURE_NOISE, LEAST_WORD_NOISE = 0.02, 0.1

@@ -71,7 +71,7 @@ def named_sources(uris: Iterable[str]) -> list[Source]:
     for of_folder in folders.values():
         filesystem, _ = filesystem_of(of_folder[0])
         if _on_the_web(filesystem):
-            sources += [Source(uri, _name(uri).stem) for uri in of_folder]
+            sources += [Source(uri, title_of(uri)) for uri in of_folder]
             continue
         paths = [filesystem_of(uri)[1] for uri in of_folder]
         names = _names_in(filesystem, _folder(paths[0]))
@@ -119,7 +119,7 @@ def _look_up(argument: str) -> list[Source]:
         raise SourceMissing("got an empty name; give a file, a folder, a glob or a URI")
     filesystem, path = attempt(argument, lambda: filesystem_of(argument))
     if _on_the_web(filesystem):
-        return [Source(argument, _name(argument).stem)]
+        return [Source(argument, title_of(argument))]
     try:
         return _list_path(argument, filesystem, path)
     finally:
@@ -225,6 +225,11 @@ def _as_text(path: str) -> str:
     No file has that name, so the video becomes a failure that says so, and the others are read.
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def title_of(uri: str) -> str:
+    """Give the title of a source that nobody named: its file name without suffix."""
+    return _name(uri).stem
 
 
 def _name(uri: str) -> PurePosixPath:

@@ -7,10 +7,13 @@ import base64
 import hashlib
 import ipaddress
 import json
+import math
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
@@ -207,6 +210,20 @@ def _is_private(host: str) -> bool:
 
 BUSY_TIMEOUT_S = 30.0
 TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+DAYS = "CREATE TABLE IF NOT EXISTS days (day INTEGER PRIMARY KEY, first INTEGER NOT NULL)"
+"""The number of the first reply of a day, counted from 1970: the age of replies, in a table of its own, since earlier
+versions write replies in two columns."""
+DAY_S = 86400.0
+PAGES = ("page_count", "freelist_count", "page_size")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldReplies:
+    """Number of replies in a cache, the bytes that they take, and the age of the oldest, None without any."""
+
+    replies: int
+    bytes: int
+    oldest_days: float | None
 
 
 class ResponseCache:
@@ -220,6 +237,7 @@ class ResponseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._today = -1
         with self._translated_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
@@ -249,7 +267,15 @@ class ResponseCache:
             row = None if instead is None else self._row(key)
             if row is not None and _json_object(row) in (None, instead):
                 self._delete(key, row)
+            self._note_day()
             self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(dict(reply))))
+
+    def _note_day(self) -> None:
+        """Note the number that the first reply of today gets, once a day."""
+        today = int(time.time() // DAY_S)
+        if today != self._today:
+            self._db.execute("INSERT OR IGNORE INTO days SELECT ?, COALESCE(MAX(rowid), 0) + 1 FROM replies", (today,))
+            self._today = today
 
     def _row(self, key: str) -> bytes | None:
         row = self._db.execute("SELECT CAST(reply AS BLOB) FROM replies WHERE key = ?", (key,)).fetchone()
@@ -265,6 +291,45 @@ class ResponseCache:
         If the request fails or is cancelled, the next holder sends it.
         """
         return self._locks.setdefault(key, asyncio.Lock())
+
+    def held(self) -> HeldReplies:
+        """Count what the cache holds; replies that an earlier version kept are as old as the first day."""
+        with self._translated_errors():
+            count, least = self._db.execute("SELECT COUNT(*), MIN(rowid) FROM replies").fetchone()
+            pages, free, size = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in PAGES)
+            (day,) = self._db.execute("SELECT MAX(day) FROM days WHERE first <= ?", (least or 0,)).fetchone()
+        return HeldReplies(count, (pages - free) * size, None if day is None else time.time() // DAY_S - day)
+
+    def beyond(self, most_bytes: float, days: float) -> int:
+        """Count the oldest replies, those that are older than this many days or more than fit."""
+        held = self.held()
+        with self._translated_errors():
+            since = math.ceil(time.time() / DAY_S - days)
+            (first,) = self._db.execute("SELECT MIN(first) FROM days WHERE day >= ?", (since,)).fetchone()
+            if first is None:  # no reply came since
+                return held.replies
+            (old,) = self._db.execute("SELECT COUNT(*) FROM replies WHERE rowid < ?", (first,)).fetchone()
+        too_many = math.ceil(held.replies * (1 - most_bytes / held.bytes)) if held.bytes > most_bytes else 0
+        return max(int(old), too_many)
+
+    def forget_first(self, count: int) -> None:
+        """Delete so many replies, the oldest first."""
+        if count:
+            oldest = "SELECT rowid FROM replies ORDER BY rowid LIMIT ?"
+            with self._translated_errors():
+                self._db.execute(f"DELETE FROM replies WHERE rowid IN ({oldest})", (count,))
+
+    def shrink(self) -> None:
+        """Give the room of deleted replies back to the disk; where another process uses the cache, new ones take it."""
+        ranked = "SELECT day, (SELECT COUNT(*) FROM replies WHERE rowid < first) FROM days"
+        nth = "SELECT rowid FROM replies ORDER BY rowid LIMIT 1 OFFSET ?"
+        with self._translated_errors():
+            ranks = self._db.execute(ranked).fetchall()
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("VACUUM")
+            for day, before in ranks:  # it may have given all replies new numbers
+                after = "(SELECT COALESCE(MAX(rowid), 0) + 1 FROM replies)"
+                self._db.execute(f"UPDATE days SET first = COALESCE(({nth}), {after}) WHERE day = ?", (before, day))
 
     def close(self) -> None:
         self._db.close()
@@ -309,6 +374,8 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(TABLE)
+    database.execute(DAYS)
+    database.execute("INSERT INTO days SELECT ?, 1 WHERE NOT EXISTS (SELECT 1 FROM days)", (int(time.time() // DAY_S),))
 
 
 def cache_key(inputs: Mapping[str, object]) -> str:

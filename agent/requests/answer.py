@@ -679,7 +679,7 @@ LEAST_WORDS = 16
 """A shorter text is not looked at for loops: a song may well say "row, row, row your boat"."""
 LEAST_NEW = 0.5
 """Share of runs of `LOOPED` words that are new in a text that says something; in loops of small models it is 0.03 to
-0.3 (SmolLM2-135M, docs/measured.md), in sentences above 0.65."""
+0.3 (SmolLM2-135M), in sentences above 0.65."""
 LOOPED = 4
 ECHOED = 5
 """Words in a row that a description and its instructions do not share by chance."""

@@ -1,9 +1,9 @@
 """The image tower of a space on a CPU: torch's own, until ONNX Runtime turns out to be quicker with the same vectors.
 
-Where bf16 does not pay, ONNX Runtime embeds two to three times as many pictures a second (docs/measured.md). So at the
-first batch the tower's exported graph is tried on it, if one is at hand: in the user's cache, or with the library.
-Else, once torch has computed for a minute, so that the export pays, another process exports the graph into the cache:
-the work at hand goes on with it, and the next run begins with it.
+Where bf16 does not pay, ONNX Runtime embeds more pictures a second (`tests/bench/towers.py`). So at the first batch the
+tower's exported graph is tried on it, if one is at hand: in the user's cache, or with the library. Else, once torch has
+computed for a minute, so that the export pays, another process exports the graph into the cache: the work at hand goes
+on with it, and the next run begins with it.
 """
 
 from __future__ import annotations

@@ -46,10 +46,9 @@ from kinodex.index.errors import UnknownModel
 
 # Source of a space's model: its name resolved to the arguments of open_clip, and the hub without its long retries.
 
-DEFAULT_SPACE = "ViT-B-32-SigLIP2-256/webli"
+DEFAULT_SPACE, BUILTIN_SPACE = "ViT-B-32-SigLIP2-256/webli", "builtin"
 HUB, LOCAL = "hf-hub:", "local-dir:"
 WEIGHT_SUFFIXES = (".safetensors", ".pt", ".bin", ".pth")
-OR_BUILTIN = ", or use --space builtin, which knows only the sketch world"
 PROBE_TIMEOUT_S = 5.0
 HOW_TO_LIST = "`python -c 'import open_clip; print(open_clip.list_pretrained())'` lists all"
 
@@ -122,7 +121,7 @@ def _architecture(open_clip: ModuleType, name: str) -> ModelName:
         return ModelName(name, architecture, pretrained, preprocess=_usual_preprocess(open_clip, architecture))
     if pretrained.endswith(WEIGHT_SUFFIXES):
         what = f"there is no file {pretrained}; give the path of a checkpoint"
-        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+        raise WeightsMissing(f"got space {name!r}, but {what}")
     tags = [f"{architecture}/{tag}" for tag in open_clip.list_pretrained_tags_by_model(architecture)]
     near = _nearest(name, tags) if tags else "it takes a checkpoint's path"
     what = f"{architecture} has no pretrained tag {pretrained!r}"
@@ -147,13 +146,13 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 def _check_folder(name: str, folder: Path) -> None:
     if not folder.is_dir():
         what = "there is no such folder; give one that holds open_clip_config.json and the weights"
-        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+        raise WeightsMissing(f"got space {name!r}, but {what}")
     if not (folder / "open_clip_config.json").is_file():
         what = f"{folder} holds no open_clip_config.json; add it beside the weights"
         raise BadCheckpoint(f"got space {name!r}, but {what}")
     if not any(file.suffix in WEIGHT_SUFFIXES for file in folder.iterdir()):
         what = f"{folder} holds no weights; add open_clip_model.safetensors"
-        raise WeightsMissing(f"got space {name!r}, but {what}{OR_BUILTIN}")
+        raise WeightsMissing(f"got space {name!r}, but {what}")
 
 
 class SharedSwitch:
@@ -250,9 +249,9 @@ def _answers(url: str) -> bool:
 
 
 TEXT_BATCH = 64
-TWO_WAYS = (
-    "; give a local checkpoint (--space local-dir:PATH, a copy of the model's repository with its tokenizer), "
-    "or use --space builtin, which knows only the sketch world"
+THREE_WAYS = (
+    "; give the model as a folder (--space local-dir:PATH, a copy of its repository with its tokenizer), a mirror of "
+    "the hub (HF_ENDPOINT=https://...), or the hub's cache of a machine that has it, carried over (HF_HOME=FOLDER)"
 )
 
 _torchvision_operators: list[Any] = []  # a torch.library.Library undoes its definitions when it is collected
@@ -470,19 +469,18 @@ def _load_model(open_clip: ModuleType, named: ModelName) -> Any:
         raise BadCheckpoint(f"cannot load {named.given}: {_first_line(error)}; {way_on}") from error
 
 
-def _load_tokenizer(open_clip: ModuleType, named: ModelName, online: bool, way_on: str = TWO_WAYS) -> Any:
+def _load_tokenizer(open_clip: ModuleType, named: ModelName, online: bool, way_on: str = THREE_WAYS) -> Any:
     try:
         return open_clip.get_tokenizer(named.model)
     except ImportError as error:
         raise WeightsMissing(
-            f"the tokenizer of {named.given} needs transformers, which is not installed; "
-            f"install kinodex[hf]{OR_BUILTIN if way_on else ''}"
+            f"the tokenizer of {named.given} needs transformers, which is not installed; install kinodex[hf]"
         ) from error
     except (OSError, ValueError) as error:
         raise _missing("tokenizer", named, error, online, way_on) from error
 
 
-def _missing(what: str, named: ModelName, error: Exception, online: bool, way_on: str = TWO_WAYS) -> WeightsMissing:
+def _missing(what: str, named: ModelName, error: Exception, online: bool, way_on: str = THREE_WAYS) -> WeightsMissing:
     reason = _first_line(error) if online else "the hub does not answer and its cache here lacks it"
     return WeightsMissing(f"the {what} of {named.given} cannot be had: {reason}{way_on}")
 
@@ -550,7 +548,7 @@ def quick_tower(tower: torch.nn.Module, images: torch.Tensor) -> torch.nn.Module
     Measured on the first of `images` (float32 [n, 3, h, w]); whether bf16 pays on a CPU depends on the processor's
     instructions, which its name does not tell. The faster of two runs counts, so the first may warm up. On CUDA half
     precision always pays, and the layout of convolutions is chosen too. On a CPU a tower of convolutions has its
-    channels last, which is 1.4 times as quick (docs/measured.md) and changes no vector by more than rounding.
+    channels last, which is quicker (`tests/bench/towers.py`) and changes no vector by more than rounding.
     """
     import torch
 

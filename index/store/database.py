@@ -245,10 +245,10 @@ class Tables:
                 raise OSError(f"No space left on device ({folder / file.path} is cut off, os error 28)")
         lance.LanceDataset.commit(table, lance.LanceOperation.Append(fragments), read_version=table.version)
 
-    def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows, each in place of the one with the same keys."""
-        if rows:
-            arrow = self._to_arrow(name, rows)
+    def upsert(self, name: str, keys: Sequence[str], rows: Sequence[dict[str, Any]] | pa.Table) -> None:
+        """Write rows in one commit, each in place of the one with the same keys."""
+        arrow = rows if isinstance(rows, pa.Table) else self._to_arrow(name, rows)
+        if arrow.num_rows:
             with storage_errors(self.uri):
                 retry_on_conflict(lambda: self._merge(name, keys).when_matched_update_all().execute(arrow))
 

@@ -282,7 +282,7 @@ MIN_JOINED = 3
 MIN_PART_ROWS = 100_000
 """A part is no smaller than this for want of memory: a search would walk too many."""
 GRAPH_BYTES, NUMBER_BYTES = 2_500, 4
-"""Memory that building takes for a row, and for each number of its vector (measured: docs/measured.md)."""
+"""Memory that building takes for a row, and for each number of its vector (measured)."""
 GRAPH: dict[str, Any] = {"m": 20, "ef_construction": 300, "num_partitions": 1}
 """Neighbours of a row in its graph, and candidates while it is built."""
 

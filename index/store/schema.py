@@ -150,7 +150,7 @@ VIDEO_DIGESTS = "digests"
 """Column of `videos` with the digests of a video's rows (see `kinodex.index.videos.writer`)."""
 ADDED_DIGEST = "digest"
 """Column of `additions` with the digest of the rows that were added."""
-LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words")
+LATE_COLUMNS = (CHECKSUM, VIDEO_DIGESTS, ADDED_DIGEST, "words", "mount")
 """Columns that libraries lack which were made before there was one."""
 STAGE_TABLES = {
     "captions": "captions",
@@ -158,6 +158,7 @@ STAGE_TABLES = {
     "speech": "transcript",
     "text": "screen_text",
     "summaries": "scenes",
+    "shots": "shots",
 }
 """Tables of the optional stages. Vectors, and those of sentences, have a table for each space instead."""
 STAGES = (*STAGE_TABLES, "vectors", "sentences")
@@ -348,7 +349,14 @@ VIDEOS = _table(
     digests=nullable(TEXT),  # JSON; missing in libraries that were made before there was one
 )
 FAILURES = _table(uri=key(1), stage=key(2), error_class=TEXT, message=TEXT, attempts=INT32, failed_at=TIME)
-SOURCES = _table(uri=key(1), video_id=TEXT, size_bytes=nullable(INT64), stamp=TEXT, seen_at=TIME)
+SOURCES = _table(
+    uri=key(1),
+    video_id=TEXT,
+    size_bytes=nullable(INT64),
+    stamp=TEXT,  # empty: its file system gives none
+    seen_at=TIME,
+    mount=nullable(TEXT),  # missing in libraries that were made before there was one
+)
 RUNS = _table(run_id=key(1), kind=TEXT, state=TEXT, started_at=TIME, ended_at=nullable(TIME), report=TEXT)
 LEASES = _table(
     name=key(1),
@@ -450,4 +458,22 @@ SPEAKERS = _table(
     seconds=FLOAT64,  # of speech in the mean
     model=TEXT,
 )
-LATE_TABLES = {"clips": CLIPS, "screen_text": SCREEN_TEXT, "scenes": SCENES, "speakers": SPEAKERS}
+UNDRAWN = _table(video_id=key(1))  # a film with vectors of the built-in space, which kinodex did not draw
+SHOTS = _table(
+    video_id=TEXT,
+    segment_no=INT32,
+    start_s=FLOAT64,
+    end_s=FLOAT64,
+    kind=TEXT,
+    fade_start_s=nullable(FLOAT64),  # of the dissolve or fade that it begins with
+    fade_end_s=nullable(FLOAT64),
+    model=TEXT,
+)
+LATE_TABLES = {
+    "clips": CLIPS,
+    "screen_text": SCREEN_TEXT,
+    "scenes": SCENES,
+    "speakers": SPEAKERS,
+    "shots": SHOTS,
+    "undrawn": UNDRAWN,
+}

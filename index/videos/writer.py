@@ -27,7 +27,7 @@ from kinodex.index.rows import (
     moved,
 )
 from kinodex.index.store.database import Tables, is_local, space_tables
-from kinodex.index.store.indexes import present
+from kinodex.index.store.indexes import ensure_table, present
 from kinodex.index.store.schema import (
     CHECKSUM,
     FRAME_NO_BITS,
@@ -170,6 +170,29 @@ class IngestLog:
     def sources(self) -> dict[str, SourceRow]:
         """Read every source that an ingest found a video in, by URI."""
         return {row["uri"]: SourceRow(**row) for batch in self._tables.batches("sources") for row in batch.to_pylist()}
+
+    def sources_with(self, column: str, values: Sequence[str]) -> list[SourceRow]:
+        """Read the sources with one of these values in a column: `uri`, or `video_id`."""
+        tables = [self._tables.rows("sources", one_of(column, some)) for some in chunked(values)]
+        return [SourceRow(**row) for table in tables for row in table.to_pylist()]
+
+    def places(self, video: VideoRow) -> list[SourceRow]:
+        """Read the places where ingests found a video: first its address, then copies by URI.
+
+        An address that holds another video by now comes last, with the id of that one; one of which nothing is noted
+        has no stamp.
+        """
+        of_address = one_of("uri", [video.uri, redact_uri(video.uri)])
+        rows = self._tables.rows("sources", of_address | equal("video_id", video.video_id)).to_pylist()
+        found = sorted((SourceRow(**row) for row in rows), key=lambda row: (row.uri != redact_uri(video.uri), row.uri))
+        if not found or redact_uri(found[0].uri) != redact_uri(video.uri):
+            found.insert(0, SourceRow(video.uri, video.video_id, None, "", video.ingested_at))
+        return sorted(found, key=lambda row: row.video_id != video.video_id)
+
+    def forget_sources(self, uris: Sequence[str]) -> None:
+        """Forget sources: the next ingest of one reads its bytes again."""
+        for some in chunked(uris):
+            self._tables.delete("sources", one_of("uri", some))
 
     def add_sources(self, rows: Iterable[SourceRow]) -> None:
         """Record sources, each in place of the earlier row of its URI; of several rows of one URI the last counts."""
@@ -347,6 +370,28 @@ class VideoWriter:
             new_rows.forget(row.video_id for row in rows)
         return rejected
 
+    def readdress(self, addresses: Mapping[str, tuple[str, str]], check: Callable[[], None] = lambda: None) -> None:
+        """Give complete videos, by id, another URI and title, all in one commit; `check` as `complete` has it.
+
+        The digest of a row that is as it was written follows; that of an altered one still shows it.
+        """
+        schema, parts = self._tables.schema("videos"), []
+        for ids in chunked(sorted(addresses)):
+            before = self._tables.rows("videos", one_of("video_id", ids), schema.names)
+            rows = before.to_pylist()
+            for row in rows:
+                uri, title = addresses[row["video_id"]]
+                row |= {"uri": redact_uri(uri), "title": title}
+            after = pa.Table.from_pylist(rows, schema)
+            if VIDEO_DIGESTS in schema.names:
+                texts = map(_own_digest, rows, row_hashes(before), row_hashes(after))
+                column = pa.array(texts, schema.field(VIDEO_DIGESTS).type)
+                after = after.set_column(schema.get_field_index(VIDEO_DIGESTS), schema.field(VIDEO_DIGESTS), column)
+            parts.append(after)
+        if parts:
+            check()
+            self._tables.upsert("videos", ["video_id"], pa.concat_tables(parts))
+
     def _add_digests(self, rows: Sequence[dict[str, Any]], digests: Digests | None) -> None:
         """Add the digests of each video to its row, where the library has a column for them."""
         schema = self._tables.schema("videos")
@@ -375,6 +420,12 @@ class VideoWriter:
         held = counts_of(self._tables, self._vectors_table, [row.video_id for row in rows])
         return tuple(row.video_id for row in rows if not is_complete(row, held, self._vectors_table))
 
+    def note_undrawn(self, video_ids: Sequence[str]) -> None:
+        """Note films with vectors of the built-in space that kinodex did not draw: see `LibraryReader.noise`."""
+        if video_ids:
+            ensure_table(self._tables, "undrawn")
+            self._tables.upsert("undrawn", ["video_id"], [{"video_id": each} for each in video_ids])
+
     def discard(self, *video_ids: str) -> None:
         """Delete all rows of videos, complete or left over, and all that was added to them.
 
@@ -385,7 +436,7 @@ class VideoWriter:
         for ids in chunked(video_ids):
             for name in (
                 *("sources", "videos", "frames", self._vectors_table, "segments", "additions"),
-                *present(tables, ("clips", *STAGE_TABLES.values())),
+                *present(tables, ("clips", "undrawn", *STAGE_TABLES.values())),
                 *space_tables(tables),
                 *space_tables(tables, SENTENCES_PREFIX),
             ):
@@ -397,6 +448,16 @@ class VideoWriter:
         where = where if until_no is None else where & below("frame_no", until_no)
         for name in ("frames", self._vectors_table):
             self._tables.delete(name, where)
+
+
+def _own_digest(row: Mapping[str, Any], before: int, after: int) -> str | None:
+    """Write a row's digests with another hash of the row itself, if the one before is that of the row."""
+    text: str | None = row[VIDEO_DIGESTS]
+    return (
+        text
+        if text is None
+        else text.replace(json.dumps({OWN_ROW: as_text(before)})[1:], json.dumps({OWN_ROW: as_text(after)})[1:])
+    )
 
 
 def _stored(row: VideoRow) -> dict[str, Any]:

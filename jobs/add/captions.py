@@ -60,12 +60,12 @@ class Captions(EndpointAddition):
 
     def rows_here(self, library: Library, video: VideoRow) -> AddedRows:
         segments = uncaptioned(library, video, self.model)
-        return _rows(library, video, segments, CaptionBatch(_local_texts(self, library, video, segments)))
+        return _rows(library, video, self.model, segments, CaptionBatch(_local_texts(self, library, video, segments)))
 
     def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
         segments = uncaptioned(library, video, self.model)
         batch = describe_segments(thread, library, video, segments, self.frames_a_segment)
-        return _rows(library, video, segments, batch)
+        return _rows(library, video, self.model, segments, batch)
 
     def write(self, library: Library, rows: Mapping[str, Any]) -> None:
         library.additions.add_captions(rows, self.model)
@@ -82,7 +82,9 @@ def uncaptioned(library: Library, video: VideoRow, model: str) -> list[SegmentRo
     return [each for each in library.segments(video.video_id) if each.segment_no not in held]
 
 
-def _rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow], batch: CaptionBatch) -> AddedRows:
+def _rows(
+    library: Library, video: VideoRow, model: str, segments: Sequence[SegmentRow], batch: CaptionBatch
+) -> AddedRows:
     """Rows of the segments that a model described, and the problem of the others."""
     if batch.is_refused:
         return AddedRows((), 0, usage=batch.usage, failed=batch.refused[-1])
@@ -94,10 +96,12 @@ def _rows(library: Library, video: VideoRow, segments: Sequence[SegmentRow], bat
         for (segment, text), vector in zip(described, vectors, strict=True)
     ]
     missing = len(segments) - len(rows)
-    problem = f"{missing} of {video.segments} segments got no caption that could be used" if missing else None
+    total = len(library.segments(video.video_id))
+    problem = f"{missing} of {total} segments got no caption that could be used" if missing else None
     if problem and batch.refused:
         problem += f"; requests refused: {len(batch.refused)}, the last because {batch.refused[-1]}"
-    return AddedRows(rows, video.segments - missing, problem, batch.usage)
+    held = len(library.captions(video.video_id, model))  # perhaps of segments whose cuts were moved since
+    return AddedRows(rows, held + len(rows), problem, batch.usage)
 
 
 def _local_texts(

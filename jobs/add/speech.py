@@ -42,14 +42,17 @@ class Speech:
     """Only sound in which somebody speaks is given to the model."""
     speakers: bool = False
     """Lines say which of the library's voices spoke."""
+    audio_track: str | None = None
+    """Number of the sound track, from 1, or its language; None: the one that a player would choose."""
     name: str = "speech"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"model": self.model, "language": self.language, "vad": self.vad, "speakers": self.speakers}
+        settings = {"model": self.model, "language": self.language, "vad": self.vad, "speakers": self.speakers}
+        return settings if self.audio_track is None else {**settings, "audio_track": self.audio_track}
 
     def prepare(self, library: Library) -> None:
-        check_settings(library, self, "language", "vad", "speakers")
+        check_settings(library, self, "language", "vad", "speakers", "audio_track")
         _recogniser(self.model, self.device, self.language, self.batch)
         if self.vad:
             _voice_detector()
@@ -76,7 +79,7 @@ class Speech:
     def _windows(self, found: FetchedVideo, name: str) -> Iterator[Sound]:
         from kinodex.pipeline.models.audio import sound_pieces, sound_windows, voice_windows
 
-        source = Path(found.path), name, found.is_playlist
+        source = Path(found.path), name, found.is_playlist, self.audio_track
         return voice_windows(sound_pieces(*source), _voice_detector()) if self.vad else sound_windows(*source)
 
     def _with_voices(self, spoken: Iterable[tuple[Sound, list[SpeechLine]]]) -> SpokenVideo:

@@ -12,8 +12,9 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FrameVectors, VideoRow
+from kinodex.index.spaces.space import BUILTIN_SPACE
 from kinodex.jobs.add.run import AddedRows
-from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, stored_pictures
+from kinodex.jobs.library import BATCHES_AHEAD, fetch_or_note, none_drawn, stored_pictures, undrawn_videos
 from kinodex.jobs.towers import carry_or_note, carry_sentences, offer_carried, print_notes
 from kinodex.pipeline.sample import prefetch
 
@@ -32,6 +33,8 @@ class Vectors:
     device: str = "auto"
     text_tower: bool = True
     """Keep the space's text tower with the library."""
+    anyway: bool = False
+    """Films that kinodex did not draw may go into the space builtin."""
     name: str = "vectors"
 
     @property
@@ -47,6 +50,11 @@ class Vectors:
         from kinodex.index.spaces.space import fetch_tokenizer
 
         fingerprint = _tower(self.space, self.device).fingerprint
+        if fingerprint.name == BUILTIN_SPACE and fingerprint.digest != library.fingerprint.digest:
+            others = undrawn_videos(library)
+            if others and not self.anyway:
+                raise none_drawn(row.title for row in others)
+            library.writer.note_undrawn([row.video_id for row in others])
         library.additions.add_space(fingerprint)
         if self.text_tower:
             print_notes(carry_or_note(library, fingerprint, ["text"]))

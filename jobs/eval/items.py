@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
@@ -411,7 +412,9 @@ def _text(path: Path) -> str:
 # The items that a run asks: of a part of the benchmark, with videos in the library, and drawn at random.
 
 WHOLE = "all"
-MOST_NAMED = 12
+MOST_NAMED, OWN_NAMED = 12, 3
+OWN = ("own", "own-open")
+"""Benchmarks of a user's own file."""
 URI_PARTS = 3
 
 
@@ -488,8 +491,9 @@ def match_names(
 ) -> VideoMatches:
     """Find the videos of these names, each with the number of questions about it, by `id_map` or by the name itself.
 
-    The names of a library's video are its id, its title, and the last one to three parts of its URI, with and without
-    the file ending. `episodes`: if no video has a name, all whose names begin with it match, in order of title.
+    The names of a library's video are its id, the first digits of it (at least 4), its title, and the last one to three
+    parts of its URI, with and without the file ending. `episodes`: if no video has a name, all whose names begin with
+    it match, in order of title.
     """
     mapped = {composed(name): other for name, other in (id_map or {}).items()}
     by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
@@ -504,7 +508,7 @@ def match_names(
     ambiguous: set[str] = set()
     for video, questions in names.items():
         name = composed(mapped.get(composed(video), video))
-        same = list(by_name.get(_bare(name), {}).values())
+        same = list(by_name.get(_bare(name), {}).values()) or _with_id(name, videos)
         parts = sorted(by_prefix.get(name, {}).values(), key=lambda row: (by_number(row.title), row.video_id))
         if len(same) == 1 or (parts and not same):
             found[video] = tuple(row.video_id for row in same or parts)
@@ -516,6 +520,29 @@ def match_names(
             missing.append(MissingVideo(video, why, questions))
             ambiguous |= {video} if same else set()
     return VideoMatches(found, tuple(missing), frozenset(ambiguous))
+
+
+def _with_id(digits: str, videos: Sequence[VideoRow]) -> list[VideoRow]:
+    """Videos whose id begins with these digits, of which there are four or more."""
+    is_id = len(digits) >= 4 and set(digits) <= set(string.hexdigits)
+    return [row for row in videos if row.video_id.startswith(digits)] if is_id else []
+
+
+def with_nearest(missing: MissingVideo, videos: Sequence[VideoRow]) -> str:
+    """The reason why a video is missing, and the titles that come nearest to its name."""
+    name, titles = composed(missing.video), {row.title for row in videos}
+    if _bare(name) in titles:  # of several videos
+        return missing.why
+    near = get_close_matches(_bare(name), titles, n=3, cutoff=0.4)
+    return f"{missing.why}; the nearest are {', '.join(near)}" if near else missing.why
+
+
+def check_own(names: VideoMatches, benchmark: str, videos: Sequence[VideoRow]) -> None:
+    """Raise `UsageError` for a video that a user's own file names and the library lacks; others miss some for good."""
+    if benchmark in OWN and names.missing:
+        missing = "; ".join(f"{each.video}: {with_nearest(each, videos)}" for each in names.missing[:OWN_NAMED])
+        more = f", and {len(names.missing) - OWN_NAMED:,} more" if len(names.missing) > OWN_NAMED else ""
+        raise UsageError(f"{missing}{more}; write a video's title, file name or id, or ingest it")
 
 
 def composed(name: str) -> str:

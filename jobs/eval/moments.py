@@ -27,7 +27,7 @@ from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope, VideoRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, match_names
+from kinodex.jobs.eval.items import MissingVideo, MomentBenchmark, MomentQuery, SearchItem, check_own, match_names
 from kinodex.jobs.eval.score import Estimate, estimate
 from kinodex.jobs.eval.solve import ENDS_A_RUN
 from kinodex.jobs.ground import Grounding, ground, ground_with
@@ -85,8 +85,10 @@ def run_moments(
     benchmark = read_moment_benchmark(request.benchmark, request.file)
     library = Library.open(request.library)
     searches = [each for each in benchmark.items if request.absent or not each.absent]
-    pictures = open_pictures(library, request.space, names, searches)
-    cases = make_cases(searches, library.videos(), request.limit, pictures)
+    pictures, videos = open_pictures(library, request.space, names, searches), library.videos()
+    asked = Counter(name for each in searches for name in each.videos)
+    check_own(match_names(asked, videos, None), benchmark.name, videos)
+    cases = make_cases(searches, videos, request.limit, pictures)
     environment = open_environment(library, space=request.space)
     if any(name.startswith(AGENT) for name in names):
         check_known_world(request.choice, environment.source.space, has_pictures=environment.has_pictures)

@@ -49,6 +49,7 @@ from kinodex.jobs.eval.items import (
     Item,
     Subset,
     VideoMatches,
+    check_own,
     complete_items,
     draw_items,
     match_videos,
@@ -110,6 +111,7 @@ def make_plan(request: RunRequest, context: RunContext) -> tuple[RunPlan, tuple[
     id_map = None if request.id_map is None else read_id_map(request.id_map)
     candidates = select_items(benchmark.items, request.subset)
     matches = match_videos(candidates, list(rows.values()), id_map, benchmark.episodes)
+    check_own(matches, benchmark.name, list(rows.values()))
     found = [each for each in candidates if each.video in matches.videos]
     items = draw_items(found, request.limit, request.seed)
     if not items:

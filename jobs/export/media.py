@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -17,12 +17,11 @@ import numpy as np
 
 from kinodex.index.library import LibraryReader
 from kinodex.index.rows import SourceRow, StoredFrame, VideoRow, player_s, presentation_s
-from kinodex.index.store.schema import one_of
 from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import Moment, Target, by_video, digest, in_time_order, moment_facts, target_folder
 from kinodex.jobs.export.texts import check_free, distinct, file_stem, table_text, time_stem, video_stems
-from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceMissing, VideoError, WrongClip
+from kinodex.pipeline.errors import PipelineError, SourceChanged, SourceError, SourceMissing, VideoError, WrongClip
 from kinodex.pipeline.fetch import Source, content_id, is_remote, local_copy, stamp
 from kinodex.pipeline.media.clips import (
     INSIDE_S,
@@ -402,13 +401,13 @@ def check_clip_path(out: Path) -> None:
         raise UsageError(f"got {out}, whose folder is not there; make it first")
 
 
-def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path, pad_s: float = 0.0) -> list[JoinedClip]:
+def join_clips(library: LibraryReader, moments: Sequence[Moment], out: Path) -> list[JoinedClip]:
     """Write the moments of each video, in time order and with the transcript as subtitles, as one file a video.
 
     Moments that overlap are joined. A video that cannot be cut gives an entry with an error. Raises UsageError for a
     file that is there.
     """
-    groups = by_video(each.padded(pad_s) for each in moments)
+    groups = by_video(moments)
     paths = joined_paths(out, len(groups))
     for path in paths:
         check_clip_path(path)
@@ -456,25 +455,39 @@ def merged_ranges(moments: Sequence[Moment]) -> tuple[tuple[float, float], ...]:
 
 
 @contextmanager
-def video_file(library: LibraryReader, video: VideoRow) -> Iterator[Path]:
+def video_file(library: LibraryReader, video: VideoRow, *, is_here: bool = False) -> Iterator[Path]:
     """Provide the path of a video's file, for a remote one of a copy that is deleted on leaving.
 
-    Equal size and mark of change show that the bytes are those that were indexed; else all of them are read.
+    Where its address cannot be read, the other places where an ingest found it are tried, with `is_here` those of this
+    machine. Equal size and mark of change show that the bytes are those that were indexed; else all of them are read.
 
-    Raises:
+    Raises, of its own address:
         SourceMissing: it was imported as text, or nothing is there any more.
         SourceForbidden, SourceUnreachable: it cannot be read.
         SourceChanged: its bytes are others by now.
     """
     if not video.frames:
         raise SourceMissing(f"{video.title}: was imported as text; there is no file to cut")
-    source = Source(video.uri, video.title)
-    with local_copy(source) as path:
-        if not _is_unchanged(library, video, source) and content_id(path) != video.video_id:
+    places = library.ingest_log.places(video)
+    places.sort(key=lambda place: redact_uri(place.uri) != redact_uri(video.uri))
+    with ExitStack() as held:
+        yield _first_file(video, [each for each in places if not (is_here and is_remote(each.uri))], held)
+
+
+def _first_file(video: VideoRow, places: Sequence[SourceRow], held: ExitStack) -> Path:
+    first: SourceError | None = None
+    for place in places:
+        try:
+            path = held.enter_context(local_copy(Source(place.uri, video.title)))
+            if _is_unchanged(video, place) or content_id(path) == video.video_id:
+                return path
             raise SourceChanged(
-                f"{redact_uri(video.uri)}: holds other bytes than those that were indexed; ingest it again first"
+                f"{redact_uri(place.uri)}: holds other bytes than those that were indexed; ingest it again first"
             )
-        yield path
+        except SourceError as error:
+            first = first or error
+    assert first is not None  # a video has one place at least
+    raise first
 
 
 def edit_facts_of(library: LibraryReader, videos: Iterable[VideoRow]) -> dict[str, EditFacts]:
@@ -484,17 +497,14 @@ def edit_facts_of(library: LibraryReader, videos: Iterable[VideoRow]) -> dict[st
         if is_remote(video.uri):
             continue  # a whole film would be fetched for a few bytes
         try:
-            with video_file(library, video) as path:
+            with video_file(library, video, is_here=True) as path:
                 found[video.video_id] = read_edit_facts(path, video.title)
         except PipelineError:  # without its file a video is counted by its rate, as remote ones are
             continue
     return found
 
 
-def _is_unchanged(library: LibraryReader, video: VideoRow, source: Source) -> bool:
-    now = stamp(source)
-    rows = library.tables.rows("sources", one_of("uri", [video.uri, redact_uri(video.uri)])).to_pylist()
-    known = [SourceRow(**row) for row in rows]
-    return now is not None and any(
-        (row.video_id, row.size_bytes, row.stamp) == (video.video_id, now.size_bytes, now.mark) for row in known
-    )
+def _is_unchanged(video: VideoRow, place: SourceRow) -> bool:
+    now = stamp(Source(place.uri, video.title))
+    noted = place.video_id, place.size_bytes, place.stamp
+    return now is not None and noted == (video.video_id, now.size_bytes, now.mark)

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import Basis, Scope, VideoRow, presentation_s
+from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
 
@@ -42,17 +43,28 @@ class MomentChoice:
     start_s: float | None = None
     end_s: float | None = None
     label: str = ""
-    pad_s: float = 0.0
+    pad_s: float | None = None
+    join_s: float | None = None
+    snap: bool = False
+
+    def rule(self, is_watched: bool) -> MomentRule:
+        """The rule that is asked for; hits and evidence that are to be watched are `PLAYED` without one."""
+        usual = PLAYED if is_watched and (self.search is not None or self.trace is not None) else AS_FOUND
+        pad_s = usual.pad_s if self.pad_s is None else self.pad_s
+        return MomentRule(pad_s, usual.join_s if self.join_s is None else self.join_s, self.snap)
 
 
-def choose_moments(library: Library, choice: MomentChoice, usual_rows: str | None) -> list[Moment]:
+def choose_moments(
+    library: Library, choice: MomentChoice, usual_rows: str | None, is_watched: bool = False
+) -> list[Moment]:
     """Find the moments of a choice; without any, those of `usual_rows` of its videos.
 
-    Hits come best first, ranges and evidence in their order, rows by video and time. Raises UsageError for a choice
-    that makes no sense or finds nothing, and as the library does for unknown videos.
+    Hits come best first, ranges and evidence in their order, rows by video and time; `is_watched`: for people who watch
+    them (see `MomentChoice.rule`). Raises UsageError for a choice that makes no sense or finds nothing, and as the
+    library does for unknown videos.
     """
     _check(choice, usual_rows)
-    found = (moment.padded(choice.pad_s) for moment in _found(library, choice, usual_rows))
+    found = arranged(list(_found(library, choice, usual_rows)), choice.rule(is_watched), library.segments)
     limited = [cut for moment in found if (cut := moment.within(choice.start_s, choice.end_s))]
     if not limited:
         raise UsageError("nothing was found to export: no such moment lies in these videos and times")
@@ -68,6 +80,8 @@ def _check(choice: MomentChoice, usual_rows: str | None) -> None:
         raise UsageError(f"got --of {choice.rows}; it is one of {', '.join(ROWS)}")
     if choice.start_s is not None and choice.end_s is not None and choice.start_s >= choice.end_s:
         raise UsageError(f"got --from {choice.start_s:g} and --to {choice.end_s:g}; give a --to after it")
+    if not 0 <= (choice.pad_s or 0.0) < math.inf:
+        raise UsageError(f"got --pad {choice.pad_s:g}; give the seconds to add before and after each, 0 or more")
     if choice.search is not None and not choice.search.strip():
         raise UsageError("got an empty --search; give some words to look for")
     if not given and not _is_range(choice) and usual_rows is None:
@@ -132,6 +146,8 @@ def evidence(library: Library, records: Sequence[dict[str, Any]], name: str) -> 
 
 # A moment: a range of a video, with what is to be said of it.
 
+SHOT = "shot"
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -170,12 +186,95 @@ class Moment:
             return None
         return replace(self, start_s=first_s, end_s=last_s)
 
-    def padded(self, pad_s: float) -> Moment:
-        """Widened by so many seconds before and after, within the video."""
-        if not pad_s:
-            return self
-        start_s, end_s = max(self.start_s - pad_s, self.video.start_s), min(self.end_s + pad_s, self.video.end_s)
-        return replace(self, start_s=start_s, end_s=end_s)
+
+# From what was found to what is watched: one rule for exports, groundings, and the player of the page.
+
+PAD_S = 2.0
+"""Seconds before and after a hit or evidence, which may be one frame or one word: somebody has to see what it is."""
+SNAP_S = 1.5
+"""A cut that lies so little outside a moment is its end."""
+INSIDE_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class MomentRule:
+    """Rule by which moments become ranges to watch: padded within their video, ended at cuts, and joined.
+
+    `pad_s`: seconds added before and after. `snap`: the padding ends at the first cut on its way, and an end that lies
+    less than `SNAP_S` inside its shot moves to the cut; nothing that was found is lost. `join_s`: moments of one video
+    at most so many seconds apart become one, at 0 where they touch; below 0, or None, none do.
+    """
+
+    pad_s: float = 0.0
+    join_s: float | None = None
+    snap: bool = False
+
+
+AS_FOUND, PLAYED = MomentRule(), MomentRule(PAD_S, 0.0)
+SegmentsOf = Callable[[str], Sequence[SegmentRow]]
+
+
+def arranged(moments: Sequence[Moment], rule: MomentRule, segments_of: SegmentsOf) -> list[Moment]:
+    """Arrange moments by a rule, in their order; one that others are joined to keeps the place of their first.
+
+    `segments_of` gives those of a video by its id, such as `library.segments`; it is asked only where the rule snaps.
+    """
+    cuts_s = lru_cache(maxsize=None)(lambda video_id: cut_times(segments_of(video_id)))
+    widened = [
+        replace(each, start_s=start_s, end_s=end_s)
+        for each in moments
+        for start_s, end_s in [
+            watched(each.video, each.start_s, each.end_s, rule.pad_s, cuts_s(each.video.video_id) if rule.snap else ())
+        ]
+    ]
+    return widened if rule.join_s is None or rule.join_s < 0 else _joined(widened, rule.join_s)
+
+
+def watched(
+    video: VideoRow, start_s: float, end_s: float, pad_s: float = PAD_S, cuts_s: Sequence[float] = ()
+) -> tuple[float, float]:
+    """The range `[start_s, end_s)` padded within its video, and ended at these cuts (see `MomentRule.snap`)."""
+    first_s, last_s = max(start_s - pad_s, min(video.start_s, start_s)), min(end_s + pad_s, max(video.end_s, end_s))
+    before_s = max((each for each in cuts_s if each <= start_s + INSIDE_S), default=-math.inf)
+    after_s = min((each for each in cuts_s if each >= end_s - INSIDE_S and each > start_s + INSIDE_S), default=math.inf)
+    return before_s if before_s >= first_s - SNAP_S else first_s, after_s if after_s <= last_s + SNAP_S else last_s
+
+
+def cut_times(segments: Sequence[SegmentRow]) -> list[float]:
+    """Times at which shots begin, and the video's begin and end; two windows side by side have no cut between them."""
+    inner = [after.start_s for before, after in pairwise(segments) if SHOT in (before.kind, after.kind)]
+    return [segments[0].start_s, *inner, segments[-1].end_s] if segments else []
+
+
+def _joined(moments: Sequence[Moment], join_s: float) -> list[Moment]:
+    places = {id(each): place for place, each in enumerate(moments)}
+    groups: list[list[Moment]] = []
+    for of_video in by_video(moments).values():
+        until_s = -math.inf
+        for each in in_time_order(of_video):
+            if each.start_s - until_s > join_s:
+                groups.append([])
+            groups[-1].append(each)
+            until_s = max(until_s, each.end_s) if len(groups[-1]) > 1 else each.end_s
+    groups.sort(key=lambda group: min(places[id(each)] for each in group))
+    return [group[0] if len(group) == 1 else _as_one(group) for group in groups]
+
+
+def _as_one(moments: Sequence[Moment]) -> Moment:
+    """Moments of one video, in time order, as one: all that they are labelled with, and the best score."""
+    labels = " / ".join(dict.fromkeys(each.label for each in moments if each.label))
+    scores = [each.score for each in moments if each.score is not None]
+    sources, speakers = {each.source for each in moments}, {each.speaker for each in moments}
+    end_s = max(each.end_s for each in moments)
+    return Moment(
+        moments[0].video,
+        moments[0].start_s,
+        end_s,
+        labels,
+        max(scores, default=None),
+        sources.pop() if len(sources) == 1 else "both",
+        speakers.pop() if len(speakers) == 1 else None,
+    )
 
 
 def by_video(moments: Iterable[Moment]) -> dict[str, list[Moment]]:

@@ -13,8 +13,10 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import FailureRow, SourceRow, VideoRow, first_zero_s
+from kinodex.index.spaces.space import BUILTIN_SPACE
+from kinodex.jobs.addresses import READING_STAGES, settle
 from kinodex.jobs.ingest.messages import ChunkRead
-from kinodex.pipeline.fetch import FetchedVideo, Source
+from kinodex.pipeline.fetch import FetchedVideo, Source, mount_of
 from kinodex.pipeline.sample import IngestSettings, Segment, find_segments
 from kinodex.pipeline.subtitles import Line
 
@@ -27,8 +29,6 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 1.0, 3.0
 
 So there is no more than one a second while fewer than 500 wait, and less often where fewer than 32 do.
 """
-READING_STAGES = ("fetch", "open", "decode", "write")
-"""Failures of these stages are over once the library holds the video; a broken subtitle file stays one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class ReadVideo:
     problem: str | None
     digests: Mapping[str, int]
     """Of frames and vectors, by table."""
+    drawn: bool = False
+    """True if kinodex drew it."""
 
 
 def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: str) -> ReadVideo:
@@ -80,7 +82,7 @@ def join_chunks(chunks: Sequence[ChunkRead], settings: IngestSettings, space: st
     for chunk in chunks:
         digests.update(chunk.digests)
     problem = "; ".join(first.subtitle_errors) or None
-    return ReadVideo(fetched, row, segments, transcript, problem, digests)
+    return ReadVideo(fetched, row, segments, transcript, problem, digests, metadata.drawn)
 
 
 def _distances(chunks: Sequence[ChunkRead]) -> list[float]:
@@ -110,6 +112,8 @@ class VideoCommitter:
     _sources: list[SourceRow] = field(default_factory=list)
     _readable: list[str] = field(default_factory=list)
     _failures: list[FailureRow] = field(default_factory=list)
+    _found: list[FetchedVideo] = field(default_factory=list)
+    """Sources of videos that the library holds, until it is known if the videos moved there."""
     _flushed: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,11 +126,11 @@ class VideoCommitter:
         """Record a source whose video the library holds."""
         self._readable.append(fetched.source.uri)
         self._remember(fetched.source, fetched.video_id)
-        self._record(fetched.source, "already there", video_id=fetched.video_id)
+        self._found.append(fetched)
 
     def fail(self, source: Source, stage: str, error_class: str, message: str) -> None:
         self._failures.append(_failure(source, stage, error_class, message))
-        if stage != "fetch":  # what could not be fetched is tried again by the next run
+        if stage not in ("fetch", "space"):  # what could not be fetched, or not without --anyway, is tried again
             self._remember(source, "")
         self._record(source, "failed", problem=message, error_class=error_class)
 
@@ -140,10 +144,13 @@ class VideoCommitter:
         videos, waited_s = len(self._videos), self.clock() - self._flushed
         if videos >= VIDEOS_AT_ONCE:
             return videos >= MOST_AT_ONCE or waited_s > SHORTEST_WAIT_S
-        return waited_s > LONGEST_WAIT_S and bool(videos or self._sources or self._failures)
+        return waited_s > LONGEST_WAIT_S and bool(videos or self._found or self._sources or self._failures)
 
-    def flush(self) -> tuple[list[ReadVideo], list[ReadVideo]]:
-        """Write all that waits; returns the videos that are complete now, and those that have to be read again."""
+    def flush(self, *, is_last: bool = False) -> tuple[list[ReadVideo], list[ReadVideo]]:
+        """Write all that waits; returns the videos that are complete now, and those that have to be read again.
+
+        Sources that were found already are settled by what is written: some wait for the last flush of a run.
+        """
         videos, self._videos = self._videos, []
         rejected: tuple[str, ...] = ()
         if videos:
@@ -152,6 +159,8 @@ class VideoCommitter:
                 for name, digest in video.digests.items():
                     digests[name][video.row.video_id] = digest
             writer = self.library.writer
+            if self.library.space_name == BUILTIN_SPACE:
+                writer.note_undrawn([video.row.video_id for video in videos if not video.drawn])
             digests["segments"] = writer.add_segments({video.row.video_id: video.segments for video in videos})
             digests["transcript"] = writer.add_transcript(
                 {video.row.video_id: video.transcript for video in videos if video.transcript}
@@ -169,8 +178,20 @@ class VideoCommitter:
         if self._sources:
             self.library.ingest_log.add_sources(self._sources)
         self._sources, self._readable, self._failures = [], [], []
+        self._settle(is_last)
         self._flushed = self.clock()
         return complete, [video for video in videos if video.row.video_id in rejected]
+
+    def _settle(self, is_last: bool) -> None:
+        if not self._found:
+            return
+        settled = settle(self.library, self._found, self.check, is_last=is_last)
+        for each in self._found:
+            if each not in settled.waiting:
+                old = settled.moved_from.get(each.source.uri)
+                state: State = "already there" if old is None else "moved"
+                self._record(each.source, state, video_id=each.video_id, moved_from=old)
+        self._found = settled.waiting
 
     def _record_complete(self, video: ReadVideo) -> None:
         source, row = video.fetched.source, video.row
@@ -188,9 +209,12 @@ class VideoCommitter:
         )
 
     def _remember(self, source: Source, video_id: str) -> None:
-        stamp = source.stamp
+        stamp, now = source.stamp, datetime.now(UTC)
         if stamp is not None:
-            self._sources.append(SourceRow(source.uri, video_id, stamp.size_bytes, stamp.mark, datetime.now(UTC)))
+            row = SourceRow(source.uri, video_id, stamp.size_bytes, stamp.mark, now, mount_of(source.uri))
+            self._sources.append(row)
+        elif video_id:
+            self._sources.append(SourceRow(source.uri, video_id, None, "", now, mount_of(source.uri)))
 
     def _record(self, source: Source, state: State, **facts: Any) -> None:
         size_bytes = source.stamp.size_bytes if source.stamp is not None else 0
@@ -205,7 +229,7 @@ def _failure(source: Source, stage: str, error_class: str, message: str) -> Fail
 
 SHOW_EVERY_S = 0.25
 
-State = Literal["indexed", "already there", "failed"]
+State = Literal["indexed", "already there", "moved", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 
 DECODE_STAGES = ("fetch", "decode", "jpeg", "prepare")
@@ -228,6 +252,8 @@ class SourceOutcome:
     decode_errors: int = 0
     problem: str | None = None
     error_class: str | None = None
+    moved_from: str | None = None
+    """The address that a moved video had until now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kinodex.index.spaces.space import DEFAULT_SPACE
+from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class IngestConfig(BaseModel):
             f"(knows only the sketch world). {OWN} {DEFAULT_SPACE}."
         ),
     ] = Field(default=DEFAULT_SPACE, min_length=1, description="embedding space")
+    anyway: Annotated[
+        bool,
+        Flag("Take films into the space builtin that it knows nothing of: every ranking is then noise.", "--anyway"),
+    ] = Field(default=False, description="films that kinodex did not draw may go into the space builtin")
     fps: Annotated[float, Flag(f"Frames sampled a second. {OWN} 1.")] = Field(
         default=1.0, ge=0.001, le=1000, description="frames sampled a second"
     )
@@ -67,6 +71,13 @@ class IngestConfig(BaseModel):
     )
     jpeg_quality: int = Field(default=85, ge=1, le=100, description="of stored frames")
     window_s: float = Field(default=10.0, ge=0.1, description="length of segments where there are no shots")
+    deinterlace: Annotated[
+        bool, Flag("Make up the lines of the field that is left out of interlaced film (estdif).", "--deinterlace")
+    ] = Field(default=False, description="interlaced film: one field with its missing lines made up, not halved")
+    cuts: Annotated[
+        Literal["sampled", "exact"],
+        Flag("sampled: shots begin with a sampled frame; exact: then `kinodex add shots`, which reads sources again."),
+    ] = Field(default="sampled", description="where shots begin: with a sampled frame, or exactly at their cut")
     device: Annotated[Device, Flag("Where the model runs: auto, cpu, cuda.")] = Field(
         default="auto", description="where the model runs"
     )
@@ -170,6 +181,8 @@ class IngestConfig(BaseModel):
             input=ModelInput.from_json(preprocess),
             cut_s=self.cut_s,
             batch=self.batch_size or (GPU_BATCH if on_gpu else CPU_BATCH),
+            drawn_only=self.space == BUILTIN_SPACE and not self.anyway,
+            deinterlace=self.deinterlace,
         )
 
 

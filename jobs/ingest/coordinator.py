@@ -5,7 +5,7 @@ that another source of this run brought already, is not read again. A long video
 worker may read. A task whose worker was lost is retried, source by source, after deleting what it may have left::
 
     source ── identify ──┬── cannot be fetched ────────────► outcome "failed"
-                         ├── video is COMPLETE ────────────► outcome "already there"
+                         ├── video is COMPLETE ────────────► outcome "already there", "moved"
                          ├── video is FAILED ──────────────► outcome "failed"
                          ├── READING, FAILING, COMMITTING ─► a duplicate: gets the outcome of that video
                          └── NEW
@@ -148,7 +148,7 @@ class Coordinator:
             if self._committer.is_due or not self._running:
                 self._commit()
             self._progress.show_if_due(self._running, self.retried)
-        self._commit()
+        self._commit(is_last=True)
         self._progress.show(self._running, self.retried)
 
     @property
@@ -353,10 +353,10 @@ class Coordinator:
                 self.retried += 1
                 self._work.add(Read((chunk,), task.may_split))
 
-    def _commit(self) -> None:
+    def _commit(self, *, is_last: bool = False) -> None:
         """Write what waits, and take in which videos are complete and which have to be read again."""
         self._lease.check()  # a run that was taken for dead must show nothing and delete nothing more
-        complete, rejected = self._committer.flush()
+        complete, rejected = self._committer.flush(is_last=is_last)
         for each in complete:
             video = self._videos.pop(each.row.video_id)
             self._complete.add(each.row.video_id)

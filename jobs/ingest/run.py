@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +16,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.rows import RunRow
 from kinodex.index.spaces.space import absolute_name
 from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.store.database import is_local
 from kinodex.index.store.indexes import DURING_RUN, delete_old_states, refresh
 from kinodex.index.store.leases import Lease
 from kinodex.index.sweep import sweep
@@ -30,9 +33,9 @@ from kinodex.jobs.ingest.config import IngestConfig, library_settings
 from kinodex.jobs.ingest.coordinator import Coordinator, RunLimits
 from kinodex.jobs.ingest.messages import Assignment, Executor, WorkQueue
 from kinodex.jobs.ingest.sources import IdSet, NewSources, complete_ids, new_sources
-from kinodex.jobs.library import fetch_or_note
+from kinodex.jobs.library import fetch_or_note, none_drawn
 from kinodex.jobs.towers import carry_or_note, lacks_towers, offer_carried, print_notes
-from kinodex.pipeline.errors import SourceError, SourceMissing
+from kinodex.pipeline.errors import NotDrawn, SourceError, SourceMissing
 from kinodex.pipeline.fetch import SILENCE_S, Source, Stamp, is_remote, stamp
 from kinodex.pipeline.sandbox import SandboxLimits
 from kinodex.pipeline.sources import SourceList
@@ -54,6 +57,7 @@ def run_ingest(
     with _metrics_endpoint(config) as served, ExitStack() as stack:
         models: _Models | None = None
         library = _known_library(config, uri)
+        is_new = library is None and not Library.exists(uri)
         if library is None:
             models = stack.enter_context(_load_models(config))
             library = Library.open_or_create(uri, library_settings(config.settings()), models.fingerprint)
@@ -83,7 +87,21 @@ def run_ingest(
             report = replace(report, seconds=time.monotonic() - began)
             refresh(library.tables)
             library.ingest_log.add_run(_run_row(report, "stopped" if report.stopped else "done"))
+        if is_new and NotDrawn.__name__ in report.numbers.failures and not library.count_videos():
+            raise _none_drawn(library, report)
+    if config.cuts == "exact":
+        from kinodex.jobs.add.run import add
+        from kinodex.jobs.add.shots import Shots
+
+        add(library, Shots())
     return report
+
+
+def _none_drawn(library: Library, report: IngestReport) -> UsageError:
+    """Take a new library away that the built-in space leaves empty; the error that says so."""
+    if is_local(library.uri):
+        shutil.rmtree(library.uri)
+    return none_drawn(Path(each.uri).name for each in report.outcomes if each.error_class == NotDrawn.__name__)
 
 
 def _known_library(config: IngestConfig, uri: str) -> Library | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kinodex.index.library import Library
 from kinodex.index.store.schema import equal
 from kinodex.index.text import redact_uri
+from kinodex.jobs.addresses import address_states, latest, videos_by_id
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import SourceError
 from kinodex.pipeline.fetch import Source, Stamp, is_remote, local_copy, stamp
@@ -81,13 +82,15 @@ def new_sources(
     """Leave out the sources that are unchanged and whose video is complete, or that failed and are not to be retried.
 
     Each is looked up once for its stamp, which sources elsewhere keep; that of a local file is made when it is read.
+    A further place of a video that is not at its own address any more is taken, so that it becomes the address.
     """
     known = array("q", bytes(8 * len(sources))) if check_content else _known(library, sources, complete, retry_failed)
     places, sizes = array("i"), array("q")
     stamps: dict[int, Stamp] = {}
+    copies = _copies_of_lost(library, sources, known)
     for place, (source, mark) in enumerate(zip(sources, known, strict=True)):
         now = _stamp(source)
-        if now is None or mark == UNKNOWN or mark != _mark(now.size_bytes, now.mark):
+        if now is None or mark == UNKNOWN or mark != _mark(now.size_bytes, now.mark) or place in copies:
             places.append(place)
             sizes.append(-1 if now is None else now.size_bytes)
             if now is not None and is_remote(source.uri) and now is not source.stamp:
@@ -104,11 +107,32 @@ def _known(library: Library, sources: Sequence[Source], complete: IdSet, retry_f
     for batch in library.tables.batches("sources", None, _COLUMNS):
         uris, *others = (batch.column(name).to_pylist() for name in _COLUMNS)
         # An earlier kinodex kept what grants access.
-        places = _places(hashes, np.fromiter((hash(redact_uri(uri)) for uri in uris), np.int64, len(uris)))
+        places = _places(hashes, _hashes(uris))
         for place, video_id, size_bytes, mark in zip(places.tolist(), *others, strict=True):
             if place >= 0 and (video_id in complete if video_id else not retry_failed):
                 marks[order[place]] = _mark(size_bytes, mark)
     return marks
+
+
+def _copies_of_lost(library: Library, sources: Sequence[Source], known: array[int]) -> set[int]:
+    """Find the known sources that are copies of videos which are no longer at their own addresses, by their places."""
+    batches = library.tables.batches("videos", equal("state", "complete"), ["uri"])
+    addresses = np.concatenate([np.empty(0, np.int64), *(_hashes(each.column("uri").to_pylist()) for each in batches)])
+    addresses.sort()
+    asked = _hashes([source.uri for source in sources])
+    copies = np.flatnonzero((_places(addresses, asked) < 0) & (np.array(known, np.int64) != UNKNOWN)).tolist()
+    if not copies:
+        return set()
+    of_uri = latest(library.ingest_log.sources_with("uri", [redact_uri(sources[place].uri) for place in copies]))
+    noted = {place: of_uri.get(redact_uri(sources[place].uri)) for place in copies}
+    rows = list(videos_by_id(library, [row.video_id for row in noted.values() if row]).values())
+    states = zip(rows, address_states(library, rows), strict=True)
+    lost = {row.video_id for row, (state, _) in states if state in ("gone", "other")}
+    return {place for place, row in noted.items() if row is not None and row.video_id in lost}
+
+
+def _hashes(uris: Sequence[str]) -> NDArray[np.int64]:
+    return np.fromiter((hash(redact_uri(uri)) for uri in uris), np.int64, len(uris))
 
 
 def _places(ordered: NDArray[np.int64], sought: NDArray[np.int64]) -> NDArray[np.int64]:

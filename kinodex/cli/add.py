@@ -166,6 +166,26 @@ def detections(
     run(library, stage, video, sharing, as_json=json)
 
 
+# `kinodex add shots`: cuts on their frames.
+
+
+@with_groups
+def shots(
+    library: LibraryArgument,
+    video: VideoOption = None,
+    sharing: Sharing = HERE,
+    json: JsonOption = False,
+) -> None:
+    """Place each cut on its frame, and find where dissolves and fades begin and end, in the sources.
+
+    Ingest knows only between which sampled frames a cut lies. Exports, chapters and all that goes by shots use the new
+    ones at once; the sources have to be where they were.
+    """
+    from kinodex.jobs.add.shots import Shots
+
+    run(library, Shots(), video, sharing, as_json=json)
+
+
 # `kinodex add sentences`: lines of text as vectors, to be searched by meaning.
 
 
@@ -213,6 +233,10 @@ def speech(
     speakers: Annotated[
         bool, typer.Option("--speakers/--no-speakers", help="Tell voices apart: speaker-1, ... through all videos.")
     ] = False,
+    audio_track: Annotated[
+        str | None,
+        typer.Option(help="Sound track: its number from 1, or its language in the file. Default: a player's choice."),
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Windows of half a minute at once.")] = 4,
     device: DeviceOption = "auto",
     sharing: Sharing = HERE,
@@ -225,7 +249,13 @@ def speech(
     from kinodex.jobs.add.speech import Speech
 
     code = (language or "").strip().lower() or None  # as Whisper's codes are written
-    run(library, Speech(local_name(model), code, batch, device, vad, speakers), video, sharing, as_json=json)
+    run(
+        library,
+        Speech(local_name(model), code, batch, device, vad, speakers, audio_track),
+        video,
+        sharing,
+        as_json=json,
+    )
 
 
 # `kinodex add chapters`: scenes and chapters, with titles and summaries.
@@ -400,6 +430,9 @@ def vectors(
     no_text_tower: Annotated[
         bool, typer.Option("--no-text-tower", help="Do not keep the space's text tower with the library.")
     ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Films that kinodex did not draw, in the space builtin: noise.")
+    ] = False,
     sharing: Sharing = HERE,
     json: JsonOption = False,
 ) -> None:
@@ -407,7 +440,7 @@ def vectors(
     from kinodex.index.spaces.space import absolute_name
     from kinodex.jobs.add.vectors import Vectors
 
-    stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower)
+    stage = Vectors(absolute_name(space), batch, device, text_tower=not no_text_tower, anyway=anyway)
     run(library, stage, video, sharing, as_json=json)
 
 
@@ -423,6 +456,7 @@ app.command("detections")(detections)
 app.command("sentences")(sentences)
 app.command("speech")(speech)
 app.command("screen-text")(text)
+app.command("shots")(shots)
 app.command("chapters")(summaries)
 app.command("vectors")(vectors)
 app.command("text-tower")(text_tower)
@@ -507,7 +541,7 @@ def show_report(report: AddReport) -> None:
     tokens += f", an estimated {spent.estimated_tokens} tokens" if spent.estimated_tokens else ""
     cost = f", cost {spent.cost:.4f}" if spent.cost else ""
     videos = f"{report.added} video{'s' * (report.added != 1)}"
-    rows = {"speech": "lines of speech", "text": "lines of text"}.get(report.stage, report.stage)
+    rows = {"speech": "lines of speech", "text": "lines of text", "shots": "segments"}.get(report.stage, report.stage)
     out.print(f"added {report.rows} {rows} to {videos} in {report.seconds:.1f} s{tokens}{cost}")
 
 

@@ -85,14 +85,14 @@ def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -
     """Cut the evidence of an answer out of its videos; none for an answer without evidence."""
     from kinodex.index.library import Library
     from kinodex.jobs.export.media import join_clips
-    from kinodex.jobs.export.moments import Moment
+    from kinodex.jobs.export.moments import PLAYED, Moment, arranged
 
     library = Library.open(environment.source.uri)
     moments = [
         Moment(library.video(each.video_id), each.start_s, each.end_s, query.text, None, "evidence")
         for each in answer.evidence
     ]
-    return join_clips(library, moments, out)
+    return join_clips(library, arranged(moments, PLAYED, library.segments), out)
 
 
 def _check_writable(trace: Path | None) -> None:

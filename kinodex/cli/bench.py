@@ -40,6 +40,7 @@ def ingest(
     from kinodex.jobs.ingest.config import resolve
 
     flags = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
+    flags["anyway"] = True  # nothing is searched
     figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, _tell)
     if json:
         print_json(asdict(figures))
@@ -91,7 +92,7 @@ def gpu(
     from kinodex.bench.gpu import bench_gpu, table, write_files
     from kinodex.jobs.ingest.config import resolve
 
-    resolved = resolve({"space": space, "fps": fps}, {}, os.environ, None, {})
+    resolved = resolve({"space": space, "fps": fps, "anyway": True}, {}, os.environ, None, {})
     random_weights = "space" not in resolved.origins
     figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, _tell)
     if out is not None:

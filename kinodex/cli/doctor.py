@@ -16,7 +16,7 @@ from kinodex.output import console, print_json
 if TYPE_CHECKING:
     from kinodex.doctor.machine import CheckResult
 
-ALWAYS = ("base", "builtin")
+ALWAYS = ("base",)
 """Needed by everything."""
 COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
@@ -38,7 +38,8 @@ def doctor(
 
     Exits with 0 unless the base install, or something that was named, is missing or broken.
     """
-    from kinodex.doctor.machine import failed_needs, run_checks
+    from kinodex.doctor.machine import failed_needs
+    from kinodex.doctor.tasks import run_checks
 
     if base_url is None and (model or key_env):
         raise UsageError("got --model or --key-env without --base-url; name the endpoint that they belong to")
@@ -70,4 +71,4 @@ def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
     if failed:
         out.print(f"\n[red]needed, and not ok: {escape(', '.join(each.name for each in failed))}[/]")
     else:
-        out.print("\nkinodex works here; a line that is not ok matters only if you need what it names")
+        out.print("\nall that was named is ok; of the other lines those matter that your task needs")

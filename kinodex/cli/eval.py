@@ -245,7 +245,10 @@ def check(
     ids: IdsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks."""
+    """Read a benchmark; list its questions by group, its defective rows, and the videos that a library lacks.
+
+    Exits with 1 if the library holds none of its videos.
+    """
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
     from kinodex.jobs.eval.items import parse_subset, select_items
     from kinodex.output import console, print_json
@@ -269,6 +272,8 @@ def check(
         print_json(found)
     else:
         _show(found, console())
+    if library is not None and not found["library"]["found"]:
+        raise typer.Exit(1)
 
 
 def _counts(read: Benchmark[Item]) -> dict[str, Any]:
@@ -289,15 +294,19 @@ def _counts(read: Benchmark[Item]) -> dict[str, Any]:
 
 def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
     from kinodex.index.library import Library
-    from kinodex.jobs.eval.items import match_videos, read_id_map
+    from kinodex.jobs.eval.items import match_videos, read_id_map, with_nearest
 
     names = read_id_map(id_map) if id_map else None
-    matching = match_videos(read.items, Library.open(library).videos(), names, read.episodes)
+    videos = Library.open(library).videos()
+    matching = match_videos(read.items, videos, names, read.episodes)
     return {
         "uri": library,
         "found": len(matching.videos),
         "questions": len(read.items) - sum(each.questions for each in matching.missing),
-        "missing": [asdict(each) for each in matching.missing],
+        "missing": [
+            asdict(each) | ({"why": with_nearest(each, videos)} if at < LISTED else {})
+            for at, each in enumerate(matching.missing)
+        ],
     }
 
 

@@ -165,8 +165,8 @@ def clips(
     exact: Annotated[
         bool, typer.Option("--exact", help="Cut to the frame, by encoding again; else at key frames, without loss.")
     ] = False,
-    join: Annotated[
-        bool, typer.Option("--join", help="One file a video, its ranges one after another, cut to the frame.")
+    reel: Annotated[
+        bool, typer.Option("--reel", help="One file a video, its ranges one after another, cut to the frame.")
     ] = False,
     subtitles: Annotated[bool, typer.Option(help="Add what is said as a text track.")] = True,
     json: JsonOption = False,
@@ -179,8 +179,8 @@ def clips(
     from kinodex.jobs.export.media import CutWay, export_clips, export_joined
 
     opened = Library.open(library)
-    chosen = moments.choose(opened, None)
-    if join:
+    chosen = moments.choose(opened, None, is_watched=True)
+    if reel:
         _show_clips(export_joined(opened, chosen, folder), str(folder), as_json=json)
         return
     line = print_every(error_console())
@@ -363,7 +363,7 @@ def edl(
     """Write an edit decision list (CMX 3600), a cut a moment. Default: the shots."""
     from kinodex.jobs.export.texts import edl_text, frame_rate, write_text
 
-    chosen = _chosen(library, moments, "shots")
+    chosen = _chosen(library, moments, "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame, standard=True)
     if rate.in_place_of is not None:
         print(f"counted at {rate.fps:.6g} frames a second: no timecode has {rate.in_place_of:.6g}", file=sys.stderr)
@@ -382,7 +382,7 @@ def otio(
     """Write a time line of OpenTimelineIO, a clip a moment. Default: the shots."""
     from kinodex.jobs.export.texts import frame_rate, otio_text, write_text
 
-    chosen = _chosen(library, moments, "shots")
+    chosen = _chosen(library, moments, "shots", is_watched=True)
     rate = frame_rate((each.video for each in chosen), fps, drop_frame=None)
     write_text(out, otio_text(chosen, rate, title, _timecodes(library, chosen)), overwrite)
 
@@ -407,10 +407,10 @@ def jsonl(
     write_text(out, jsonl_text(_chosen(library, moments, "shots")), overwrite)
 
 
-def _chosen(library: str, moments: MomentOptions, usual_rows: str) -> list[Moment]:
+def _chosen(library: str, moments: MomentOptions, usual_rows: str, is_watched: bool = False) -> list[Moment]:
     from kinodex.index.library import Library
 
-    return moments.choose(Library.open(library), usual_rows)
+    return moments.choose(Library.open(library), usual_rows, is_watched)
 
 
 def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
@@ -435,11 +435,11 @@ def _write_by_video(
     from kinodex.jobs.export.moments import by_video, digest, moment_facts, target_folder
     from kinodex.jobs.export.texts import STANDARD_OUTPUT, distinct, file_stem, write_text
 
-    groups = list(by_video(_chosen(library, moments, "transcript")).values())
+    groups = list(by_video(_chosen(library, moments, "transcript", is_watched=True)).values())
     if len(groups) == 1:
         write_text(out, text(groups[0]), overwrite)
         return
-    if out == STANDARD_OUTPUT:
+    if out == STANDARD_OUTPUT or Path(out).suffix.lower() == suffix:
         raise UsageError(f"got moments of {len(groups)} videos; give a folder for a file each, or one --video")
     names = [name + suffix for name in distinct(file_stem(group[0].video.title) for group in groups)]
     texts = [text(group) for group in groups]

@@ -145,7 +145,7 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 def _failed(library: str) -> Sequence[Source]:
     """List the sources in the library's failures that were no video or could not be fetched."""
     from kinodex.index.library import Library
-    from kinodex.jobs.ingest.commit import READING_STAGES
+    from kinodex.jobs.addresses import READING_STAGES
     from kinodex.pipeline.sources import SourceList, named_sources
 
     failures = Library.open(library).ingest_log.failures()

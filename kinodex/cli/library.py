@@ -1,4 +1,4 @@
-"""`kinodex info`, `remove`, `maintain` and `import`: look at a library, and change what it holds."""
+"""`kinodex info`, `remove`, `maintain`, `relocate` and `import`: look at a library, and change what it holds."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kinodex.index.sweep import Audit
     from kinodex.jobs.add.import_text import ImportResult, Kind
     from kinodex.jobs.add.text_files import ReadResult
+    from kinodex.jobs.addresses import AddressCheck
 
 
 def info(
@@ -193,7 +194,8 @@ def maintain(
 ) -> None:
     """Remove leftovers of interrupted runs, join files, refresh indexes, check that no row is missing or altered.
 
-    Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains.
+    Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains. With
+    --check addresses at which no file lies any more are listed too.
     """
     from kinodex.index.library import Library
     from kinodex.index.maintain import health as check_health
@@ -213,10 +215,18 @@ def maintain(
     keep_s = keep_minutes * MINUTE_S
     upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
+    addresses = None
+    if check:
+        from kinodex.jobs.addresses import check_addresses
+
+        addresses = check_addresses(opened)
     if json:
-        print_json(_plain(opened.uri, health, upkeep, repaired))
+        plain = _plain(opened.uri, health, upkeep, repaired)
+        print_json(plain if addresses is None else plain | {"addresses": asdict(addresses)})
     else:
         _show(opened.uri, health, upkeep, repaired, deep, console())
+        if addresses is not None and (addresses.gone or addresses.unknown):
+            _show_addresses(opened.uri, addresses, console())
     raise typer.Exit(SOME_FAILED if health.problems or (repaired and repaired.lost) else OK)
 
 
@@ -280,6 +290,23 @@ def _show(uri: str, health: Health, upkeep: Upkeep | None, repaired: Repair | No
     out.print(escape(_advice(uri, health.audit, deep)), soft_wrap=True)
 
 
+def _show_addresses(uri: str, found: AddressCheck, out: Console) -> None:
+    """List addresses at which no file lies any more, and count those of which nothing is known."""
+    from rich.markup import escape
+
+    from kinodex.jobs.addresses import relocate_command
+
+    for name, some in (("gone", found.gone), ("not known to be there", found.unknown)):
+        if some:
+            out.print(f"files {name}: {len(some):,} of {counted(found.looked_at, 'video')}", soft_wrap=True)
+        for each in some[:LISTED]:
+            out.print(escape(f"  {visible(each.uri)}{f': {each.why}' if each.why else ''}"), soft_wrap=True)
+        if len(some) > LISTED:
+            out.print(f"  and {len(some) - LISTED:,} more; --json has all")
+    if found.gone:
+        out.print(escape(f"if they were moved: `{relocate_command(uri, found.gone[0].uri)}`"), soft_wrap=True)
+
+
 def _sizes(before: Health, after: Health) -> Table:
     """Tables before and after; one figure where nothing changed."""
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
@@ -333,6 +360,34 @@ def _advice(uri: str, found: Audit, deep: bool) -> str:
         how = "--deep --discard-broken" if deep else "--discard-broken"
         return f"`kinodex maintain {uri} {how}` deletes what lost rows or has altered ones; then ingest or add it again"
     return f"`kinodex maintain {uri}` removes them"
+
+
+def relocate(
+    library: LibraryArgument,
+    old: Annotated[str, typer.Argument(help="Where they were: a folder, a file, s3://BUCKET/FOLDER or https://HOST.")],
+    new: Annotated[str, typer.Argument(help="Where the same files are by now.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Say where moved files are by now: the addresses of all videos under OLD become those under NEW.
+
+    Nothing is read or indexed again. Without a common prefix `kinodex ingest` knows moved files by their bytes.
+    """
+    from kinodex.index.library import Library
+    from kinodex.jobs.addresses import relocate as relocate_videos
+
+    opened = Library.open(library)
+    done = relocate_videos(opened, old, new, dry_run=dry_run)
+    if json:
+        print_json({"uri": opened.uri, **asdict(done)})
+        return
+    for each in done.videos[:LISTED]:
+        print(f"{each.video_id[:12]}  {visible(each.old_uri)} -> {visible(each.new_uri)}")
+    if len(done.videos) > LISTED:
+        print(f"and {len(done.videos) - LISTED:,} more; --json has all")
+    would = "would be relocated" if dry_run else "relocated"
+    print(f"{counted(len(done.videos), 'video')} {would}; {counted(done.other_places, 'other place')} of files too")
+    print(f"at the new addresses: {done.there:,} there, {done.gone:,} gone, {done.unknown:,} not known")
 
 
 # `kinodex import captions|speech`: text made elsewhere, for videos of a library or instead of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from errno import EDQUOT, ENOSPC, EROFS
 from importlib import import_module
@@ -40,6 +41,8 @@ COMMANDS = {
     "export": Place("kinodex.cli.export:app", "Write clips, frames, subtitles, data sets.", MORE),
     "remove": Place("kinodex.cli.library:remove_app", "Remove videos, what was added, or voices.", MORE),
     "maintain": Place("kinodex.cli.library:maintain", "Clean up a library, or check it.", MORE),
+    "relocate": Place("kinodex.cli.library:relocate", "Say where moved files are by now.", MORE),
+    "clean": Place("kinodex.cli.clean:clean", "Free caches and old traces.", MORE),
     "agents": Place("kinodex.cli.ask:agents", "List the agents and their parameters.", TRY),
     "eval": Place("kinodex.cli.eval:app", "Compare agents on a benchmark.", TRY),
     "mcp": Place("kinodex.cli.serve:mcp", "Serve a library to an assistant.", TRY),
@@ -144,7 +147,7 @@ def main() -> None:
     from kinodex.index.errors import KinodexError
     from kinodex.index.text import visible_lines
     from kinodex.jobs.child_processes import isolated_children
-    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED
+    from kinodex.jobs.errors import BAD_INPUT, EXTRAS, INTERRUPTED, PIPE_CLOSED
     from kinodex.output import write_any_text
     from kinodex.pipeline.errors import PipelineError
 
@@ -163,6 +166,9 @@ def main() -> None:
 
         print(f"error: {visible_lines(str(error))}", file=sys.stderr)
         raise SystemExit(exit_code(error)) from None
+    except BrokenPipeError:
+        _forget_output()
+        raise SystemExit(PIPE_CLOSED) from None
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
@@ -170,9 +176,26 @@ def main() -> None:
         print(f"error: cannot write {where}: {error.strerror}; free some space or use another place", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     except SystemExit as done:
+        if _reader_left(done):
+            raise SystemExit(PIPE_CLOSED) from None
         if done.code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this, without a message
             print("interrupted: completed work is kept; run the command again to continue", file=sys.stderr)
         raise
+
+
+def _reader_left(done: SystemExit) -> bool:
+    """True if nobody reads what this process prints any more, as after `| head -1`: typer and rich make a 1 of that."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return True
+    return isinstance(done.__context__, BrokenPipeError)
+
+
+def _forget_output() -> None:
+    """Send what is still printed nowhere: Python's last flush would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _spelt_out(arguments: list[str]) -> list[str]:

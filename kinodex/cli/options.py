@@ -42,8 +42,10 @@ OLDER_OPTIONS: dict[str, dict[str, str]] = {
     "ask": {"--continue": "--follow-up"},
     "eval": {"--sample": "--repetition"},
     "export coco": {"--text": "--screen-text"},
+    "export clips": {},  # and --join without a number, which is --reel
 }
 """By command and its older option the present one."""
+NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 
 
 def spelt_as_now(arguments: Sequence[str]) -> list[str]:
@@ -58,6 +60,9 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
         if words[: len(command.split())] != command.split():
             continue
         for at, word in enumerate(words):
+            if word == "--join" and command == "export clips" and not NUMBER.fullmatch("".join(words[at + 1 : at + 2])):
+                tell_newer("--join without a number", "--reel")
+                words[at] = "--reel"
             if word == "--":
                 break
             name, equals, value = word.partition("=")
@@ -313,6 +318,16 @@ OutArgument = Annotated[str, typer.Argument(metavar="[FILE]", help="The file to 
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is new or empty.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
 
+FOR_HITS = "2 and 0 for hits and evidence in clips, subtitles and edits, else none"
+PadOption = Annotated[
+    float | None, typer.Option(min=0.0, help="Seconds to add before and after each.", show_default=FOR_HITS)
+]
+JoinOption = Annotated[
+    float | None,
+    typer.Option(help="Make one of those at most so many seconds apart; 0: that touch; -1: none.", show_default=False),
+]
+SnapOption = Annotated[bool, typer.Option("--snap", help="End at cuts: padding shows no other shot.")]
+
 
 @dataclass(frozen=True)
 class MomentOptions:
@@ -337,15 +352,19 @@ class MomentOptions:
     from_s: FromOption = None
     to_s: ToOption = None
     label: Annotated[str, typer.Option(help="Label of the range that --video, --from and --to name.")] = ""
-    pad: Annotated[float, typer.Option(min=0.0, help="Seconds to add before and after each.")] = 0.0
+    pad: PadOption = None
+    join: JoinOption = None
+    snap: SnapOption = False
 
-    def choose(self, library: Library, usual_rows: str | None) -> list[Moment]:
+    def choose(self, library: Library, usual_rows: str | None, is_watched: bool = False) -> list[Moment]:
         """Find the moments; without an option that names some, those of `usual_rows`. Raises as `choose_moments`."""
         from kinodex.jobs.export.moments import MomentChoice, choose_moments
 
         given = {**vars(self), "video": tuple(self.video or ())}
         given["of"] = {"speech": "transcript", "screen-text": "text"}.get(self.of or "", self.of)  # as they are stored
-        return choose_moments(library, MomentChoice(*given.values()), usual_rows)
+        if self.search is not None and (noise := library.noise()):
+            print(f"note: {noise}", file=sys.stderr)
+        return choose_moments(library, MomentChoice(*given.values()), usual_rows, is_watched)
 
 
 # The option that sends runs of agents to a collector.

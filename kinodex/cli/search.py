@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kinodex.index.library import Library
     from kinodex.jobs.duplicates import Progress
     from kinodex.jobs.export.media import JoinedClip
+    from kinodex.jobs.export.moments import Moment
     from kinodex.jobs.ground import Grounding
 
 
@@ -152,6 +153,9 @@ def ground(
         Path | None,
         typer.Option(metavar="FILE.mp4", help="Cut the ranges out of the video's file; of several: FILE-1.mp4, ..."),
     ] = None,
+    pad: options.PadOption = None,
+    join: options.JoinOption = None,
+    snap: options.SnapOption = False,
     json: JsonOption = False,
 ) -> None:
     """Find the ranges of time in which something happens, by search alone or with an agent; or that it happens nowhere.
@@ -162,6 +166,8 @@ def ground(
     from kinodex.agent.limits import Budget
     from kinodex.find import ground_where
     from kinodex.index.library import Library
+    from kinodex.jobs.export.moments import AS_FOUND, PLAYED, MomentRule
+    from kinodex.jobs.ground import arranged_by
     from kinodex.jobs.models import ModelChoice
 
     _check_options(agent, model != "builtin" or bool(models or base_url or max_frames), ground_where(where), least)
@@ -172,8 +178,11 @@ def ground(
         choice = ModelChoice(model, base_url, models, cache=cache)
         options.announce(choice)
         asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
-    found = opened.ground(text, videos=video or (), k=k, where=where, least=least, **asking)
-    clips = _export(Library.open(library), found, csv, clip)
+    by_rule: dict[str, Any] = {"pad_s": pad or 0.0, "join_s": join, "snap": snap}
+    found = opened.ground(text, videos=video or (), k=k, where=where, least=least, **by_rule, **asking)
+    reader = Library.open(library)
+    watched = found if MomentRule(**by_rule) != AS_FOUND else arranged_by(PLAYED, found, reader.segments)
+    clips = _export(reader, found, watched.ranges, csv, clip)
     _show(found, clips, as_json=json)
 
 
@@ -199,7 +208,9 @@ def _check_files(csv: Path | None, clip: Path | None) -> None:
         check_clip_path(clip)
 
 
-def _export(library: Library, found: Grounding, csv: Path | None, clip: Path | None) -> Sequence[JoinedClip]:
+def _export(
+    library: Library, found: Grounding, watched: Sequence[Moment], csv: Path | None, clip: Path | None
+) -> Sequence[JoinedClip]:
     """Write the ranges that were answered as a table and as films; nothing where there are none."""
     if csv is not None:
         from kinodex.jobs.export.texts import csv_text, write_text
@@ -209,7 +220,7 @@ def _export(library: Library, found: Grounding, csv: Path | None, clip: Path | N
         return []
     from kinodex.jobs.export.media import join_clips
 
-    return join_clips(library, found.ranges, clip)
+    return join_clips(library, watched, clip)
 
 
 def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
@@ -222,6 +233,8 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
         print_json(to_json(found) | {"clips": files})
         return
     out = console()
+    if found.noise:
+        print(found.noise)
     out.print(_verdict(found), soft_wrap=True, markup=False)
     table = plain_table("from", "to", "score", "video", "found in", "")
     for at, each in enumerate(found.candidates):

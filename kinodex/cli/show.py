@@ -205,12 +205,17 @@ def show_round(report: IngestReport, as_json: bool) -> None:
         numbers = redact_values(summary(report) | {"sources": sources})
         print(json.dumps(numbers, default=str, ensure_ascii=False), flush=True)
         return
-    counts = ", ".join(f"{report.count(state):,} {state}" for state in STATES)
+    counts = ", ".join(_counts(report.numbers.states))
     classes = Counter(outcome.error_class for outcome in report.outcomes if outcome.error_class)
     why = f" ({', '.join(f'{name} {count}' for name, count in classes.most_common())})" if classes else ""
     stopped = f"; stopped: {visible(report.stopped)}" if report.stopped else ""
     took = f"{counted(report.frames, 'frame')} in {duration(report.seconds)}"
     print(f"{report.started_at:%Y-%m-%d %H:%M:%S} UTC: {counts}{why}; {took}{stopped}", flush=True)
+
+
+def _counts(states: Mapping[str, int]) -> list[str]:
+    """Write how many sources had each outcome; none that moved is not said."""
+    return [f"{states.get(state, 0):,} {state}" for state in STATES if state != "moved" or states.get(state)]
 
 
 def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
@@ -271,7 +276,7 @@ def _show_run(run: RunRow, out: Console) -> None:
 def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:
     """Show a report's numbers: sources by outcome, failures by class, where the time went."""
     seconds = max(numbers["seconds"], 1e-9)
-    counts = [f"{numbers['counts'][state]:,} {state}" for state in STATES]
+    counts = _counts(numbers["counts"])
     if numbers["left_out"]:
         counts.append(f"{numbers['left_out']:,} left out as known")
     speed = (
@@ -331,7 +336,7 @@ class OutcomeLines:
         """Print the rest, and how many were left out."""
         for outcome in report.outcomes[self._read :]:
             self._print(outcome)
-        left_out = report.count("indexed") + report.count("failed") - self._printed.total()
+        left_out = sum(report.count(state) for state in STATES if state != "already there") - self._printed.total()
         if left_out:
             self.out.print(f"and {left_out:,} more; `kinodex info` lists all videos, and what failed")
 
@@ -342,8 +347,11 @@ class OutcomeLines:
 
 
 def outcome_line(outcome: SourceOutcome) -> str:
-    """Say in one line, as rich's markup, what became of a source that is indexed or failed."""
+    """Say in one line, as rich's markup, what became of a source that is indexed, moved or failed."""
     name = escape(visible(outcome.title))
+    if outcome.moved_from is not None:
+        places = escape(visible(f"from {outcome.moved_from} to {outcome.uri}"))
+        return f"[green]moved[/]          {name}: its address was changed {places}"
     if outcome.state == "failed":
         return f"[red]failed[/]         {name}: {escape(visible_lines(outcome.problem or ''))}"
     damage = f", {counted(outcome.decode_errors, 'damaged packet')} skipped" if outcome.decode_errors else ""

@@ -51,6 +51,8 @@ def _show_facts(
 ) -> None:
     """Print the spaces of a library, and what was added to it."""
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
+    if facts.noise:
+        out.print(facts.noise, soft_wrap=True, markup=False)
     if others:
         out.print(f"also in {escape(', '.join(others))}")
     for each in towers:
@@ -122,6 +124,8 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
         table.add_row(clock(hit.time_s), *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
+    if hits and hits[0].noise:
+        print(hits[0].noise)
     console().print(table if hits else "no hit")
 
 

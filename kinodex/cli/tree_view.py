@@ -154,6 +154,8 @@ def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None
     )
     why = f" ({answer.reason})" if answer.reason else ""
     out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
+    if answer.noise:
+        out.print(f"[bold]noise[/]     {answer.noise}", soft_wrap=True, highlight=False)
     for each in answer.evidence:
         span = f"{clock(each.start_s)} to {clock(each.end_s)}"
         out.print(

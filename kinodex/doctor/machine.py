@@ -61,19 +61,6 @@ class CheckResult:
     todo: str = ""
 
 
-def run_checks(
-    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
-) -> list[CheckResult]:
-    """All lines of the page. A library and an endpoint are checked only if they are named.
-
-    Raises BadSettings for a URL that is none.
-    """
-    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu(), *check_ray(ray_address)]
-    found += [*check_models(), *check_keys(key_env)]
-    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
-    return found + (check_library(library) if library is not None else [])
-
-
 def failed_needs(found: Sequence[CheckResult], needed: Collection[str]) -> list[CheckResult]:
     """Needed lines that are not ok; raises UsageError for a name that no line has."""
     names = list(dict.fromkeys(each.name for each in found))
@@ -190,6 +177,8 @@ def _check_driver() -> CheckResult:
 
 
 def _check_torch(has_gpu: bool) -> CheckResult:
+    if importlib.util.find_spec("torch") is None:
+        return of_gpu("cuda", "missing", "torch is not installed", "pip install 'kinodex[clip]'")
     import torch
 
     build = f"torch {torch.__version__}, " + (f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU")
@@ -275,18 +264,18 @@ def _version(package: str) -> str | None:
 
 # Ray: the package, and the resources of a cluster if one is named.
 
-of_ray = partial(CheckResult, "Ray", "cluster")
+of_ray = partial(CheckResult, "tasks", "cluster")
 
 
 def check_ray(address: str | None) -> list[CheckResult]:
     """Check the cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
     if importlib.util.find_spec("ray") is None:
-        todo = "pip install 'kinodex[ray]'; --local needs none"
+        todo = "pip install 'kinodex[ray]'"
         return [of_ray("missing", "ray is not installed", todo)]
     address = address or os.environ.get("RAY_ADDRESS")
     if not address:
         message = f"ray {version('ray')} is installed; no cluster was named"
-        return [of_ray("missing", message, "--ray local tries one here, --ray HOST:PORT another")]
+        return [of_ray("missing", message, "kinodex doctor --ray local")]
     return [_check_cluster(address)]
 
 
@@ -301,7 +290,7 @@ def _check_cluster(address: str) -> CheckResult:
             has = api.cluster_resources()
             nodes = len([node for node in api.nodes() if node["Alive"]])
     except UsageError as error:
-        return of_ray("broken", str(error), "start it, or name another")
+        return of_ray("broken", str(error), "ray start --head")
     offers = f"{has.get('CPU', 0):g} CPUs, {has.get('GPU', 0):g} GPUs, {has.get('memory', 0) / 1e9:.1f} GB"
     return of_ray("ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")
 
@@ -382,19 +371,24 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json",
 def check_models() -> list[CheckResult]:
     """Check the built-in model, the hub, its cache, and the default space."""
     builtin = _check_builtin()
+    if importlib.util.find_spec("open_clip") is None:
+        return [
+            builtin,
+            of_models("default space", "missing", "open_clip is not installed", "pip install 'kinodex[clip]'"),
+        ]
     cached = _cached_models()
     return [builtin, _check_hub(), *list_cached(cached), check_default_space(cached)]
 
 
 def _check_builtin() -> CheckResult:
-    from kinodex.index.spaces.space import load_space
+    from kinodex.index.spaces.load import load_text_tower
 
     try:
-        dim = load_space("builtin", device="cpu").embed_text(["a red kite"]).shape[1]
+        dim = load_text_tower("builtin").embed_text(["a red kite"]).shape[1]
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
         todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
         return of_models("builtin", "broken", f"{type(error).__name__}: {error}", todo)
-    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows only the sketch world")
+    return of_models("builtin", "ok", f"loaded, embeds a text in {dim} dimensions; knows drawings alone")
 
 
 def _check_hub() -> CheckResult:
@@ -474,7 +468,7 @@ def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
         message = f"{DEFAULT_SPACE}: its weights are cached, its tokenizer is not; a search by words needs it"
         todo = f"the next ingest fetches it from the hub ({tokenizer})"
         return of_models("default space", "missing", message, todo)
-    todo = f"the first ingest fetches it from the hub ({repo}); without one, name another with --space"
+    todo = f"the first ingest fetches it from the hub ({repo}); without one, give it as a folder, local-dir:FOLDER"
     return of_models("default space", "missing", f"{DEFAULT_SPACE} is not cached", todo)
 
 

@@ -87,6 +87,7 @@ class Videos(BaseModel):
     library_hours: Number
     stages: list[Stage]
     found: int
+    noise: str | None = None
     videos: list[VideoLine]
     cut: str | None = None
 
@@ -141,9 +142,10 @@ class HitLine(OfVideo, Span):
 
 
 class Hits(BaseModel):
-    """The hits of a search, best first."""
+    """The hits of a search, best first; `noise` says why their order means nothing, where it does."""
 
     hits: list[HitLine]
+    noise: str | None = None
     cut: str | None = None
     missing: str | None = None
 
@@ -169,6 +171,7 @@ class Ranges(BaseModel):
     present: bool
     evidence: Number | None
     least_evidence: Number | None
+    noise: str | None = None
     ranges: list[RangeLine]
 
 
@@ -266,6 +269,7 @@ class AskReply(BaseModel):
     answer: LongText | None = None
     letter: str | None = None
     reason: Text | None = None
+    noise: str | None = None
     evidence: list[EvidenceLine]
     rounds: int
     agent: str

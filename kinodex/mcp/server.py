@@ -274,6 +274,7 @@ class LibraryTools:
                 library_hours=facts.hours,
                 stages=lines_of(facts.added, replies.Stage),
                 found=len(found),
+                noise=facts.noise,
                 videos=lines,
                 cut=cut,
             )
@@ -336,7 +337,8 @@ class LibraryTools:
         is_cut = len(lines) < len(hits) or len(hits) == replies.HITS < k
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
         missing = self._missing(ADDED_BY[where], ids) if where in ADDED_BY else None
-        return tool_result(replies.Hits(hits=lines, cut=cut if is_cut else None, missing=missing))
+        noise = hits[0].noise if hits else None
+        return tool_result(replies.Hits(hits=lines, noise=noise, cut=cut if is_cut else None, missing=missing))
 
     def ground(
         self,
@@ -366,7 +368,11 @@ class LibraryTools:
         ]
         return tool_result(
             replies.Ranges(
-                present=found.present, evidence=found.evidence, least_evidence=found.least, ranges=first_fitting(lines)
+                present=found.present,
+                evidence=found.evidence,
+                least_evidence=found.least,
+                noise=found.noise,
+                ranges=first_fitting(lines),
             )
         )
 
@@ -711,6 +717,7 @@ def _reply(answer: Answer, agent: str, titles: Titles, models: Mapping[str, str]
         answer=answer.text,
         letter=answer.letter,
         reason=answer.reason or None,
+        noise=answer.noise,
         evidence=evidence,
         rounds=answer.rounds,
         agent=agent,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.pipeline.decoding.stream import COMMENT, DRAWN
 from kinodex.pipeline.images import encode_video
 from kinodex.sketch.drawings import draw_place
 from kinodex.sketch.scenes import (
@@ -518,7 +519,7 @@ def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> No
             on_frame(number)
             yield picture
 
-    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS)
+    encode_video(reported(), path, width_px=WIDTH_PX, height_px=HEIGHT_PX, fps=FPS, tags={COMMENT: DRAWN})
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:

@@ -19,6 +19,7 @@ from kinodex.index.library import Library
 from kinodex.index.text import redact, redact_values
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import grounding_of, grounding_question, text_of
+from kinodex.web.kept import Kept
 from kinodex.web.page import as_json
 from kinodex.web.questions import FINISHED, AskRequest, Questions, Running
 from kinodex.web.search import LONGEST_TEXT, MOST_RANGES, grounding_view, whole_number
@@ -165,6 +166,9 @@ BEAT_S = 15.0
 END = 999_999_999
 """The number of every question's last message: who names it has had the end, whichever server sent it."""
 
+MOST_LOOKED = 64
+"""Frames of calls under way that a message names: captions of a whole video are asked for at once."""
+
 GAP_S = 0.15
 """The least time between two messages: each says all that is known, so those between are left out."""
 
@@ -181,7 +185,7 @@ async def event_stream(questions: Questions, request: Request) -> Response:
         return Response(status_code=204, headers=headers)
     if isinstance(found, Running):
         return StreamingResponse(_events(found, since), 200, headers, media_type="text/event-stream")
-    end = message("state", END, {"state": found.state, "error": found.error})
+    end = message("state", END, state_of(found))
     return StreamingResponse(iter([end]), 200, headers, media_type="text/event-stream")
 
 
@@ -198,15 +202,22 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
             if running.state != state:
                 state = running.state
                 ended = state in FINISHED
-                yield message("state", END if ended else version, {"state": state, "error": running.error})
+                yield message("state", END if ended else version, state_of(running))
                 if ended:
                     return
             await asyncio.sleep(GAP_S)  # events come in bursts
 
 
+def state_of(question: Running | Kept) -> dict[str, Any]:
+    """State of a question; of one that failed the server's words, what was tried, and what to do."""
+    said = {"state": question.state, "error": question.error}
+    return said if question.error is None else said | {"tried": question.tried, "remedy": question.remedy}
+
+
 def progress(running: Running) -> dict[str, Any]:
-    """Progress of a question: rounds, calls, frames, seconds, money, and the latest round in a sentence."""
+    """Progress of a question: rounds, calls, frames, time, money, the latest round in a sentence, what is looked at."""
     records = list(running.records)
+    looking = {(each.video_id, each.frame_no): each for frames in list(running.looking) for each in frames}
     calls = [each for each in records if each["event"] == "Exchanged"]
     return {
         "round": max((each.get("round", 0) for each in records), default=0),
@@ -215,6 +226,10 @@ def progress(running: Running) -> dict[str, Any]:
         "seconds": round((datetime.now(UTC) - running.asked_at).total_seconds(), 1),
         "cost": round(sum(call["usage"]["cost"] for call in calls), 6),
         "sentence": redact(latest_sentence(records)),
+        "looking": [
+            {"video_id": each.video_id, "frame_no": each.frame_no, "time_s": each.time_s}
+            for _, each in sorted(looking.items())[:MOST_LOOKED]
+        ],
     }
 
 

@@ -32,7 +32,15 @@ from kinodex.jobs.eval.items import Item
 from kinodex.jobs.eval.report import make_report
 from kinodex.jobs.eval.score import judged_score, option_score
 from kinodex.jobs.open import find_space
-from kinodex.web.search import GroundRequest, LibrarySearch, SearchRequest, TextTowers, ground_in, needs_vector
+from kinodex.web.search import (
+    GroundRequest,
+    LibrarySearch,
+    SearchRequest,
+    TextTowers,
+    ground_in,
+    needs_vector,
+    play_range,
+)
 from kinodex.web.trace_view import TraceView, curves, evidence_frames, shots, shown_frames, trace_view
 
 if TYPE_CHECKING:
@@ -88,12 +96,13 @@ class ViewerApi:
     def trace(self, key: str) -> dict[str, Any]:
         """A trace with the number of the library that holds its frames, if any, the shots, and the true answer.
 
-        `evidence` has a frame, or None, for each range of the answer's.
+        `evidence` has a frame, or None, for each range of the answer's, and `plays`, with the library, what is played.
         """
         view = self.view(key)
         number = self._library_of(view)
         video_ids = [video["video_id"] for video in view.videos]
         library = None if number is None else self.inputs.libraries[number]
+        cited = view.answer["evidence"] if view.answer and library is not None else []
         return {
             "key": key,
             "name": self._name(key),
@@ -101,8 +110,14 @@ class ViewerApi:
             "library": number,
             "shots": {} if library is None else shots(library, video_ids),
             "evidence": evidence_frames(library, view),
+            "plays": [self._played(library, each) for each in cited],
             "truth": self._truth(key),
         }
+
+    def _played(self, library: Library | None, cited: Mapping[str, Any]) -> dict[str, float] | None:
+        if library is None or not library.has_video(cited["video_id"]):
+            return None
+        return play_range(library.video(cited["video_id"]), cited["start_s"], cited["end_s"])
 
     def curves(self, key: str) -> list[Any]:
         """Curves of how well the queries of a trace match its videos; none without its library."""
@@ -128,7 +143,10 @@ class ViewerApi:
     def library(self, number: int) -> dict[str, Any]:
         """Counts of a library's rows, and the name of the space that is searched."""
         library = self._library(number)
-        return asdict(library.info()) | {"searched": library.space(self._space).name}
+        return asdict(library.info()) | {
+            "searched": library.space(self._space).name,
+            "noise": library.noise(self._space),
+        }
 
     def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
         """One page of a library's videos, those with these words in title or URI; see `VideoList.page`."""

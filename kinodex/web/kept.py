@@ -24,6 +24,7 @@ from kinodex.jobs.errors import UsageError
 
 KEY = re.compile(r"q(\d{1,9})")
 CUT_SHORT = "the server ended before the answer came, or another server still answers it"
+ASK_AGAIN = "Wait if another server answers it; else ask it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class QuestionFacts:
     after: str | None = None
     state: Literal["running", "stopping", "done", "failed"] = "running"
     error: str | None = None
+    tried: str = ""
+    remedy: str = ""
     text: str | None = None
     letter: str | None = None
     status: str | None = None
@@ -69,6 +72,14 @@ class Kept:
     @property
     def error(self) -> str | None:
         return self.facts.error
+
+    @property
+    def tried(self) -> str:
+        return self.facts.tried
+
+    @property
+    def remedy(self) -> str:
+        return self.facts.remedy
 
     @property
     def records(self) -> list[Record]:
@@ -158,7 +169,7 @@ class KeptTraces:
         if facts.state in ("done", "failed"):
             self._known[str(place)] = facts
             return facts
-        return replace(facts, state="failed", error=CUT_SHORT)
+        return replace(facts, state="failed", error=CUT_SHORT, remedy=ASK_AGAIN)
 
     def _highest(self) -> int:
         numbers = [KEY.fullmatch(path.stem) for path in self.root.glob("*/q*.json")]

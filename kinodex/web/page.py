@@ -1,14 +1,19 @@
-"""One HTML document whose modules come from the server, or are in it together with the data and pictures."""
+"""One HTML document whose program comes from the server, or is in it together with the data and pictures.
+
+The modules in `static` are joined when the page is first asked for: nobody who installs has anything to build.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -28,15 +33,40 @@ from kinodex.web.trace_view import shown_frames
 
 STATIC = Path(__file__).with_name("static")
 PREFIX = "viewer/"
-_START = 'import "viewer/main.js";'
+MAIN = "main.js"
+IMPORT = re.compile(r'^import \{([^}]*)\} from "viewer/([^"]+)";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
+_START = """import("{code}").catch((error) => {{
+  document.querySelector(".loading").textContent =
+    `The program of this page did not load: ${{error.message}}. Reload it; if that does not help, restart the server.`;
+}});"""
 
 
 @cache
-def modules() -> dict[str, str]:
-    """JavaScript modules of the page by name, such as main.js and trace/tree.js."""
-    return {
-        path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8") for path in sorted(STATIC.rglob("*.js"))
-    }
+def bundle() -> str:
+    """All modules of the page as one; `default` of it are their exports by name, such as main.js and trace/tree.js."""
+    paths = sorted(STATIC.rglob("*.js"))
+    return bundled({path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8") for path in paths})
+
+
+def bundled(modules: Mapping[str, str]) -> str:
+    """Join modules by name to one: each becomes a function that gives its exports, after those that it imports from.
+
+    Raises CycleError where modules import each other in a circle, and KeyError for one that there is not.
+    """
+    imports = {name: [found for _, found in IMPORT.findall(text)] for name, text in modules.items()}
+    order = TopologicalSorter(imports).static_order()
+    return "\n".join(
+        ["const modules = {};", *(_wrapped(name, modules[name]) for name in order), "export default modules;\n"]
+    )
+
+
+def _wrapped(name: str, text: str) -> str:
+    def taken(found: re.Match[str]) -> str:
+        return f"const {{{found[1].replace(' as ', ': ')}}} = modules[{json.dumps(found[2])}];"
+
+    body = EXPORT.sub("", IMPORT.sub(taken, text))
+    return f"modules[{json.dumps(name)}] = (() => {{\n{body}return {{ {', '.join(EXPORT.findall(text))} }};\n}})();"
 
 
 @cache
@@ -48,25 +78,33 @@ def style() -> str:
     return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
+@cache
+def parts() -> dict[str, tuple[str, str]]:
+    """Text and type of the page's two parts, by names that change with their content: a browser keeps them for good."""
+    kinds = {"js": (bundle(), "text/javascript"), "css": (style(), "text/css")}
+    return {
+        f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.{end}": (text, kind) for end, (text, kind) in kinds.items()
+    }
+
+
 def served_page() -> tuple[str, str]:
     """Page as a server sends it, and its Content-Security-Policy: it may load only from that server."""
-    where = _import_map({name: f"/page/{name}" for name in modules()})
+    code, sheet = (f"/page/{name}" for name in parts())
+    start = _START.format(code=code)
     policy = (
-        f"default-src 'none'; script-src 'self' '{_hash(where)}' '{_hash(_START)}'; style-src 'self'; "
+        f"default-src 'none'; script-src 'self' '{_hash(start)}'; style-src 'self'; "
         "img-src 'self' data:; media-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    # Without these a browser finds the modules one import after the other. Not "modulepreload", which resolves imports
-    # too: a scanner that runs ahead of the import map then fails, and the page stays empty (seen in Chromium).
-    early = "".join(f'<link rel="preload" as="script" crossorigin href="/page/{name}">\n' for name in modules())
-    return _document('<link rel="stylesheet" href="/page/viewer.css">', where, "", early), policy
+    links = f'<link rel="stylesheet" href="{sheet}">\n<link rel="modulepreload" href="{code}">'
+    return _document(links, "", "", start), policy
 
 
 def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
     """Page as one file: `data` by the paths of the server, JPEGs by "library/video/frame"."""
-    where = _import_map({name: _data_url("text/javascript", text.encode()) for name, text in modules().items()})
+    start = f"\n{bundle()}"
     policy = (
-        f"default-src 'none'; script-src data: '{_hash(where)}' '{_hash(_START)}'; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src '{_hash(start)}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     held = {"data": data, "pictures": {name: _data_url("image/jpeg", jpeg) for name, jpeg in pictures.items()}}
@@ -74,9 +112,9 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
     text = as_json(held).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _document(
         f"<style>{style()}</style>",
-        where,
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         f'<script type="application/json" id="held">{text}</script>',
+        start,
     )
 
 
@@ -85,7 +123,7 @@ def as_json(value: Any) -> bytes:
     return to_json(value, inf_nan_mode="null")
 
 
-def _document(style_tag: str, import_map: str, policy: str, held: str) -> str:
+def _document(style_tag: str, policy: str, held: str, start: str) -> str:
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -95,21 +133,16 @@ def _document(style_tag: str, import_map: str, policy: str, held: str) -> str:
 <link rel="icon" href="data:,">
 <title>kinodex view</title>
 {style_tag}
-<script type="importmap">{import_map}</script>
 </head>
 <body>
 <div id="page"><header class="top"><a class="brand" href="#/">kinodex</a></header>
 <main><p class="quiet loading" role="status">Loading…</p></main></div>
 <noscript>This page draws itself with JavaScript, which is switched off here.</noscript>
 {held}
-<script type="module">{_START}</script>
+<script type="module">{start}</script>
 </body>
 </html>
 """
-
-
-def _import_map(places: Mapping[str, str]) -> str:
-    return json.dumps({"imports": {PREFIX + name: place for name, place in places.items()}})
 
 
 def _data_url(kind: str, content: bytes) -> str:

@@ -12,7 +12,7 @@ from kinodex.jobs.eval.folder import FIGURES
 from kinodex.jobs.eval.folder import PAGE as REPORT_PAGE
 from kinodex.jobs.pictures import MOST_BYTES
 from kinodex.web.inputs import ViewerApi
-from kinodex.web.page import Posters, modules, served_page, style
+from kinodex.web.page import Posters, parts, served_page
 from kinodex.web.search import read_ground_request, read_request, whole_number
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PICTURE_KEPT_S = 300
 """A browser keeps a picture so long before it asks whether it is still the same."""
+KEPT_FOR_GOOD = "private, max-age=31536000, immutable"
+"""For what has a name that changes with its content."""
 SANDBOX = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """A report is a file that somebody may have sent: it may sort its tables, and must not read this server's data."""
 
@@ -30,6 +32,8 @@ LIBRARY = "libraries/{library:number}"
 
 def viewer_routes(api: ViewerApi) -> list[Any]:
     """Routes of the page, its data and its pictures: quick ones in the server's thread, slow ones in another."""
+    from starlette.middleware import Middleware
+    from starlette.middleware.gzip import GZipMiddleware
     from starlette.routing import Route
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
@@ -55,7 +59,7 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
 
     return [
         Route("/", answering(_page)),
-        Route("/page/{name:path}", answering(_part)),
+        Route("/page/{name:path}", answering(_part), middleware=[Middleware(GZipMiddleware)]),
         data("home", lambda: api.home),
         data("traces/{key}", api.trace, "key"),
         data("traces/{key}/curves", api.curves, "key", slow=True),
@@ -83,11 +87,12 @@ def _page(request: Request) -> Response:
 
 def _part(request: Request) -> Response:
     name = request.path_params["name"]
-    if name == "viewer.css":
-        return response(style().encode(), "text/css")
-    if name not in modules():
-        raise NotGiven(f"got {name!r}, which is not a part of the page")
-    return response(modules()[name].encode(), "text/javascript")
+    if name not in parts():
+        raise NotGiven(f"got {name!r}, which is not a part of the page; reload it")
+    text, kind = parts()[name]
+    reply = response(text.encode(), kind)
+    reply.headers["cache-control"] = KEPT_FOR_GOOD
+    return reply
 
 
 def _text_search(api: ViewerApi, worker: ThreadPoolExecutor) -> Handler:

@@ -36,11 +36,10 @@ from kinodex.guards import (
 )
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow, presentation_s
-from kinodex.index.store.schema import equal
-from kinodex.index.text import redact
+from kinodex.index.text import redact, redact_uri
 from kinodex.jobs.child_processes import child_environment
 from kinodex.jobs.errors import UsageError
-from kinodex.pipeline.errors import PipelineError, SourceMissing, SourceUnreachable
+from kinodex.pipeline.errors import PipelineError, SourceError, SourceMissing, SourceUnreachable
 from kinodex.web.search import numbers
 
 if TYPE_CHECKING:
@@ -141,6 +140,7 @@ WITHOUT_SOURCE = "imported:"
 INSTALL = "pip install 'kinodex[decode]' on the server lets it repack and convert"
 REMOTE_KEPT_S = 30.0
 """A file elsewhere is looked at again after so long; between, a page asks for many of its parts."""
+GONE_LIMIT_S = 5.0
 LAST_S = 0.1
 """A stream begins no later than so long before the end, where there still is a picture."""
 
@@ -159,6 +159,7 @@ class Playback:
     """A way to play a video. A time of the library is that of the browser's clock plus `offset_s`.
 
     `url` is null for a slideshow. `why` is one sentence; `warning` another, if the file is no longer what was indexed.
+    `gone` is the address that holds nothing any more, and `remedy` the command by which the library finds it.
     """
 
     way: Literal["file", "remuxed", "transcoded", "slideshow"]
@@ -169,6 +170,8 @@ class Playback:
     mime: str | None = None
     offset_s: float = 0.0
     warning: str | None = None
+    gone: str | None = None
+    remedy: str | None = None
 
 
 class PlayedVideos:
@@ -192,14 +195,20 @@ class PlayedVideos:
         video = library.video(video_id)
         if video.uri.startswith(WITHOUT_SOURCE):
             raise NotGiven("this video was imported as words alone; it has no file")
-        uri, known = known_source(library, video)
-        looked_s, file = self._remote.get(uri, (0.0, None))
-        if file is not None and time.monotonic() - looked_s < REMOTE_KEPT_S:
-            return file
-        found = await asyncio.to_thread(find_file, uri, known)
-        if is_remote(uri):
-            self._remote[uri] = time.monotonic(), found
-        return found
+        first: SourceError | None = None
+        for uri, known in known_sources(library, video):
+            looked_s, file = self._remote.get(uri, (0.0, None))
+            if file is not None and time.monotonic() - looked_s < REMOTE_KEPT_S:
+                return file
+            try:
+                found = await asyncio.to_thread(find_file, uri, known)
+            except SourceError as error:
+                first = first or error
+                continue
+            if is_remote(uri):
+                self._remote[uri] = time.monotonic(), found
+            return found
+        raise first or SourceMissing(f"{video.uri}: holds another video by now; put the old one back to play it")
 
     async def playback(self, number: int, video_id: str, wish: Wish) -> Playback:
         """Choose how to play a video; raises NotGiven and UnknownVideo. A file that cannot be played is a slideshow."""
@@ -210,7 +219,8 @@ class PlayedVideos:
         except NotGiven as error:
             return replace(slides, why=str(error))
         except PipelineError as error:
-            return replace(slides, why=f"its file cannot be read: {redact(str(error))}")
+            slides = replace(slides, why=f"its file cannot be read: {redact(str(error))}")
+            return await asyncio.to_thread(_with_remedy, self.library(number), row, slides)
         whole = replace(slides, way="file", url=f"/media/{number}/{video_id}", mime=file.mime)
         whole = replace(whole, offset_s=-row.zero_s, warning=CHANGED if file.is_changed else None)
         if find_spec("av") is None:
@@ -248,6 +258,16 @@ class PlayedVideos:
         return self._facts[key]
 
 
+def _with_remedy(library: Library, row: VideoRow, slides: Playback) -> Playback:
+    """Say of a file that is gone from its address how the library learns of the new one."""
+    from kinodex.jobs.addresses import address_states, relocate_command
+
+    ((state, _),) = address_states(library, [row], GONE_LIMIT_S)
+    if state != "gone":
+        return slides
+    return replace(slides, gone=redact_uri(row.uri), remedy=relocate_command(redact_uri(library.uri), row.uri))
+
+
 def _by_name(row: VideoRow, whole: Playback, slides: Playback, wish: Wish) -> Playback:
     """Choose without PyAV: the file if its name and codec are such that browsers play it."""
     from kinodex.pipeline.media.play import plays_by_name
@@ -280,20 +300,13 @@ class PlayFile:
     """`mime` is None where the first bytes are of no container that browsers play as it is: those are never sent."""
 
 
-def known_source(library: Library, video: VideoRow) -> tuple[str, tuple[int | None, str] | None]:
-    """The place of a video's file, with the size and mark under which it was last read; None if they were not noted.
+def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[int | None, str] | None]]:
+    """List where a video's file is: its address, then the copies that an ingest found; not what holds another by now.
 
-    A copy elsewhere stands for a file that was read as another video since; raises SourceMissing if there is none.
+    Each has the size and mark under which it was last read; None if they were not noted.
     """
-    columns = ["uri", "video_id", "size_bytes", "stamp", "seen_at"]
-    here = library.tables.rows("sources", equal("uri", video.uri), columns).to_pylist()
-    latest = max(here, key=lambda row: row["seen_at"], default=None)
-    if latest is not None and latest["video_id"] != video.video_id:
-        copies = library.tables.rows("sources", equal("video_id", video.video_id), columns).to_pylist()
-        latest = min(copies, key=lambda row: row["uri"], default=None)
-        if latest is None:
-            raise SourceMissing(f"{video.uri}: holds another video by now; put the old one back to play it")
-    return (video.uri, None) if latest is None else (latest["uri"], (latest["size_bytes"], latest["stamp"]))
+    places = [each for each in library.ingest_log.places(video) if each.video_id == video.video_id]
+    return [(each.uri, (each.size_bytes, each.stamp) if each.stamp else None) for each in places]
 
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:

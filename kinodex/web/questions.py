@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import threading
 import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +19,18 @@ from kinodex import answers
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import VARIANTS, check_fit, variant_named
 from kinodex.agent.environment import Environment
+from kinodex.agent.errors import (
+    AllRejected,
+    ContextSpent,
+    KeyMissing,
+    ModelRejected,
+    ModelUnknown,
+    ModelUnreachable,
+    NeedsPictures,
+)
 from kinodex.agent.limits import STOPPED, Budget, Ledger, StopSignal
-from kinodex.agent.protocol import USUAL, AnswerRules, Models, Question
-from kinodex.agent.trace import Record
+from kinodex.agent.protocol import USUAL, AnswerRules, Exchange, Model, Models, Question, R, Request, ShownFrame
+from kinodex.agent.trace import Record, ReplayModel
 from kinodex.agent.variants.base import Variant, with_settings
 from kinodex.guards import NotGiven, Refused, numbered
 from kinodex.index.errors import KinodexError
@@ -27,11 +38,13 @@ from kinodex.index.library import Library
 from kinodex.index.rows import VideoRow
 from kinodex.index.text import redact_uri, redact_values
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.kept import keep_limits, keep_traces
 from kinodex.jobs.models import BUILTIN, ModelChoice, ModelsFor, check_known_world, chosen_models, describe_models
 from kinodex.jobs.open import find_space, open_environment
 from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
+from kinodex.web.sentences import latest_sentence
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -43,7 +56,10 @@ UNLIMITED = Budget()
 RETRY_S = 10.0
 LISTED = 200
 """Questions that a list shows, newest first."""
-LISTED_FIELDS = ("key", "question", "agent", "state", "error", "text", "letter", "status", "after", "asked_at")
+LISTED_FIELDS = (
+    *("key", "question", "agent", "state", "error", "tried", "remedy"),
+    *("text", "letter", "status", "after", "asked_at"),
+)
 MONEY_SPENT = "the money of the day"
 
 
@@ -140,6 +156,7 @@ class Questions:
         self.tally = Tally()
         self._libraries = tuple(libraries)
         uris = [library.uri for library in libraries]
+        keep_traces(settings.traces, keep_limits())
         self.kept = KeptTraces(settings.traces, uris)
         self._environments = Environments(uris, settings.detector, settings.space)
         self._running: dict[str, Running] = {}
@@ -288,6 +305,10 @@ class Questions:
             if isinstance(result, Answer):
                 told = replace(facts, state="done", error=None, text=result.text, letter=result.letter)
                 facts = replace(told, status=result.status, cost=result.ledger.cost)
+            else:
+                running.tried = tried(running.records, plan.variant.name, describe_models(self.settings.choice))
+                running.remedy = remedy(result)
+                facts = replace(facts, tried=running.tried, remedy=running.remedy)
             self.tally.count_question(facts.status or "failed", result.ledger if isinstance(result, Answer) else None)
             try:
                 self.kept.save(running.request.library, facts)
@@ -307,7 +328,7 @@ class Questions:
 
         with self.settings.watch(environment.source.uri) as watch:
             asked = answers.AskRequest(
-                self._thread.models(environment),
+                _watched(self._thread.models(environment), running),
                 plan.variant,
                 request.settings,
                 budget,
@@ -332,6 +353,38 @@ class Questions:
                 each.stop(MONEY_SPENT, at_once=True)
 
 
+# A failure in words: the server's own are the error; beside them stand what was tried, and the one thing to do.
+
+AGAIN = "Ask it again, or change the question."
+DOCTOR = "kinodex doctor --base-url URL"
+REMEDIES: tuple[tuple[type[Exception], str], ...] = (
+    (KeyMissing, "Put the key into the environment of the server, and start it again."),
+    (ModelUnknown, f"Start the server again with a model that the endpoint has; {DOCTOR} lists them."),
+    (AllRejected, f"Correct the key or the address: {DOCTOR} tries both. Then start the server again."),
+    (ContextSpent, "Ask it again with fewer frames (under Limits), or about fewer videos."),
+    (ModelRejected, f"See what the endpoint takes: {DOCTOR}. Or ask again with another method or fewer frames."),
+    (ModelUnreachable, "Start the model's server, or start this one again with the right --base-url; then ask again."),
+    (NeedsPictures, "Choose a method that reads words alone, or videos with pictures."),
+    (QuestionFault, "Look at the terminal of the server: it shows the fault. Please report it."),
+)
+
+
+def remedy(error: Exception) -> str:
+    """The one thing to do about a failure, for who looks at the page."""
+    return next((words for kind, words in REMEDIES if isinstance(error, kind)), AGAIN)
+
+
+def tried(records: Sequence[Record], agent: str, models: Mapping[str, str]) -> str:
+    """The work of a question until it failed, in a sentence; `models` are as `describe_models` names them."""
+    if not records:
+        return f"The method {agent} had not begun."
+    asked = " and ".join(dict.fromkeys(models.values()))
+    replies = sum(each["event"] == "Exchanged" for each in records)
+    came = f"{replies} {'reply' if replies == 1 else 'replies'} came"
+    last = latest_sentence(records) if replies else "It was the first call that failed."
+    return f"The method {agent} asked {asked}; {came}. {last}"
+
+
 def _has_pictures(rows: Sequence[VideoRow]) -> bool:
     return any(row.frames for row in rows)
 
@@ -353,7 +406,12 @@ class Running:
     records: list[Record] = field(default_factory=list)
     answer: Answer | None = None
     failure: Exception | None = None
+    tried: str = ""
+    remedy: str = ""
+    """Beside a failure: what was done until then, and the one thing to do about it."""
     signal: StopSignal = field(default_factory=StopSignal)
+    looking: list[tuple[ShownFrame, ...]] = field(default_factory=list)
+    """Frames of the calls under way, which the trace holds only once they are answered."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _version: int = 0
     _readers: set[_Reader] = field(default_factory=set)
@@ -382,6 +440,19 @@ class Running:
         with self._lock:
             self.records.append(record)
             self._change()
+
+    @contextmanager
+    def calling(self, frames: tuple[ShownFrame, ...]) -> Iterator[None]:
+        """Show readers what a model looks at, until its reply."""
+        with self._lock:
+            self.looking.append(frames)
+            self._change()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.looking.remove(frames)
+                self._change()
 
     def end(self, result: Answer | Exception) -> None:
         """End with an answer, or with the error that there is in its place."""
@@ -436,6 +507,32 @@ class Running:
 class _Reader:
     loop: asyncio.AbstractEventLoop
     changed: asyncio.Event
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _WatchedModel:
+    """A model whose calls the readers of a question see while they are under way."""
+
+    model: Model
+    running: Running
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def has_language(self) -> bool:
+        return getattr(self.model, "has_language", True)
+
+    async def ask(self, request: Request[R]) -> Exchange[R]:
+        with self.running.calling(request.frames):
+            return await self.model.ask(request)
+
+
+def _watched(models: Models, running: Running) -> Models:
+    if isinstance(models, Mapping):
+        return {role: _WatchedModel(each, running) for role, each in models.items()}
+    return models if isinstance(models, ReplayModel) else _WatchedModel(models, running)
 
 
 # Environments of a server's libraries, opened when they are first asked about and kept for the next question.
@@ -548,6 +645,26 @@ class AskingThread:
 
 HOW = "Start the server with a language model: kinodex serve LIBRARY --model NAME --base-url URL"
 """The way to give a model, for a page that cannot ask without one."""
+WAYS = (
+    (
+        "A server of your own",
+        "vLLM, Ollama, or any other that speaks OpenAI's form; it needs no key. A model that sees, in a folder, is "
+        "served so too: vllm serve FOLDER.",
+        "--model qwen3-vl --base-url http://127.0.0.1:11434/v1",
+    ),
+    (
+        "A provider",
+        "Its key stays in the environment: export OPENAI_API_KEY=... For another one than OpenAI add --base-url URL.",
+        "--model gpt-4o",
+    ),
+    (
+        "A language model in a folder",
+        'In this process, by transformers: model = "local:FOLDER" under [policy] of models.toml. It reads and does not '
+        "see, so [default] there names one of the other two for what looks at frames.",
+        "--models models.toml --agent longvideoagent",
+    ),
+)
+"""The three ways to give a model: name, what it is for, and options of `kinodex serve`."""
 
 
 def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Sequence[str | None]) -> dict[str, Any]:
@@ -556,7 +673,7 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
-    spaces = [library.space(settings.space).name for library in libraries]
+    drawn = [_is_drawn(library, settings.space) for library in libraries]
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
@@ -565,19 +682,29 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
         "models": describe_models(settings.choice),
         "max_questions": settings.at_once,
         "usd_a_day": settings.usd_a_day,
-        "is_drawn_world": all(space == BUILTIN for space in spaces),
+        "is_drawn_world": all(drawn),
         "libraries": [
             {
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
-                "is_drawn_world": space == BUILTIN,
+                "ways": [] if refusal is None else _ways(redact_uri(libraries[number].uri)),
+                "is_drawn_world": is_drawn,
             }
-            for number, (refusal, space) in enumerate(zip(refusals, spaces, strict=True))
+            for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
         ],
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
+
+
+def _ways(uri: str) -> list[dict[str, str]]:
+    start = f"kinodex serve {shlex.quote(uri)}"
+    return [{"name": name, "about": about, "command": f"{start} {options}"} for name, about, options in WAYS]
+
+
+def _is_drawn(library: Library, space: str | None) -> bool:
+    return library.space(space).name == BUILTIN and library.noise(space) is None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

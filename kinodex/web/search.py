@@ -24,6 +24,7 @@ from kinodex.index.search.fusion import is_same_moment
 from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.export.moments import watched
 from kinodex.jobs.ground import MOST, Grounding, as_json, ground
 from kinodex.jobs.open import load_text_tower
 
@@ -232,8 +233,9 @@ MOST_OF_A_VIDEO = 12
 def groups_view(
     library: Library, moments: Sequence[Moment], text: str, by: By, frame_times: FrameTimes, one_video: bool = False
 ) -> dict[str, Any]:
-    """Group moments by video, in the order of each video's best: `{"count", "groups": [{..., "hits": [...]}]}`.
+    """Group moments by video, in the order of each video's best.
 
+    Gives `{"count", "noise", "groups": [{..., "hits": [...]}]}`; `noise` is the sentence of `Hit.noise`, or None.
     A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
     of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
     comes to the best of the same kind among these hits.
@@ -260,7 +262,8 @@ def groups_view(
         for video_id, found in by_video.items()
         if (row := rows.get(video_id)) is not None
     ]
-    return {"count": sum(len(group["hits"]) for group in groups), "groups": groups}
+    noise = next((each.hit.noise for each in moments), None)
+    return {"count": sum(len(group["hits"]) for group in groups), "noise": noise, "groups": groups}
 
 
 def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
@@ -285,6 +288,11 @@ def _parts(moment: Moment) -> list[Hit]:
     return [part for name in FOUND if (part := getattr(moment, name)) is not None]
 
 
+def play_range(video: VideoRow, start_s: float, end_s: float) -> dict[str, float]:
+    """The range that a player plays of one that was found, by the rule of exports."""
+    return dict(zip(("start_s", "end_s"), watched(video, start_s, end_s), strict=True))
+
+
 def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[str, Any]:
     hit, frame_no = moment.hit, moment.hit.frame_no
     if frame_no is None:  # that nearest to its middle, where the video has frames
@@ -293,6 +301,7 @@ def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[
     return {
         "start_s": hit.time_s,
         "end_s": hit.end_s,
+        "play": play_range(video, hit.time_s, hit.end_s),
         "frame_no": frame_no,
         "score": hit.score,
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
@@ -399,7 +408,7 @@ def ground_in(library: Library, space: Fingerprint, embed: EmbedText, request: G
 def grounding_view(
     library: LibraryReader, grounding: Grounding, environment: Environment | None = None
 ) -> dict[str, Any]:
-    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range.
+    """A grounding as `kinodex.jobs.ground.as_json` has it, with the frames at both ends of each range, and its `play`.
 
     `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
     were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and
@@ -408,6 +417,7 @@ def grounding_view(
     value = as_json(grounding)
     for each in (*value["ranges"], *value["weaker"]):
         each |= _ends(library, each["video_id"], each["start_s"], each["end_s"])
+        each["play"] = play_range(library.video(each["video_id"]), each["start_s"], each["end_s"])
         each["words"] = _words(environment, each, grounding.text) if each["found_in"] == WORDS else ""
     rows = {each.video.video_id: each.video for each in grounding.candidates}
     least = None if grounding.least is None else float(calibrate(np.array(grounding.least)))

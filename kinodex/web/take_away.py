@@ -169,7 +169,7 @@ async def _cut(library: str, moments: Sequence[Moment], folder: Path) -> Path:
     rows = [{"video": each.video.video_id, "start_s": each.start_s, "end_s": each.end_s} for each in moments]
     ranges, out = folder / "ranges.jsonl", folder / "out"
     ranges.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    exported = ["export", "clips", library, str(out), "--ranges", str(ranges), "--join"]
+    exported = ["export", "clips", library, str(out), "--ranges", str(ranges), "--reel"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-c", PROGRAM, *exported),
         stdin=PIPE,  # which ends it when it is closed, so not by `communicate`

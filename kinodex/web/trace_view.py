@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.agent.environment import Environment, calibrate
+from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE
 from kinodex.agent.trace import Record
 from kinodex.index.library import Library
 from kinodex.web.sentences import end_sentence, round_sentences
@@ -83,6 +84,17 @@ class Node:
     opened_in: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A model's words about `[start_s, end_s)` of a video it looked at, and the score, 0 to 100, if it gave one."""
+
+    video_id: str
+    start_s: float
+    end_s: float
+    text: str
+    score: float | None = None
+
+
 @dataclass(slots=True)
 class Step:
     """A round: its events, and the state after it.
@@ -90,7 +102,7 @@ class Step:
     `queries` are new, `anchors` are all so far. `opened` are expansions, `scored` the last scores of all
     candidates. `shown` are the round's different frames, `memory` those kept after it. `acted` are steps of agents that
     work with tools. `bill` is of this round's calls, `so_far` of all until its end. `sentence` is the round in plain
-    words.
+    words, `said` what models said of its frames.
     """
 
     round: int
@@ -110,6 +122,7 @@ class Step:
     calls: list[Record] = field(default_factory=list)
     bill: CallCost = field(default_factory=CallCost)
     so_far: CallCost = field(default_factory=CallCost)
+    said: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +151,14 @@ def trace_view(records: Sequence[Record]) -> TraceView:
     """Arrange the records of `read_trace` for drawing."""
     header, last = records[0], records[-1]
     answer = last["answer"] if last["event"] == "Finished" else None
-    steps = _steps(records)
+    steps, nodes = _steps(records), _nodes(records)
+    for step in steps:
+        step.said = _said(step, {node.number: node for node in nodes})
     spent, ledger = steps[-1].so_far if steps else CallCost(), answer["ledger"] if answer else {}
     left = {each.name: ledger.get(each.name, 0) - getattr(spent, each.name) for each in fields(CallCost) if ledger}
     return TraceView(
         **{name: header[name] for name in HEADER_FIELDS},
-        nodes=_nodes(records),
+        nodes=nodes,
         steps=steps,
         answer=answer,
         elsewhere=CallCost(**{name: value for name, value in left.items() if abs(value) > 1e-9}),  # less is rounding
@@ -232,6 +247,36 @@ def _call(event: Record) -> Record:
     turns = [{"speaker": turn["speaker"], "text": turn["text"]} for turn in inputs.get("turns", ())]
     call = {name: event[name] for name in CALL_FIELDS}
     return call | {"attempt": inputs.get("attempt", 0), "frames": _frames(inputs.get("frames", ())), "turns": turns}
+
+
+SAYING = ("observation", "caption", "summary", "reasoning", "thought", "answer")
+"""Fields of replies that say in words what a model saw, the first that is filled counts."""
+
+
+def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
+    """Words of models about a round's frames: its new segments, else notes of its tools, else plain replies."""
+    opened = {number for each in step.opened for number in each["children"]}
+    scored = [each for each in (step.scored or {}).get("candidates", ()) if each["number"] in opened]
+    places = [(nodes[each["number"]], each) for each in scored if each["reward"] is not None or each["explanation"]]
+    said = [Said(at.video_id, at.start_s, at.end_s, each["explanation"], each["reward"]) for at, each in places]
+    notes = [
+        note for acted in step.acted for note in acted.get("notes", ()) if note["source"] not in (SUBTITLE, SCREEN_TEXT)
+    ]
+    said = said or [Said(each["video_id"], each["start_s"], each["end_s"], each["text"]) for each in notes]
+    return sorted(said or _replied(step), key=lambda each: (each.video_id, each.start_s))
+
+
+def _replied(step: Step) -> list[Said]:
+    """Words of plain replies about the frames of their requests, each from the first of a video to its last."""
+    said = []
+    for call in step.calls:
+        reply = call["reply"] or {}
+        text = next((reply[name] for name in SAYING if isinstance(reply.get(name), str) and reply[name]), None)
+        frames = call["frames"] if text else ()
+        for video_id in dict.fromkeys(frame.video_id for frame in frames):
+            times_s = [frame.time_s for frame in frames if frame.video_id == video_id]
+            said.append(Said(video_id, min(times_s), max(times_s), str(text)))
+    return said
 
 
 def _frames(records: Iterable[Record]) -> list[Frame]:

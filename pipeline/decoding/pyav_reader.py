@@ -8,7 +8,8 @@ follows it is still used.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -116,6 +117,36 @@ class PyavReader:
         for sample in self._all_samples(rate):
             if sample.number > last_number:
                 yield sample
+
+    def frames_in(self, windows_s: Sequence[tuple[float, float]]) -> Generator[TimedFrame, None, None]:
+        """Yield every frame whose time lies in one of these ranges `[first, last]`, in order, numbered by its range.
+
+        The ranges are in order and apart. Only what they need is decoded, or all where no plan can be made.
+        """
+
+        def window_of(time_s: float) -> int | None:
+            at = bisect_right(windows_s, (time_s, math.inf)) - 1
+            return at if at >= 0 and time_s <= windows_s[at][1] else None
+
+        latest_s = -math.inf
+        try:
+            packets = self.packets()
+            times_s = ((pts, float(pts * self.base)) for pts in packets.shown().tolist())
+            numbers = {pts: at for pts, time_s in times_s if (at := window_of(time_s)) is not None}
+            wanted = np.isin(packets.pts, list(numbers)) & ~packets.hidden
+            sent, restart = _packets_to_send(packets, wanted, alone=False)
+            plan = PacketPlan(packets.pts, sent, wanted, restart, numbers)
+            for frame in self._planned_samples(plan, None):
+                latest_s = frame.time_s
+                yield frame
+            return
+        except PlanViolated:
+            self.decode_errors = 0
+        with self.open_stream() as (container, stream):
+            for time, shown in monotonic_frames(self._all_frames(container, stream), stream):
+                number = window_of(float(time))
+                if number is not None and time > latest_s:
+                    yield TimedFrame(number, float(time), shown)
 
     def _planned_samples(self, plan: PacketPlan, span: Span | None) -> Iterator[TimedFrame]:
         self.decode_errors = 0

@@ -41,6 +41,10 @@ NO_VIDEO_FORMATS = frozenset({"tty", "image2", "bin", "xbin", "adf", "idf", "raw
 BACK_TO_BELIEVE_S = 1
 GAP_TO_BELIEVE_S = 24 * 3600
 NOMINAL_FRAME_S = Fraction(1, 25)  # where neither the frame nor the stream says how long a frame lasts
+DRAWN, COMMENT = "drawn by kinodex", "comment"
+"""Tag of the container of a film that `kinodex sample` drew, and its name."""
+SCRIPT = ".script.json"
+"""End of the name of the script beside such a film: films of before there was a tag are known by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class VideoMetadata:
 
     `width_px` and `height_px` are as displayed: square pixels, after rotation. `fps` and
     `claimed_duration_s` are what the header says, which may be wrong; what really decoded is in
-    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise.
+    `kinodex.pipeline.sample.ChunkSummary`. `rotation_deg` is counterclockwise; `drawn`: see `is_drawn`.
     """
 
     container: str
@@ -65,6 +69,7 @@ class VideoMetadata:
     interlaced: bool
     has_audio: bool
     hdr: bool = False
+    drawn: bool = False
 
 
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
@@ -171,7 +176,15 @@ def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFr
         interlaced=frame.interlaced_frame,
         has_audio=bool(container.streams.audio),
         hdr=is_hdr(frame),
+        drawn=is_drawn(container),
     )
+
+
+def is_drawn(container: InputContainer) -> bool:
+    """True for a film that kinodex drew, by the tag of its container or the script beside the file."""
+    tags = {name.lower(): value for name, value in container.metadata.items()}
+    path = Path(container.name.removeprefix("file:")) if isinstance(container.name, str) else None
+    return tags.get(COMMENT) == DRAWN or (path is not None and path.with_suffix(SCRIPT).is_file())
 
 
 def monotonic_frames(

@@ -24,7 +24,7 @@ from kinodex.pipeline.decoding.stream import (
     refuse_no_video,
     time_base,
 )
-from kinodex.pipeline.errors import NotAVideo, NothingDecodes, VideoError
+from kinodex.pipeline.errors import NotAVideo, NothingDecodes, SoundError, VideoError
 from kinodex.pipeline.fetch import attempt, is_remote, local_file, open_parts
 from kinodex.pipeline.playlists import HEAD_BYTES, kind_by_head, refusal
 
@@ -70,23 +70,31 @@ def container_suffix(codecs: Iterable[str]) -> str:
     return ".mp4" if COPIED_TO_MP4.issuperset(codecs) else ".mkv"
 
 
-def choose_sound(container: InputContainer) -> AudioStream | None:
-    """Choose the sound track that a player would: the default one first, then the first; None if there is none."""
+def choose_sound(container: InputContainer, track: str | None = None) -> AudioStream | None:
+    """Choose the sound track that a player would: the default one first, then the first; None if there is none.
+
+    `track` names another: its number among them, from 1, or its language as the file has it. Raises SoundError if a
+    file with sound has no such track.
+    """
     from av.stream import Discard, Disposition
 
     tracks = [stream for stream in container.streams.audio if stream.codec_context is not None]
     if not tracks:
         return None
-    chosen = max(tracks, key=lambda stream: bool(stream.disposition & Disposition.default))
+    named = [each for at, each in enumerate(tracks, 1) if track in (None, str(at), each.language)]
+    if not named:
+        there = ", ".join(f"{at} ({each.language or 'no language'})" for at, each in enumerate(tracks, 1))
+        raise SoundError(f"{container.name}: got sound track {track!r}, and it has {there}; name one of these")
+    chosen = max(named, key=lambda stream: bool(stream.disposition & Disposition.default))
     chosen.discard = Discard.default
     return chosen
 
 
-def only_sound(container: InputContainer) -> AudioStream | None:
+def only_sound(container: InputContainer, track: str | None = None) -> AudioStream | None:
     """Choose the sound track as `choose_sound`; nothing else is demuxed."""
     from av.stream import Discard
 
-    chosen = choose_sound(container)
+    chosen = choose_sound(container, track)
     for other in container.streams:
         if chosen is None or other.index != chosen.index:
             other.discard = Discard.all

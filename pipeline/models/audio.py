@@ -55,26 +55,26 @@ class Sound:
         return self.samples[first:last]
 
 
-def sound_windows(path: Path, name: str, playlist: bool = False) -> Iterator[Sound]:
+def sound_windows(path: Path, name: str, playlist: bool = False, track: str | None = None) -> Iterator[Sound]:
     """Yield the sound of a local file in windows of at most `WINDOW_S`, in order; none where it has no sound track.
 
     A window ends where its last third is quietest, so that few words are cut in two. No more than a window is in
     memory. Raises what `sound_pieces` raises.
     """
-    yield from _join_windows(sound_pieces(path, name, playlist))
+    yield from _join_windows(sound_pieces(path, name, playlist, track))
 
 
-def sound_pieces(path: Path, name: str, playlist: bool = False) -> Iterator[Sound]:
+def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | None = None) -> Iterator[Sound]:
     """Yield the sound of a local file in order, in the short pieces in which it is decoded; nothing if it has none.
 
-    A piece begins where the one before it ends, but for gaps of the sound itself.
+    A piece begins where the one before it ends, but for gaps of the sound itself. `track` as `choose_sound` has it.
 
     Raises:
         SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
-        SoundError: there is a sound track, and nothing of it decodes.
+        SoundError: there is a sound track, and nothing of it decodes, or not the one that is named.
     """
     with open_container(path, name, playlist) as container:
-        stream = only_sound(container)
+        stream = only_sound(container, track)
         if stream is None:
             return
         has_sound = False

@@ -33,7 +33,7 @@ LEAST_LEVEL = 10 ** (-30 / 20)
 LEAST_LINE_S = 0.8
 """A shorter line says too little of a voice; it gets none."""
 SAME_IN_VIDEO = 0.7
-"""Mean cosine from which on the lines of two groups are of one voice. Measured (docs/measured.md): lines of one voice
+"""Mean cosine from which on the lines of two groups are of one voice. Measured: lines of one voice
 have 0.75 to 0.85 on average, those of two 0.4 to 0.65."""
 SAME_VOICE = 0.78
 """Cosine from which on the mean voices of two videos are one person: parts of one recording have 0.82 to 0.99, two

@@ -563,7 +563,7 @@ def _add(library: Library, sources: list[Source], first: int) -> None:
     library.tables.append("videos", pa.table(columns, schema=library.tables.schema("videos")))
     known = {
         "uri": uris, "video_id": ids, "size_bytes": [each.size_bytes for each in stamps],
-        "stamp": [each.mark for each in stamps], "seen_at": [now] * len(ids),
+        "stamp": [each.mark for each in stamps], "seen_at": [now] * len(ids), "mount": [None] * len(sources),
     }  # fmt: skip
     library.tables.append("sources", pa.table(known, schema=library.tables.schema("sources")))
 

@@ -41,6 +41,6 @@ def test_variables(page: str, root: Path) -> None:
 def test_exit_codes(page: str) -> None:
     codes = {
         errors.OK, errors.CRASHED, errors.BAD_INPUT, errors.SOME_FAILED, errors.LIBRARY_UNUSABLE,
-        errors.MODEL_UNUSABLE, errors.REPLIES_UNUSABLE, errors.INTERRUPTED,
+        errors.MODEL_UNUSABLE, errors.REPLIES_UNUSABLE, errors.INTERRUPTED, errors.PIPE_CLOSED,
     }  # fmt: skip
     assert [int(code) for code in re.findall(r"\d+", rows(page, "Exit codes"))] == sorted(codes)

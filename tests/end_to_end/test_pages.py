@@ -83,7 +83,7 @@ def context(site):
 
 
 # Widths say whether a page fits, schemes whether it can be read; no rule of the style sheet asks for both.
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1400, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_every_page_is_for_all_and_fits_whatever_its_texts_say(opened, site, width, scheme) -> None:
     page = opened(site.address, width, scheme)
     found = {}
@@ -102,20 +102,25 @@ def test_every_page_is_for_all_and_fits_whatever_its_texts_say(opened, site, wid
 
 def test_the_whole_way_goes_by_keyboard(opened, site) -> None:
     page = opened(site.address)
+    page.keyboard.press("/")
+    page.keyboard.type("red shoes")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".hit")
+    follow_by_tab(page, ".hit a")
+    page.keyboard.press("/")  # this page has no box: the first one has
+    page.wait_for_function("() => document.activeElement.matches('.home [data-box]')")
     follow_by_tab(page, ".home-card h3 a")
     page.wait_for_selector(".posters a")
     follow_by_tab(page, ".posters a")
     follow_by_tab(page, ".top nav a[href='#/library/0']")
     page.wait_for_selector(".posters a")
-    go_by_tab(page, ".search [name=text]", press=None)
-    page.keyboard.type("red shoes")
-    page.wait_for_selector(".hit")
-    follow_by_tab(page, ".hit a")
     follow_by_tab(page, ".top nav a[href^='#/ask']")
     page.wait_for_selector("textarea")
-    go_by_tab(page, "textarea", press=None)
+    follow_by_tab(page, ".top .brand")
+    page.wait_for_selector(".one-box")
+    page.keyboard.press("/")
     page.keyboard.type("Is there a boat?")
-    page.keyboard.press("Enter")
+    go_by_tab(page, ".one-box button[title*='answer']")
     page.wait_for_url(re.compile(r"#/ask/0/q\d+"))
     page.goto("about:blank")
 
@@ -140,6 +145,24 @@ def go_by_tab(page, selector: str, press: str | None = "Enter") -> None:
     assert shown != "none", f"{selector} does not show that it has the focus"
     if press:
         page.keyboard.press(press)
+
+
+def test_the_program_comes_in_one_request_is_kept_and_a_page_without_it_is_not_empty(context, site) -> None:
+    page, asked = context.new_page(), list[str]()
+    page.on("response", lambda reply: asked.append(reply.url) if "/page/" in reply.url else None)
+    page.goto(f"{site.address}/#/library/0")
+    page.wait_for_selector(".posters a")
+    assert len(asked) == len({*asked}) == 2
+    kept = "() => performance.getEntriesByType('resource').filter((each) => each.name.includes('/page/'))"
+    page.reload()
+    page.wait_for_selector(".posters a")
+    assert page.evaluate(f"({kept})().map((each) => each.transferSize)") == [0, 0], "from the browser's own store"
+    page.close()
+    page = context.browser.new_page()
+    page.route("**/page/*.js", lambda route: route.abort("connectionrefused"))
+    page.goto(site.address)
+    page.get_by_text("The program of this page did not load").wait_for()
+    page.close()
 
 
 def test_a_server_that_is_gone_is_said_and_tried_again(context, site) -> None:
@@ -170,6 +193,18 @@ def test_an_address_of_nothing_leads_back(context, site) -> None:
             assert hard_to_use(page) == []
         page.get_by_role("link", name="Back to the start").click()
         page.wait_for_selector(".mosaic")
+    page.close()
+
+
+def test_what_the_server_says_is_shown_also_where_it_is_no_data(context, site) -> None:
+    page = context.new_page()
+    page.route("**/data/libraries/0", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+    page.goto(f"{site.address}/#/library/0")
+    page.get_by_role("alert").get_by_text("/data/libraries/0 was answered with 502").wait_for()
+    assert "<h1>Bad Gateway</h1>" in page.get_by_role("alert").inner_text()
+    page.unroute_all(behavior="ignoreErrors")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(".posters a")
     page.close()
 
 

@@ -39,7 +39,9 @@ def library(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     wanted = {name for _, name, _ in QUESTIONS}
     clips = [path for path in (media / "clips").iterdir() if any(name in path.name for name in wanted)]
     place = tmp_path_factory.mktemp("clips") / "library"
-    report = run_ingest(IngestConfig(space="builtin", fps=0.5), list_sources(list(map(str, clips))), str(place))
+    report = run_ingest(
+        IngestConfig(space="builtin", anyway=True, fps=0.5), list_sources(list(map(str, clips))), str(place)
+    )
     assert report.count("failed") == 0
     return place
 

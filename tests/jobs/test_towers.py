@@ -117,7 +117,7 @@ def test_an_ingest_or_a_further_space_exports_the_tower_and_says_so_or_leaves_it
     assert (tower["space"], tower["tower"]) == (space, "text")
     assert kinodex("search", uri, "a red boat").code == 0
     other = tmp_path / "other"
-    assert kinodex("ingest", film, "--library", other, "--space", "builtin").err == ""
+    assert kinodex("ingest", film, "--library", other, "--space", "builtin", "--anyway").err == ""
     ran = kinodex("add", "vectors", other, "--space", space)
     assert (ran.code, f"text tower of {space}: carried, " in ran.err) == (0, True)
     assert_agree(Library.open(str(other)).load_space(space, "text"), torch_space)

@@ -80,6 +80,10 @@ def test_interlaced_frames_do_not_comb(tmp_path: Path) -> None:
     ours = rgb_scaler(Fraction(1), 320, 240)(frame)[..., 0].astype(int)
     assert ours.shape == (240, 320)
     assert np.abs(woven[1:] - woven[:-1]).mean() > 5 * np.abs(ours[1:] - ours[:-1]).mean()
+    whole = rgb_scaler(Fraction(1), 320, 240, deinterlace=True)(frame)[..., 0].astype(int)
+    assert whole.shape == (240, 320)
+    assert np.abs(woven[1:] - woven[:-1]).mean() > 5 * np.abs(whole[1:] - whole[:-1]).mean()
+    assert np.abs(whole[::2] - woven[::2]).mean() < 0.5 * np.abs(ours[::2] - woven[::2]).mean() + 1  # its own lines
 
 
 def test_mirrored_pictures_are_set_right(media: Path, tmp_path: Path) -> None:

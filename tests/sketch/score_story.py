@@ -19,7 +19,7 @@ from PIL import Image
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.sketch.script import FPS
 from kinodex.sketch.story import ACTORS, ASPECT, ITEMS, StoryFilm, StoryScene, View, draw_frames, position, write_story
-from tests.sketch.train import FloatArray, Towers, load_towers
+from tests.sketch.train import FloatArray, Towers, load_towers, score
 from tests.sketch.vocabulary import PLACES, with_article
 
 EVERY_S = 3.0
@@ -120,10 +120,11 @@ def _squashed(frame: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
 
 
 def main() -> None:
-    """Print the scores of the weights in a folder."""
+    """Print the scores of the weights in a folder, of combinations they were not trained on too."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=BUILTIN)
-    print(json.dumps(score_story(parser.parse_args().folder), indent=1))
+    folder = parser.parse_args().folder
+    print(json.dumps({"combinations": score(folder), "story films": score_story(folder)}, indent=1))
 
 
 if __name__ == "__main__":

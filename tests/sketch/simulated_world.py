@@ -255,6 +255,9 @@ class SimulatedVideo:
     def index_frames(self) -> int:
         return len(self.units)
 
+    def noise(self) -> None:
+        return None
+
     @cached_property
     def _in_memory(self) -> InMemory:
         count = len(self.units)

@@ -5,6 +5,7 @@
 import { ask } from "viewer/ask/ask.js";
 import { el } from "viewer/shared/dom.js";
 import { watchServer } from "viewer/shared/gone.js";
+import { goToBox } from "viewer/home/box.js";
 import { home } from "viewer/home/home.js";
 import { library } from "viewer/library/library.js";
 import { run } from "viewer/run/run.js";
@@ -15,11 +16,17 @@ import { video } from "viewer/library/video.js";
 const page = document.getElementById("page");
 let onKey = () => {};
 let draws = 0;
+let toBox = false;
 const NOTHING = { serve: null, runs: [], libraries: [] };
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type=range]), select, textarea, dialog");
-  if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) onKey(event);
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== "/" || alone) return onKey(event);
+  event.preventDefault(); // some browsers search the page by it
+  if (goToBox()) return;
+  toBox = true;
+  location.hash = "#/";
 });
 document.addEventListener("click", (event) => {
   // On the way back the reader is where this link was clicked; a link to the same view begins at its top.
@@ -49,6 +56,8 @@ async function draw() {
     page.replaceChildren(top(there, view), main);
     if (draws > 1) main.focus({ preventScroll: true }); // not on what the reader has left
     view.ready?.();
+    if (toBox) goToBox();
+    toBox = false;
     if (down_px) await view.filled;
   } catch (error) {
     if (mine !== draws) return;
@@ -65,8 +74,23 @@ function failure(error) {
   return [
     el("h1", {}, name),
     error.gone ? null : el("div", { class: "banner", role: "alert" }, error.message),
-    el("p", {}, el("a", { class: "plain", href: "#/" }, "Back to the start")),
+    el("p", {}, remedy(error)),
+    el(
+      "div",
+      { class: "row" },
+      error.status === 404 ? null : el("button", { type: "button", class: "plain strong", onclick: draw }, "Try again"),
+      el("a", { class: "plain", href: "#/" }, "Back to the start"),
+    ),
   ].filter(Boolean);
+}
+
+/** The one thing to do about it. */
+function remedy({ gone, status }) {
+  if (gone) return "The server was asked and did not answer. Start it again, then try again.";
+  if (status === 404) return "The server does not have it: it may have been renamed, or belong to another library.";
+  return status >= 500
+    ? "The server failed. Its terminal shows why; try again once that is mended."
+    : "Try again; if it stays so, reload the page.";
 }
 
 /** The one thing there is to see, if it is one; null otherwise. */
@@ -90,7 +114,7 @@ function top(there, view) {
     el("a", { href: "#/", class: "brand" }, "kinodex"),
     el(
       "nav",
-      { "aria-label": "Contents" },
+      { "aria-label": "Pages" },
       links.map(([href, name]) => el("a", { href, "aria-current": view.here === href ? "page" : null }, name)),
     ),
     alone ? el("span", { class: "quiet" }, "one file, no network") : null,

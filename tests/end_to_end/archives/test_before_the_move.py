@@ -50,7 +50,7 @@ def test_the_library_is_opened_and_searched(kinodex: Kinodex, library: Path) -> 
 
 def test_a_video_and_captions_are_added_to_it(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     film = tiny_film(tmp_path / "boat.mp4", 3, 0)
-    ran = kinodex("ingest", film, "--library", library)
+    ran = kinodex("ingest", film, "--library", library, "--anyway")
     assert (ran.code, ran.err) == (0, "")
     with ChatServer(Rules(), models=[MODEL]) as server:
         ran = kinodex("add", "captions", library, "--model", MODEL, "--base-url", server.base_url)

@@ -36,7 +36,7 @@ SWAPS = 0.3
 SEED = int(os.environ.get("KINODEX_KILL_SEED", "1"))
 SOME_FAILED = 3
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
-CUT = ("--set", "cut_s=20", "--set", "bundle=2")
+CUT = ("--anyway", "--set", "cut_s=20", "--set", "bundle=2")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, media_or_none: Path | None)
 def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
     """The corpus as an undisturbed ingest leaves it."""
     place = tmp_path_factory.mktemp("whole") / "library"
-    run_ingest(IngestConfig(space="builtin"), list_sources([str(corpus)]), str(place))
+    run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(corpus)]), str(place))
     return Library.open(str(place))
 
 

@@ -250,7 +250,7 @@ for name in sys.argv[1:]:
     for name, message in zip(missing, lines, strict=True):
         assert name in message
         assert "local-dir:PATH" in message
-        assert "--space builtin, which knows only the sketch world" in message
+        assert "HF_ENDPOINT" in message and "HF_HOME" in message and "builtin" not in message
 
 
 def test_damaged_weights_and_those_of_another_model(tmp_path):

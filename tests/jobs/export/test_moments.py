@@ -7,27 +7,33 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow
+from kinodex.index.rows import SceneRow, SegmentRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
 from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
 from kinodex.jobs.export.moments import (
+    AS_FOUND,
     NOTE,
+    PLAYED,
     ROWS,
     UNFINISHED,
     Moment,
     MomentChoice,
+    MomentRule,
+    arranged,
     choose_moments,
     read_ranges,
     target_folder,
 )
 from kinodex.jobs.export.texts import csv_text, jsonl_text
+from tests.support.libraries.moments import video
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.scenes.chapters import add_chapters
 
@@ -86,6 +92,41 @@ def test_rows_are_cut_to_the_times_and_widened_within_the_video(opened: Library)
     assert padded[0].start_s == 0.0
     assert padded[1].start_s == plain[1].start_s - 1.0
     assert padded[-1].end_s == padded[-1].video.end_s
+
+
+HITS = ((6.0, 7.0), (20.0, 20.0), (9.0, 9.5), (29.5, 30.0))
+RULES: tuple[tuple[MomentRule, list[tuple[float, float]]], ...] = (
+    (AS_FOUND, [*HITS]),
+    (MomentRule(1.0), [(5.0, 8.0), (19.0, 21.0), (8.0, 10.5), (28.5, 30.0)]),
+    (MomentRule(1.0, 0.0), [(5.0, 10.5), (19.0, 21.0), (28.5, 30.0)]),
+    (MomentRule(1.0, 8.5), [(5.0, 30.0)]),
+    (MomentRule(1.0, -1.0), [(5.0, 8.0), (19.0, 21.0), (8.0, 10.5), (28.5, 30.0)]),
+    # Cuts at 0, 4, 9.8 and 30: an end goes to one that lies in the padding, or at most 1.5 s behind it.
+    (MomentRule(1.0, None, snap=True), [(4.0, 8.0), (19.0, 21.0), (8.0, 9.8), (28.5, 30.0)]),
+    (MomentRule(0.0, 0.0, snap=True), [(6.0, 7.0), (20.0, 20.0), (9.0, 9.8), (29.5, 30.0)]),
+    (PLAYED, [(4.0, 11.5), (18.0, 22.0), (27.5, 30.0)]),
+)
+
+
+def test_one_rule_pads_joins_and_ends_at_cuts() -> None:
+    film = replace(video(), duration_s=30.0)
+    cuts_s = (0.0, 4.0, 9.8, 30.0)
+    shots = [SegmentRow(film.video_id, at, *span_s, "shot") for at, span_s in enumerate(pairwise(cuts_s))]
+    hits = [Moment(film, start_s, end_s, f"hit {start_s:g}", start_s) for start_s, end_s in HITS]
+    for rule, expected in RULES:
+        assert [(each.start_s, each.end_s) for each in arranged(hits, rule, lambda _: shots)] == expected, rule
+    joined, *_ = arranged(hits, PLAYED, lambda _: shots)
+    assert (joined.label, joined.score, joined.source) == ("hit 6 / hit 9", 9.0, "range")
+
+
+def test_hits_that_are_watched_are_no_slivers_and_tables_have_them_as_they_are(opened: Library) -> None:
+    choice = MomentChoice(search="a blue boat", hits=4)
+    found, watched = choose_moments(opened, choice, None), choose_moments(opened, choice, None, is_watched=True)
+    assert min(each.end_s - each.start_s for each in found) <= 1.0
+    assert min(each.end_s - each.start_s for each in watched) >= 2.0 + 0.5
+    assert found == arranged(found, AS_FOUND, opened.segments)
+    ranges = choose_moments(opened, MomentChoice(videos=("film-01",), start_s=3.0, end_s=3.5), None, is_watched=True)
+    assert times(ranges) == [("film-01", 3.0, 3.5)]
 
 
 def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:

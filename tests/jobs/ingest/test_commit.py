@@ -127,5 +127,5 @@ def test_outcomes_beyond_the_first_of_each_state_are_only_counted() -> None:
     many = replace(report, totals=Totals({"indexed": 7, "failed": 9}, {"NotAVideo": 9}, 70, 35.0))
     assert (many.count("indexed"), many.frames, many.video_s) == (7, 70, 35.0)
     numbers = summary(many)
-    assert numbers["counts"] == {"indexed": 7, "already there": 0, "failed": 9}
+    assert numbers["counts"] == {"indexed": 7, "already there": 0, "moved": 0, "failed": 9}
     assert numbers["failures_by_class"] == {"NotAVideo": 9} and not {"outcomes", "totals"} & set(numbers)

@@ -26,7 +26,7 @@ from tests.support.servers.ray_node import RayCluster, outlasting
 QUIET_S = 30.0
 
 
-CONFIG = IngestConfig(space="builtin", workers=1, text_tower=False)
+CONFIG = IngestConfig(space="builtin", anyway=True, workers=1, text_tower=False)
 
 
 Step = Callable[[], object]

@@ -83,4 +83,4 @@ def test_the_page_and_what_is_needed(kinodex: Kinodex, capsys: pytest.CaptureFix
         "needed, and not ok: nvdec",
     ]  # fmt: skip
     show(found, [])
-    assert capsys.readouterr().out.endswith("a line that is not ok matters only if you need what it names\n")
+    assert capsys.readouterr().out.endswith("of the other lines those matter that your task needs\n")

@@ -14,7 +14,7 @@ from kinodex.index.rows import VideoRow
 from kinodex.jobs.eval.items import Item, Target, match_videos
 from tests.support.command import Kinodex, bad
 from tests.support.libraries import benchmark_files as kit
-from tests.support.libraries.text_library import text_library
+from tests.support.libraries.text_library import text_library, text_video_id
 from tests.support.runs.eval_runs import FILMS, caption_library
 
 
@@ -88,6 +88,41 @@ def test_check_counts_the_part(kinodex: Kinodex, library: Path, tmp_path: Path):
     told = json.loads(kinodex(*command, "--json").out)
     assert (told["part"], told["groups"]) == ("kind = kite", {"kind": {"kite": 8}})
     assert "part:" not in kinodex(*command[:-2]).out
+
+
+OWN_SEARCH = {"text": "a red kite", "video": "harbour", "relevant": [[0, 2]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("harbour", None),
+        ("harbour.mp4", None),
+        (text_video_id("harbour"), None),
+        (text_video_id("harbour")[:12], None),
+        ("harbor", "the nearest are harbour"),
+        ("films/hrabour.mkv", "the nearest are harbour"),
+        ("xyz", "no video of the library has the name xyz; write a video's title, file name or id"),
+    ],
+)
+def test_a_file_of_ones_own_names_videos_by_title_file_or_id_and_none_that_is_not_there(
+    kinodex: Kinodex, library: Path, tmp_path: Path, name: str, nearest: str | None
+) -> None:
+    asked = kit.published(tmp_path, "own", kit.own_row("1", video="orchard"), kit.own_row("2", video=name))
+    searched = tmp_path / "searches.jsonl"
+    searched.write_text(json.dumps(OWN_SEARCH | {"id": "1", "video": name}))
+    for command in (
+        ("eval", "own", library, "--annotations", asked, "--out", tmp_path / "run", "--agent", "random", "--no-page"),
+        ("eval", "search", "own", searched, "--library", library, "--contender", "captions", "--no-cache"),
+    ):
+        if nearest is None:
+            assert kinodex(*command).code == 0
+        else:
+            bad(kinodex, *command, code=2, says=nearest)
+    checked = kinodex("eval", "check", "own", asked, library)
+    assert (checked.code, nearest is None or nearest.partition(";")[0] in checked.out) == (0, True)
+    nothing = kit.published(tmp_path, "own", kit.own_row("1", video="xyz"))
+    assert kinodex("eval", "check", "own", nothing, library).code == 1
 
 
 def test_a_benchmark_after_eval_is_run_and_other_command_lines_stay_as_they_are() -> None:

@@ -21,7 +21,9 @@ def test_clips_and_frames_of_a_range(kinodex: Kinodex, library: Path, tmp_path: 
     assert (ran.code, ran.out.startswith("1 clip in ")) == (0, True)
     (row,) = json_of(kinodex, "export", "clips", library, tmp_path / "copied", *part)
     assert row["way"] == "copied" and row["start_s"] <= 5
-    assert kinodex("export", "clips", library, tmp_path / "joined", *part, "--join").out.startswith("1 clip in ")
+    assert kinodex("export", "clips", library, tmp_path / "joined", *part, "--reel").out.startswith("1 clip in ")
+    older = kinodex("export", "clips", library, tmp_path / "older", "--join", *part)
+    assert older.out.startswith("1 clip in ") and "is called --reel now" in older.err
     assert kinodex("export", "frames", library, tmp_path / "frames", *part).out.startswith("2 frames in ")
     bad(kinodex, "export", "clips", library, tmp_path / "none", code=2, says="got no moments; give --ranges FILE")
     assert not (tmp_path / "none").exists()
@@ -56,6 +58,12 @@ def test_texts_go_to_standard_output_or_a_file(kinodex: Kinodex, library: Path, 
 def test_subtitles_and_annotations_of_several_videos(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     shots = ("--of", "shots")
     bad(kinodex, "export", "vtt", library, *shots, code=2, says="got moments of 3 videos; give a folder")
+    for form in ("vtt", "srt"):
+        file = tmp_path / f"film.{form}"
+        bad(kinodex, "export", form, library, file, *shots, code=2, says="got moments of 3 videos; give a folder")
+        assert not file.exists()
+        assert kinodex("export", form, library, file, *shots, "--video", "film-01").code == 0
+        assert file.is_file()
     assert kinodex("export", "vtt", library, tmp_path / "chapters", *shots).code == 0
     assert sorted(path.name for path in (tmp_path / "chapters").iterdir()) == [f"film-0{n}.vtt" for n in (1, 2, 3)]
     assert json_of(kinodex, "export", "label-studio", library, tmp_path / "tasks")["tasks"] == 3

@@ -320,7 +320,7 @@ def test_a_report_counts_outcomes_that_it_does_not_hold_and_as_json_has_those_it
     show_report(long_report(60, 1), empty, as_json=True)
     shown = json.loads(capsys.readouterr().out)
     assert len(shown["sources"]) == 62
-    assert shown["counts"] == {"indexed": 60, "already there": 1, "failed": 1}
+    assert shown["counts"] == {"indexed": 60, "already there": 1, "moved": 0, "failed": 1}
     assert shown["failures_by_class"] == {"NotAVideo": 1}
     assert (shown["frames"], shown["video_s"], shown["library"]) == (600, 600.0, empty.uri)
 

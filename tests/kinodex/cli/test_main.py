@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -102,3 +103,16 @@ def test_files_that_make_no_sense_are_refused(kinodex: Kinodex, films: Path, tmp
     bad(kinodex, "sample", tmp_path, code=2, says=f"{tmp_path} already exists; give a new or an empty folder")
     bad(kinodex, "sample", tmp_path / "trace.jsonl", code=2, says="already exists")
     assert [path.name for path in tmp_path.iterdir()] == ["trace.jsonl"]
+
+
+@pytest.mark.parametrize("command", ["info LIBRARY", "search LIBRARY boat", "search LIBRARY boat --json", "--help"])
+def test_a_reader_that_leaves_ends_a_command_silently_as_sigpipe_would(library: Path, command: str) -> None:
+    words = [str(library) if word == "LIBRARY" else word for word in command.split()]
+    reader, writer = os.pipe()
+    os.close(reader)  # nobody reads
+    try:
+        called = [sys.executable, "-c", "from kinodex.cli.main import main; main()", *words]
+        ran = subprocess.run(called, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, "")

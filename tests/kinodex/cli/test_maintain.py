@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from multiprocessing import get_context
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -262,10 +262,12 @@ def test_one_maintenance_at_a_time(kinodex: Kinodex, library: Library) -> None:
 ROUNDS = 4
 
 
-def _ingest(uri: str) -> None:
+def _ingest(uri: str, maintained: Semaphore) -> None:
+    """Write as an ingest does; no round of writing begins before another round of maintenance has ended."""
     library = Library.open(uri)
     with library.lease("ingest", "a run") as lease:
         for number in range(ROUNDS):
+            maintained.acquire()
             videos = [made(f"r{number}v{v}", FRAMES, seed=v, lines=((0.0, 1.0, "hello"),)) for v in range(3)]
             for video in videos:
                 write(library, video, complete=False)
@@ -297,7 +299,8 @@ def _caption_and_read(uri: str, ingested: Event) -> None:
 def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
     context = get_context("spawn")
     ingested = context.Event()
-    ingest = context.Process(target=_ingest, args=(library.uri,))
+    maintained = context.Semaphore(0)
+    ingest = context.Process(target=_ingest, args=(library.uri, maintained))
     stage = context.Process(target=_caption_and_read, args=(library.uri, ingested))
     ingest.start()
     stage.start()
@@ -307,6 +310,7 @@ def test_beside_an_ingest_a_stage_and_a_reader(library: Library) -> None:
         assert done.after.problems == ()
         assert (done.removed.broken, done.removed.added.broken) == ((), ())
         rounds += 1
+        maintained.release()
     ingested.set()
     stage.join()
     assert (ingest.exitcode, stage.exitcode) == (0, 0)

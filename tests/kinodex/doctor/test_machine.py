@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import CachedRepoInfo, scan_cache_dir
@@ -21,12 +23,66 @@ from kinodex.doctor.machine import (
     failed_needs,
     list_cached,
 )
+from kinodex.doctor.tasks import check_tasks
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.runs.check_results import by_name, cached_model, states
 
 SECRET = "sk-this-must-not-be-seen"
+
+
+DETAILS: dict[str, Any] = {
+    "pyav": ("ok", "read 13 frames", ""),
+    "clip": ("ok", "torch 2", ""),
+    "default space": ("missing", "not cached", "fetch it"),
+    "hub": ("missing", "the hub is not reached", "set HF_ENDPOINT"),
+}
+HUB = {"hub": ("ok", "answers", "")}
+TRIED = {"chat": ("ok", "said ready", ""), "images": ("missing", "takes no picture", "a model that sees")}
+NOT_HERE = "kinodex ingest FILMS --library LIBRARY --space local-dir:FOLDER"
+BY_MODEL = 'kinodex ask LIBRARY "..." --model NAME'
+FINDING = ("index", "search by words", "search by picture")
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdicts"),
+    [
+        ({}, {**dict.fromkeys(FINDING, NOT_HERE), "ask": BY_MODEL}),
+        ({"default space": ("ok", "cached", "")}, {"ask": BY_MODEL}),
+        (HUB | TRIED, {"ask": BY_MODEL}),
+        (HUB | dict.fromkeys(TRIED, TRIED["chat"]), {}),
+        ({"clip": ("missing", "no torch", "")}, {**dict.fromkeys(FINDING, "pip install"), "ask": BY_MODEL}),
+        (
+            HUB | {"pyav": ("missing", "not installed", "")},
+            {**dict.fromkeys((*FINDING, "serve"), "pip install"), "ask": BY_MODEL},
+        ),
+    ],
+)
+def test_each_task_has_a_verdict_and_what_is_not_ok_one_command(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], verdicts: dict[str, str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    details = [CheckResult("some", name, *facts) for name, facts in (DETAILS | changes).items()]
+    found = {each.name: each for each in check_tasks(details, None)}
+    assert list(found) == [*FINDING, "ask", "serve"]
+    assert {name for name, each in found.items() if each.state != "ok"} == set(verdicts)
+    assert all(found[name].todo.startswith(command) for name, command in verdicts.items())
+
+
+def test_a_library_is_searched_for_the_verdict_and_noise_is_none(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    details = [CheckResult("some", name, *facts) for name, facts in DETAILS.items()]
+    drawn = Library.open(str(shutil.copytree(library, tmp_path / "library")))
+    assert set(states(check_tasks(details, drawn.uri)).values()) == {"ok"}
+    drawn.writer.note_undrawn([drawn.videos()[0].video_id])
+    found = by_name(check_tasks(details, drawn.uri))
+    assert {name for name, each in found.items() if each.state != "ok"} == {*found} - {"serve"}
+    assert found["search by words"].said.startswith("this ranking is noise")
+    other = Library.create(str(tmp_path / "other"), SETTINGS, fingerprint())
+    assert "kinodex add text-tower" in by_name(check_tasks(details, other.uri))["search by words"].todo
 
 
 def test_a_key_of_another_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def test_a_question_is_answered_and_its_trace_grows(client):
     assert [event.number for event in events] == sorted(event.number for event in events)
     assert events[-1].kind == "state" and events[-1].data == {"state": "done", "error": None}
     last = [event for event in events if event.kind == "progress"][-1].data
-    assert last["calls"] > 0 and last["frames"] > 0 and last["round"] > 0 and last["sentence"]
+    assert last["calls"] > 0 and last["frames"] > 0 and last["round"] > 0 and last["sentence"] and not last["looking"]
     trace = client.get(f"/data/traces/{key}").json
     assert trace["library"] == 0 and trace["trace"]["answer"]["text"] == "black"
     row = client.wait(key)
@@ -59,7 +59,7 @@ def test_one_who_had_the_end_is_not_sent_it_again_and_one_who_broke_off_is(clien
 def test_home_says_what_can_be_asked(client):
     serve = client.get("/data/home").json["serve"]
     assert serve["can_ask"] and serve["is_drawn_world"] and serve["models"] == {"default": "builtin"}
-    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "is_drawn_world": True}]
+    assert serve["libraries"] == [{"key": 0, "can_ask": True, "how": None, "ways": [], "is_drawn_world": True}]
     names = [each["name"] for each in serve["agents"]]
     assert names[0] == serve["agent"] == "eea" and "videoseek" not in names, "it needs language"
 
@@ -197,6 +197,11 @@ def test_a_question_that_hangs_is_followed_and_stopped(stuck):
     events = client.events(key)
     before = next(event for event in events if event.kind == "progress")
     events.close()
+    frames = {(each["video_id"], each["frame_no"]) for each in live["steps"][-1]["shown"]}
+    looking = {(each["video_id"], each["frame_no"]) for each in before.data["looking"]}
+    assert looking and looking <= frames, "what the call under way shows, before it is answered"
+    (first, *_) = live["steps"][-1]["said"]
+    assert live["steps"][-1]["opened"] and 0 <= first["score"] <= 100 and first["start_s"] < first["end_s"]
     for _ in range(2):  # the second cuts the last request, which hangs as well
         assert client.post(f"/data/questions/{key}/stop").status == 202
     after = list(client.events(key, {"last-event-id": str(before.number)}))
@@ -234,4 +239,5 @@ def test_a_model_that_fails_is_said_and_holds_no_key(library, tmp_path, monkeypa
             texts = [str(events), client.get("/data/questions?library=0").body.decode()]
             texts += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert events[-1].data["state"] == row["state"] == "failed" and "API key" in row["error"]
+    assert all(events[-1].data[name] == row[name] != "" for name in ("error", "tried", "remedy"))
     assert not any("sk-abcdefghij" in text for text in texts)

@@ -206,6 +206,8 @@ def test_a_run_opens_its_traces(opened, run):
         page = opened(address)
         page.locator(".questions tbody tr").first.wait_for()
         assert page.locator(".questions tbody tr").count() == 4
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate(BESIDE_PX) <= 0
         page.get_by_role("searchbox").fill("orchard")
         page.get_by_text("2", exact=True).first.wait_for()
         assert page.locator(".questions tbody tr").count() == 2
@@ -336,7 +338,7 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
     held, sent = [], []
     page.on("request", lambda request: sent.append(text_of(request)) if "/search?" in request.url else None)
     page.route("**/search?text=sn*", lambda route: held.append(route))
-    box = page.get_by_role("searchbox", name="Search")
+    box = page.get_by_label("Search or ask")
     with page.expect_request("**/search?text=sn*"):
         box.fill("sn")
     box.fill("red")
@@ -355,13 +357,13 @@ def test_hits_come_while_one_types_and_answers_to_older_keys_are_dropped(opened,
 
 def test_a_search_keeps_to_video_and_time_gives_frames_and_positions_and_is_there_on_the_way_back(opened, address):
     page = opened(f"{address}/#/library/0")
-    page.get_by_role("searchbox", name="Search").fill(RED)
-    page.locator("select[name=kind]").select_option("frames")
+    page.get_by_label("Search or ask").fill(RED)
+    page.locator("select[name=in]").select_option("pictures")
     page.locator("[name=video]").fill("film")
     assert page.locator("datalist option").get_attribute("value") == f"film {EVIL}"
     page.locator("[name=video]").fill(f"film {EVIL}")
     page.locator("[name=from]").fill("0:10")
-    with page.expect_response("**/search?*from=10*"):
+    with page.expect_response("**/search?*in=pictures*from=10*"):
         page.keyboard.press("Enter")
     page.locator(".hit-line", has_text="0:00.0").wait_for(state="detached")
     page.wait_for_selector(".hit")
@@ -434,6 +436,7 @@ def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(ope
         page = opened(f"{there}/#/library/0/search/text=a+boat&kind=frames")
         page.locator(".hit").first.wait_for()
         assert page.get_by_text("Pictures are searched in the space").inner_text().endswith(f"{other}.")
+        assert page.locator("select[name=in]").input_value() == "pictures", "what version 2 called kind=frames"
         page = opened(f"{here}/#/library/0")
         page.locator("form").wait_for()
         assert page.get_by_text("Pictures are searched in the space").count() == 0
@@ -445,7 +448,7 @@ def test_the_page_says_which_space_is_searched_if_it_is_not_the_librarys_own(ope
 
 def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(opened, address, shown):
     page = opened(f"{address}/#/library/0")
-    page.get_by_label("Search", exact=True).fill(SNOW)
+    page.get_by_label("Search or ask").fill(SNOW)
     page.get_by_role("link", name="Find moments").focus()
     page.keyboard.press("Enter")
     page.get_by_role("article", name="Moment 1").wait_for()
@@ -644,6 +647,14 @@ def test_the_tree_grows_live_a_reload_goes_on_and_a_stop_gives_the_best_answer_s
     assert re.fullmatch(r"looking: round 1, \d+ frames?, \d+ calls?, \d+:\d\d, \$[\d.]+", figures.inner_text())
     page.locator(".now-sentence").get_by_text("Round 1: it opened").wait_for()
     assert page.locator(".answer").count() == 0
+    page.get_by_text(re.compile(r"The model looks at \d+ frames now")).wait_for()
+    page.locator(".said-of-frames li q").first.wait_for()
+    at_px = "(marks, name) => marks.map((each) => Number(each.getAttribute(name)))"
+    feet = page.locator(".timeline .seen-stem").evaluate_all(at_px, "x2")
+    assert feet and {*feet} <= {*page.locator(".timeline .shown-frame").evaluate_all(at_px, "x1")}, "each in its place"
+    page.locator(".seen-frame").first.press("Enter")
+    assert width_px(page.locator("dialog img")) > 64
+    page.keyboard.press("Escape")
     page.reload()
     page.locator(".timeline .segment").nth(1).wait_for(state="attached")
     assert question_key(page) == key and page.locator("h1").inner_text() == BIRD
@@ -655,6 +666,7 @@ def test_the_tree_grows_live_a_reload_goes_on_and_a_stop_gives_the_best_answer_s
     assert figures.inner_text().startswith("stopping")
     gate.open.set()
     page.locator(".answer .warn").get_by_text("you stopped it").wait_for()
+    assert page.locator(".looking").count() == 0 and page.locator(".seen-frame").count() > 0
     assert page.evaluate(FOCUSED) == focused, "what is drawn anew keeps the focus"
     assert page.locator(".state").is_hidden()
     assert client.get(f"/data/traces/{key}").json["trace"]["answer"]["reason"] == "stopped"
@@ -703,7 +715,7 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
     with ChatServer(lambda body: refusing, models=[MODEL]) as models:
         choice = ModelChoice(MODEL, models.base_url, cache=False)
         with serving([library], tmp_path / "traces", choice) as client:
-            page = opened(f"{client.address}/#/ask/0", expected="400 (Bad Request)")
+            page = opened(f"{client.address}/#/ask/0", 360, expected="400 (Bad Request)")
             page.get_by_label("Your question").fill(BIRD)
             page.get_by_text("Answers to choose from").click()
             page.get_by_label("One answer a line").fill("red")
@@ -711,7 +723,15 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
             page.get_by_role("alert").get_by_text("2 to 26").wait_for()
             page.get_by_label("One answer a line").fill("red\nblack")
             page.get_by_role("button", name="Ask", exact=True).click()
-            page.get_by_role("alert").get_by_text("There is no answer").wait_for()
+            failed = page.get_by_role("alert").filter(has_text="There is no answer")
+            failed.wait_for()
+            said = failed.inner_text()
+            assert "this key is not known" in said, "the server's words"
+            assert f"eea asked {MODEL} at {models.base_url}; 0 replies came" in said, "what was tried"
+            assert "Correct the key or the address: kinodex doctor --base-url URL" in said, "the one thing to do"
+            page.reload()
+            failed.wait_for()
+            assert failed.inner_text() == said and hard_to_use(page) == [] and page.evaluate(BESIDE_PX) <= 0
             page.get_by_role("link", name="Change the question").click()
             page.get_by_label("One answer a line").wait_for()
             assert page.get_by_label("Your question").input_value() == BIRD
@@ -722,8 +742,14 @@ def test_a_refusal_is_said_beside_the_form_and_a_failure_leads_back_to_it(
 def test_without_a_model_the_page_says_how_to_give_one_and_searches(opened, two_spaces, tmp_path) -> None:
     other = two_spaces.spaces()[1].name
     with serving([two_spaces.uri], tmp_path / "traces", space=other) as client:
-        page = opened(f"{client.address}/#/ask/0")
-        assert "kinodex serve LIBRARY --model NAME --base-url URL" in page.locator(".how").inner_text()
+        page = opened(f"{client.address}/#/ask/0", 360)
+        assert hard_to_use(page) == [] and page.evaluate(BESIDE_PX) <= 0
+        ways = page.locator(".ways-to-a-model pre").all_inner_texts()
+        options = ("--base-url http", "--model gpt-4o", "--models models.toml")
+        assert [each.startswith(f"kinodex serve {two_spaces.uri} --model") for each in ways] == [True] * 3
+        assert [option in way for option, way in zip(options, ways, strict=True)] == [True] * 3
+        page.get_by_role("button", name="Copy").first.click()
+        assert page.evaluate("navigator.clipboard.readText()") == ways[0]
         assert page.get_by_label("Your question").count() == 0
         page.get_by_label("Search").fill("bird")
         page.keyboard.press("Enter")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import re
 from datetime import UTC, datetime
+from graphlib import CycleError
 
 import numpy as np
 import pytest
@@ -19,10 +21,15 @@ from kinodex.index.rows import FrameVectors, VideoRow
 from kinodex.pipeline.sample import FrameRow
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.page import (
+    EXPORT,
+    IMPORT,
     POSTER_SIDE_PX,
+    STATIC,
     NoPoster,
     Posters,
     as_json,
+    bundle,
+    bundled,
     candidates,
     groups,
     is_telling,
@@ -35,6 +42,7 @@ from tests.bench.page import draw_scene
 from tests.support.libraries.viewer_library import EVIL, held_in, picture
 
 DIM = 8
+WORDS = ("import", "export")
 BLACK = np.zeros((90, 160, 3), np.uint8)
 
 
@@ -136,11 +144,31 @@ def test_few_are_kept_and_none_is_chosen_twice(films) -> None:
         posters.poster(1, id_of(0))
 
 
+def test_one_program_holds_every_module_after_those_it_imports_from() -> None:
+    texts = {path.relative_to(STATIC).as_posix(): path.read_text() for path in STATIC.rglob("*.js")}
+    program = bundle()
+    assert program.count("\nmodules[") == len(texts) > 70
+    for name, text in texts.items():
+        made = program.index(f"modules[{json.dumps(name)}] = ")
+        forms = IMPORT.findall(text), EXPORT.findall(text)
+        assert [len(each) for each in forms] == [len(re.findall(f"^{word}", text, re.MULTILINE)) for word in WORDS], (
+            name
+        )
+        for names, other in forms[0]:
+            assert program.index(f"modules[{json.dumps(other)}] = ") < made, (name, other)
+            taken = {each.split(" as ")[0].strip() for each in names.split(",")} - {""}
+            assert taken <= {*EXPORT.findall(texts[other])}, (name, other, "exports what is imported")
+    assert not re.search(r"^(import|export (?!default modules))", program, re.MULTILINE)
+    assert "</script" not in program and "<!--" not in program, "it stands in a page of one file"
+    with pytest.raises(CycleError):
+        bundled({"a.js": 'import { b } from "viewer/b.js";\n', "b.js": 'import { a } from "viewer/a.js";\n'})
+
+
 def test_one_file_holds_all_and_escapes_it(shown):
     page = one_file(ViewerApi(classify_inputs([str(shown.traces[0]), shown.library.uri])))
     text = page.text
     assert "<img" not in text
-    assert text.count("</script>") == text.count("<script") == 3
+    assert text.count("</script>") == text.count("<script") == 2
     held = held_in(text)
     assert EVIL in held["data"]["home"]["traces"][0]["question"]["text"]
     frames = shown_frames(trace_view(read_trace(shown.traces[0])))

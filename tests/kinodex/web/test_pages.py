@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import http.client
 import json
 import re
@@ -14,7 +16,7 @@ from tests.support.libraries.viewer_library import EVIL, QUESTION, picture, serv
 def get(address: str, path: str, headers: Mapping[str, str] | None = None, method: str = "GET"):
     """Status, headers and body of a request that is sent as it is, whatever its path and headers."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc)
-    connection.putrequest(method, path, skip_host=True)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in ({"Host": urlsplit(address).netloc} | dict(headers or {})).items():
         connection.putheader(name, value)
     connection.endheaders()
@@ -37,8 +39,15 @@ def test_the_server_gives_frames_data_and_the_page(address, shown):
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'") and "media-src 'self'" in policy
     assert "unsafe" not in policy and "http" not in policy and "*" not in policy
-    for part in re.findall(r'"(/page/[^"]+)"', body.decode()):
-        assert get(address, part)[0] == 200, part
+    parts = {*re.findall(r'"(/page/[^"]+)"', body.decode())}
+    assert len(parts) == 2, "the style sheet and one program"
+    for part in parts:
+        status, headers, packed = get(address, part, {"accept-encoding": "gzip"})
+        assert (status, headers["content-encoding"], headers["vary"].lower()) == (200, "gzip", "accept-encoding"), part
+        assert "immutable" in headers["cache-control"] and part.split("/")[2].startswith(
+            hashlib.sha256(gzip.decompress(packed)).hexdigest()[:20]
+        ), "its name changes with its content"
+        assert get(address, part)[2] == gzip.decompress(packed), "who takes no gzip gets it plain"
     for words, count in (("bad.mp4", 1), ("onerror", 1), ("nothing", 0)):
         found = json.loads(get(address, f"/data/libraries/0/failures?words={words}")[2])
         assert found["count"] == len(found["rows"]) == count

@@ -181,6 +181,9 @@ def test_a_file_that_changed_or_is_gone_or_is_something_else_is_said(own, play_f
         assert status in (404, 422) and b"root:x" not in body
     film.unlink()
     assert "nothing is there" in why()[1]
+    found = json.loads(get(address, f"/data/libraries/0/videos/{video_id}/playback")[1])
+    assert found["gone"] == str(film)
+    assert found["remedy"].startswith("kinodex relocate ") and found["remedy"].endswith(f" {film.parent} NEW_FOLDER")
     os.mkfifo(film)
     assert "no regular file" in why()[1] and get(address, file)[0] == 404
     film.unlink()
@@ -196,7 +199,7 @@ def test_a_file_that_is_another_video_by_now_is_played_for_that_one_alone(tmp_pa
     film, to = tmp_path / "film.mp4", str(tmp_path / "library")
     for name in ("plain", "late"):
         shutil.copy(play_films / f"{name}.mp4", film)
-        run_ingest(IngestConfig(space="builtin"), list_sources([str(film)]), to)
+        run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(film)]), to)
     old, new = sorted(Library.open(to).videos(), key=lambda row: row.ingested_at)
     with listening(Library.open(to)) as address:
 
@@ -210,7 +213,11 @@ def test_a_file_that_is_another_video_by_now_is_played_for_that_one_alone(tmp_pa
         for what in ("", "/stream?way=remuxed&from=1"):
             status, body = get(address, f"/media/0/{old.video_id}{what}")
             assert status == 404 and b"holds another video by now" in body
-        run_ingest(IngestConfig(space="builtin"), list_sources([shutil.copy(play_films / "plain.mp4", tmp_path)]), to)
+        run_ingest(
+            IngestConfig(space="builtin", anyway=True),
+            list_sources([shutil.copy(play_films / "plain.mp4", tmp_path)]),
+            to,
+        )
         assert played(old.video_id)[0] == "file", "a copy of the old one, elsewhere"
         assert get(address, f"/media/0/{old.video_id}") == (200, (play_films / "plain.mp4").read_bytes())
 

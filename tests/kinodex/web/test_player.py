@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -11,19 +15,23 @@ from axe_playwright_python.sync_playwright import Axe
 from numpy.typing import NDArray
 from PIL import Image
 
+from kinodex.jobs.ingest.config import IngestConfig
+from kinodex.jobs.ingest.run import run_ingest
+from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.play_library import EVIL, LATE_S, WAYS
 from tests.support.libraries.viewer_library import chromium, served
+from tests.support.servers.serve_server import Client, serving
 
 pytestmark = [pytest.mark.needs_chromium, pytest.mark.slow, pytest.mark.timeout(120)]
 WAIT_MS = 40_000
+CODE = 'document.querySelector("link[rel=modulepreload]").href'
 OPEN = """async ([id, title, start, end]) => {
-  const { openPlayer } = await import("viewer/play/player.js");
+  const { openPlayer } = (await import(CODE)).default["play/player.js"];
   document.querySelector("main a, main button, a").focus();
   await openPlayer(0, id, title, { start_s: start, end_s: end });
-}"""
+}""".replace("CODE", CODE)
 MAKE = """async ([id, at, failed]) => {
-  const { player } = await import("viewer/play/player.js");
-  const { load } = await import("viewer/shared/source.js");
+  const { "play/player.js": { player }, "shared/source.js": { load } } = (await import(CODE)).default;
   window.inner?.close();
   window.inner?.element.remove();
   const { video } = await load(`libraries/0/videos/${id}`);
@@ -31,7 +39,7 @@ MAKE = """async ([id, at, failed]) => {
   document.querySelector("main").prepend(window.inner.element);
   await window.inner.ready;
   return document.querySelector(".player .way").dataset.way;
-}"""
+}""".replace("CODE", CODE)
 ARRIVE = """time => new Promise((arrived, refused) => {
   window.inner.seek(time);
   const look = () => {
@@ -65,7 +73,19 @@ MOVES = """start => new Promise((moved) => {
 
 
 @pytest.fixture(scope="module")
-def browser(playing):
+def gone(play_films, tmp_path_factory) -> Iterator[tuple[Client, Path, str]]:
+    """A library whose only film is no longer where it was."""
+    folder = tmp_path_factory.mktemp("gone")
+    film = Path(shutil.copy(play_films / "late.mp4", folder))
+    run_ingest(IngestConfig(space="builtin", anyway=True), list_sources([str(film)]), str(folder / "library"))
+    film.unlink()
+    with serving([folder / "library"], folder / "traces") as client:
+        (row,) = client.site.api.inputs.libraries[0].videos()
+        yield client, film, row.video_id
+
+
+@pytest.fixture(scope="module")
+def browser(playing, gone):
     with chromium() as browser:
         yield browser
 
@@ -170,6 +190,27 @@ def test_a_range_is_played_in_a_dialog_by_keyboard(page, ids):
     page.keyboard.press("Escape")
     assert page.get_by_role("dialog").count() == 0
     assert page.evaluate("document.activeElement.tagName") in ("A", "BUTTON"), "the focus is back where it was"
+
+
+def test_a_video_opens_at_its_poster_and_one_that_is_gone_has_a_banner(page, playing, ids, gone):
+    at = f"{playing.address}/#/library/0/video/"
+    with urlopen(f"{playing.address}/posters/0/{ids['plain']}") as poster:
+        number = int(poster.headers["x-frame-no"])
+    times_s = playing.get(f"/data/libraries/0/videos/{ids['plain']}").json["times_s"]
+    page.goto(f"{at}{ids['plain']}")
+    page.locator(".player video").wait_for()
+    assert page.locator(".player video").get_attribute("poster") == f"/pictures/0/{ids['plain']}/{number}"
+    shown_at = "() => Number(document.querySelector('.player .time-line input').value)"
+    assert number and page.evaluate(shown_at) == pytest.approx(times_s[number], abs=0.01)
+    client, film, video_id = gone
+    page.goto(f"{client.address}/#/library/0/video/{video_id}")
+    banner = page.locator(".player .banner")
+    banner.wait_for()
+    assert f"Nothing lies at {film} any more" in banner.inner_text()
+    assert f" {film.parent} NEW_FOLDER" in banner.locator("pre").inner_text()
+    assert page.locator(".player .slides img").is_visible(), "its stored frames"
+    page.goto(playing.address)
+    page.wait_for_selector("main h1")
 
 
 def test_what_a_browser_cannot_play_after_all_is_made_playable(page, playing, ids):

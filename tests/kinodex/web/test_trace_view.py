@@ -8,7 +8,7 @@ import pytest
 
 from kinodex.agent.trace import read_trace
 from kinodex.web.trace_view import CallCost, Frame, evidence_frames, shown_frames, trace_view
-from tests.support.libraries.viewer_library import SCENE_S, SECONDS
+from tests.support.libraries.viewer_library import EVIL, SCENE_S, SECONDS
 
 
 def test_tree_rounds_and_memory_are_those_of_the_events(view):
@@ -27,6 +27,12 @@ def test_tree_rounds_and_memory_are_those_of_the_events(view):
             there = {node.number for node in view.nodes if node.made_in <= step.round}
             divided = {node.number for node in view.nodes if (node.opened_in or SECONDS) <= step.round}
             assert {each["number"] for each in step.scored["candidates"]} == there - divided
+        opened = {number for each in step.opened for number in each["children"]}
+        places = {(by_number[each].start_s, by_number[each].end_s) for each in opened}
+        assert {(each.start_s, each.end_s) for each in step.said} == places
+        assert {(each.text, each.score) for each in step.said} <= {(EVIL, 50.0)}, (
+            "as the model scored and explained them"
+        )
     assert kept
     assert view.steps[1].sentence.startswith("Round 1: it opened the whole video, looked at ")
     assert all(step.sentence.startswith(f"Round {step.round}: it ") for step in view.steps[1:])
@@ -44,6 +50,21 @@ def test_the_ledger_adds_up_and_a_run_that_was_cut_short_is_drawn_as_far_as_it_c
     assert cut.answer is None and cut.steps[-1].calls
     records[-1]["answer"]["ledger"]["frames"] += 3
     assert trace_view(records).elsewhere == CallCost(frames=3), "frames that no call showed"
+
+
+def test_notes_and_plain_replies_are_said_of_the_frames_they_are_about(shown):
+    header, *_, last = read_trace(shown.traces[0])
+    call = next(
+        each for each in read_trace(shown.traces[0]) if each["event"] == "Exchanged" and each["inputs"].get("frames")
+    )
+    times_s = [each["time_s"] for each in call["inputs"]["frames"]]
+    plain = call | {"reply": {"thought": "", "answer": "a boat"}}
+    note = {"video_id": shown.video_id, "start_s": 3.0, "end_s": 4.0, "source": "caption", "text": "a dog"}
+    notes = [note, note | {"source": "subtitle"}]
+    acted = {"event": "Acted", "round": 2, "action": "look", "arguments": {}, "problem": "", "notes": notes}
+    _, *steps = trace_view([header, call | {"round": 0}, plain | {"round": 1}, acted, last]).steps
+    said = [(each.start_s, each.end_s, each.text) for step in steps for each in step.said]
+    assert said == [(min(times_s), max(times_s), "a boat"), (3.0, 4.0, "a dog")]
 
 
 def test_curves_are_high_where_the_query_is_seen(api):

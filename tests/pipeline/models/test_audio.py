@@ -23,6 +23,7 @@ from kinodex.pipeline.models.audio import (
     voice_windows,
     windows_of,
 )
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import beeps, tiny_film
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
@@ -209,3 +210,20 @@ def test_the_real_detector_hears_the_speech_of_real_clips_and_no_music(media):
     assert [talk[0][0], talk[-1][1]] == pytest.approx([0.5, 12.4], abs=0.3)
     trailer = heard("clips/moviepy__sintel_trailer_52s.mp4")
     assert [round(start_s) for start_s, _ in trailer] == [12, 19, 37, 42]
+
+
+@needs_ffmpeg
+def test_the_sound_track_is_a_players_choice_or_the_one_that_is_named(tmp_path):
+    film, tones = tmp_path / "film.mkv", ("sine=400:d=1", "sine=900:d=1")
+    inputs = [word for tone in ("testsrc=d=1", *tones) for word in ("-f", "lavfi", "-i", tone)]
+    languages = ("-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger", "-disposition:a:1", "default")
+    ffmpeg(*inputs, "-map", "0", "-map", "1", "-map", "2", "-disposition:a:0", "0", *languages, film)
+
+    def tone_hz(track):
+        samples = np.concatenate([each.samples for each in sound_pieces(film, "film", track=track)])
+        return int(np.argmax(np.abs(np.fft.rfft(samples))) * RATE_HZ / len(samples))
+
+    for track, hz in ((None, 900), ("1", 400), ("2", 900), ("eng", 400), ("ger", 900)):
+        assert tone_hz(track) == pytest.approx(hz, abs=10), track
+    with pytest.raises(SoundError, match=r"got sound track 'de', and it has 1 \(eng\), 2 \(ger\)"):
+        next(sound_pieces(film, "film", track="de"))

@@ -4,7 +4,7 @@ import { asked } from "viewer/ask/again.js";
 import { earlier } from "viewer/ask/earlier.js";
 import { form } from "viewer/ask/form.js";
 import { live } from "viewer/ask/live.js";
-import { el } from "viewer/shared/dom.js";
+import { copy, el } from "viewer/shared/dom.js";
 import { load } from "viewer/shared/source.js";
 
 /** The view of `#/ask/LIBRARY`, `#/ask/LIBRARY/QUESTION` and `#/ask/LIBRARY/QUESTION/again`. */
@@ -52,7 +52,7 @@ function again(question, rows) {
   return row ? { question: row.question, agent: row.agent } : {};
 }
 
-/** How to give a model, and a search, which needs none. */
+/** The three ways to a model, and a search, which needs none. */
 function cannot(key, offered) {
   const words = el("input", { type: "search", name: "text", required: true, placeholder: "what is seen or said", autocomplete: "off" });
   const go = (event) => {
@@ -63,7 +63,12 @@ function cannot(key, offered) {
     "section",
     { class: "card pad ask" },
     el("p", {}, el("b", {}, "Questions need a model, and there is none for this library yet.")),
-    el("p", { class: "how" }, offered?.how ?? "Start it with kinodex serve in place of kinodex view."),
+    offered?.ways?.length
+      ? [
+          el("p", {}, "There are three ways to one. Each is a command that starts this server again:"),
+          el("ol", { class: "ways-to-a-model" }, offered.ways.map(way)),
+        ]
+      : el("p", { class: "how" }, offered?.how ?? "Start it with kinodex serve in place of kinodex view."),
     el("p", {}, "A search works without one:"),
     el(
       "form",
@@ -73,3 +78,13 @@ function cannot(key, offered) {
     ),
   );
 }
+
+const way = ({ name, about, command }) =>
+  el(
+    "li",
+    {},
+    el("b", {}, name),
+    el("p", {}, about),
+    el("pre", { tabindex: 0, "data-scrolls": true }, command),
+    el("button", { type: "button", class: "plain", onclick: () => copy(command) }, "Copy"),
+  );

@@ -98,7 +98,7 @@ function agents(serve, chosen = serve.agent) {
   const element = el(
     "div",
     { class: "field" },
-    el("b", {}, el("label", { for: "agent" }, "Agent"), " ", term("agent", "?")),
+    el("b", {}, el("label", { for: "agent" }, "Method"), " ", term("agent", "?")),
     select,
     about,
   );

@@ -37,6 +37,7 @@ export async function live(key, question) {
     if (places.answer.childElementCount) return;
     const titles = Object.fromEntries(data.trace.videos.map((video) => [video.video_id, video.title]));
     line.end();
+    tree.look([]);
     places.answer.replaceChildren(answer(data, titles));
     places.after.replaceChildren(
       followUp(key, question, data.trace.agent),
@@ -46,16 +47,10 @@ export async function live(key, question) {
       load(`traces/${question}/curves`).then(tree.curves, (error) => tell(`No curves: ${error.message}`));
   }
 
-  function fail(error) {
+  function fail(failure) {
     line.end();
-    places.answer.replaceChildren(
-      el(
-        "div",
-        { class: "banner", role: "alert" },
-        el("p", {}, `There is no answer: ${error}`),
-        el("a", { href: `#/ask/${key}/${question}/again` }, "Change the question, or ask it again"),
-      ),
-    );
+    tree.look([]);
+    places.answer.replaceChildren(failed(key, question, failure, Boolean(first) || tree.isDrawn()));
   }
 
   const refresh = seldom(async () => {
@@ -75,23 +70,23 @@ export async function live(key, question) {
   async function lookAgain() {
     try {
       const known = (await load(`questions?library=${key}`)).rows.find((each) => each.key === question);
-      if (known?.state === "failed") fail(known.error);
+      if (known?.state === "failed") fail(known);
       else await refresh();
     } catch (error) {
-      fail(`the server does not answer (${error.message}). Start it again, then reload this page.`);
+      fail({ error: error.message, tried: "The list of questions was asked for, after the events had ended.", remedy: "Start the server again, then reload this page." });
     }
   }
 
   function begin() {
     if (first) draw(first);
     if (first?.trace.answer) return;
-    if (row?.state === "failed") return fail(row.error);
+    if (row?.state === "failed") return fail(row);
     line.begin(row?.asked_at);
     follow(question, {
-      progress: (facts) => (line.show(facts), refresh()),
-      state: ({ state, error }) => {
+      progress: (facts) => (line.show(facts), tree.look(facts.looking), refresh()),
+      state: ({ state, ...failure }) => {
         if (state === "stopping") line.stopping();
-        if (state === "failed") fail(error);
+        if (state === "failed") fail(failure);
         if (state === "done") refresh();
       },
       waiting: line.waiting,
@@ -119,6 +114,24 @@ export async function live(key, question) {
     ),
   );
   return { title: text, element, here: "#/ask/0", ready: begin };
+}
+
+/** In place of an answer: the words of what failed, what was tried until then, and the one thing to do. */
+function failed(key, question, { error, tried, remedy }, hasTrace) {
+  return el(
+    "section",
+    { class: "card pad failed", role: "alert" },
+    el("h2", {}, "There is no answer"),
+    el("blockquote", { dir: "auto" }, error),
+    tried ? el("p", {}, el("b", {}, "Tried: "), tried) : null,
+    el("p", {}, el("b", {}, "What to do: "), remedy || "Ask it again, or change the question."),
+    el(
+      "div",
+      { class: "row" },
+      el("a", { class: "plain strong", href: `#/ask/${key}/${question}/again` }, "Change the question, or ask it again"),
+      hasTrace ? el("a", { class: "plain", href: `#/trace/${question}` }, "Every call until then") : null,
+    ),
+  );
 }
 
 /** The trace so far; null before it begins. */

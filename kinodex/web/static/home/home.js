@@ -1,5 +1,6 @@
 // The first page: libraries, questions with their traces, and runs.
 
+import { box } from "viewer/home/box.js";
 import { mosaic } from "viewer/home/mosaic.js";
 import { breakable, el } from "viewer/shared/dom.js";
 import { posterImage } from "viewer/shared/posters.js";
@@ -8,10 +9,16 @@ import { nameOf, plural, spoken } from "viewer/shared/words.js";
 
 export function home(there) {
   const { traces, runs, libraries, missing } = there;
+  const [title, ...others] = [
+    ["Libraries", libraries, (each, level) => library(each, there.serve, level)],
+    ["Questions", grouped(traces), question],
+    ["Runs", runs, run],
+  ].filter(([, all]) => all.length);
   const element = el(
     "div",
     { class: "home" },
-    el("h1", {}, "Contents"),
+    el("h1", {}, title?.[0] ?? "Libraries"),
+    libraries.length && !alone ? box(there) : null,
     missing.map((uri) =>
       el(
         "div",
@@ -19,24 +26,20 @@ export function home(there) {
         `A run belongs to the library ${uri}, which is no longer there: its frames are missing.`,
       ),
     ),
-    part("Libraries", libraries, (each) => library(each, there.serve)),
-    part("Questions", grouped(traces), question),
-    part("Runs", runs, run),
-    traces.length + runs.length + libraries.length ? null : el("div", { class: "empty" }, el("p", {}, "Nothing to show.")),
+    title ? el("div", { class: "cards" }, title[1].map((each) => title[2](each, 2))) : el("div", { class: "empty" }, el("p", {}, "Nothing to show.")),
+    others.map(([name, all, card]) => [el("h2", {}, name), el("div", { class: "cards" }, all.map((each) => card(each, 3)))]),
   );
-  return { title: "Contents", element };
+  return { title: title?.[0] ?? "Libraries", element };
 }
 
-const part = (name, all, card) =>
-  all.length ? [el("h2", {}, name), el("div", { class: "cards" }, all.map(card))] : null;
-
-function library(each, serve) {
+/** A card of a library; `level` is that of its heading among those of the page. */
+function library(each, serve, level) {
   const asks = serve && (serve.libraries?.find((one) => one.key === each.key) ?? serve).can_ask;
   return el(
     "section",
     { class: "card home-card" },
     mosaic(each.key),
-    el("h3", {}, el("a", { href: `#/library/${each.key}` }, breakable(nameOf(each.uri)))),
+    el("h3", { "aria-level": level }, el("a", { href: `#/library/${each.key}` }, breakable(nameOf(each.uri)))),
     el("p", { class: "quiet" }, each.videos ? plural(each.videos, "video") : "no video yet"),
     el("small", {}, breakable(each.uri)),
     alone
@@ -59,13 +62,13 @@ function grouped(traces) {
   return [...groups.values()];
 }
 
-function question(traces) {
+function question(traces, level) {
   const [first] = traces;
   return el(
     "section",
     { class: "card home-card" },
     first.poster ? el("span", { class: "poster-frame" }, posterImage(first.poster.library, first.poster)) : null,
-    el("h3", {}, el("a", { href: `#/trace/${traces.map((each) => each.key).join(",")}` }, first.question.text)),
+    el("h3", { "aria-level": level }, el("a", { href: `#/trace/${traces.map((each) => each.key).join(",")}` }, first.question.text)),
     el(
       "p",
       { class: "quiet" },

@@ -24,9 +24,9 @@ export function hitGroups(key, { count, groups }, text, fields) {
 }
 
 const advice = (fields) =>
-  fields.kind && fields.kind !== "together"
-    ? "Only one kind was searched: choose “all but detections” above to search pictures and words together."
-    : "Try other words, or fewer; take away the video and the times above, if there are any.";
+  fields.in && fields.in !== "all"
+    ? "Only one place was searched: choose “pictures and words” above to search all that is seen and said."
+    : "Try other words, or fewer; leave out the video and the times above, if there are any.";
 
 function section(key, group, text, fields, atFirst) {
   const cards = group.hits.map((hit) => card(key, group, hit, text));
@@ -92,7 +92,7 @@ function card(key, group, hit, text) {
               },
               "More like this",
             ),
-        takeAway(key, group.video_id, [{ start_s: hit.start_s, end_s: hit.end_s }], text),
+        takeAway(key, group.video_id, [hit.play], text),
       ),
     ),
   );

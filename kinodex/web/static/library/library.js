@@ -19,7 +19,7 @@ export async function library(key, what, inner, there) {
     ? null
     : what === "moments"
       ? moments(key, inner, there)
-      : search(key, what === "search" ? inner : undefined, found);
+      : search(key, what === "search" ? inner : undefined, found, there);
   const name = nameOf(found.uri);
   const element = el(
     "div",
@@ -28,8 +28,8 @@ export async function library(key, what, inner, there) {
       "div",
       { class: "head" },
       el("div", {}, el("h1", {}, breakable(name)), el("p", { class: "quiet" }, summary(found))),
-      entries(key, there),
     ),
+    found.noise ? el("div", { class: "banner", role: "note" }, `${found.noise}.`) : null,
     alone
       ? el("p", { class: "quiet" }, "A search needs kinodex view; this file has one frame of each segment of every video.")
       : [ways(key, what === "moments"), searching.elements],
@@ -72,7 +72,3 @@ const summary = (facts) =>
     .join(" · ");
 
 const length = (hours) => (hours >= 1 ? `${amount(Number(hours.toFixed(1)))} hours` : plural(Math.round(hours * 60), "minute"));
-
-/** The way to ask, where a server answers questions; the search stands right below. */
-const entries = (key, there) =>
-  there?.serve ? el("div", { class: "entries" }, el("a", { class: "plain strong", href: `#/ask/${key}` }, "Ask a question")) : null;

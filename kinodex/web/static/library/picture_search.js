@@ -1,6 +1,7 @@
 // A picture as a search: dropped on the page, pasted, or chosen.
 
 import { el, tell } from "viewer/shared/dom.js";
+import { valueOf } from "viewer/shared/source.js";
 
 const MOST_BYTES = 10_000_000;
 /** Pictures of this visit by the name that the address holds: an address cannot hold a picture. */
@@ -68,7 +69,5 @@ export async function searchPicture(key, name, query) {
   if (!file) throw new Error("The picture of this search is gone with the visit. Drop it here again.");
   const headers = { "content-type": file.type };
   const reply = await fetch(`/data/libraries/${key}/search/picture?${query}`, { method: "POST", headers, body: file });
-  const value = await reply.json();
-  if (!reply.ok) throw new Error(value.error);
-  return value;
+  return valueOf(reply);
 }

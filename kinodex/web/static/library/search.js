@@ -1,5 +1,6 @@
 // Search of a library as one types, by a picture, or like a frame. The address holds the fields of the form.
 
+import { askButton, boxField } from "viewer/home/box.js";
 import { hitGroups, searchAddress } from "viewer/library/hits.js";
 import { heldPicture, pictureButton, searchPicture } from "viewer/library/picture_search.js";
 import { titleField } from "viewer/library/title_field.js";
@@ -8,16 +9,18 @@ import { newest } from "viewer/shared/newest.js";
 import { load, picture } from "viewer/shared/source.js";
 import { seconds } from "viewer/shared/words.js";
 
-const KINDS = {
-  together: "all but detections",
-  frames: "pictures",
+const PLACES = {
+  all: "pictures and words",
+  pictures: "pictures",
   words: "all words",
-  transcript: "transcript",
-  text: "text on screen",
+  speech: "what is said",
+  "screen-text": "text on screen",
   captions: "captions",
   chapters: "chapters",
   detections: "detections",
 };
+/** Places by the names of version 2, which bookmarks may hold as `kind`. */
+const OLDER = { together: "all", frames: "pictures", transcript: "speech", text: "screen-text" };
 const TIME = "(\\d+:){0,2}\\d+([.]\\d+)?";
 /** A pause in typing after which a search begins. */
 const PAUSE_MS = 120;
@@ -26,11 +29,12 @@ const PAUSE_MS = 120;
  * The form and the place for its hits, as `elements`; `fields` are those of the address, and `filled` is a promise of
  * their hits.
  */
-export function search(key, fields, { space, searched }) {
+export function search(key, fields, { space, searched }, there) {
   const hits = el("div", { class: "hits" });
   const said = el("p", { class: "quiet", role: "status" });
   const subject = el("div", { class: "subject" });
-  const chosen = Object.fromEntries(new URLSearchParams(fields));
+  const { kind, ...chosen } = Object.fromEntries(new URLSearchParams(fields));
+  if (kind) chosen.in ??= OLDER[kind] ?? kind;
   let pause = 0;
 
   const find = newest(
@@ -81,6 +85,7 @@ export function search(key, fields, { space, searched }) {
     subject.replaceChildren(...(by_ ? shownSubject(key, by_, asked[by_], () => by(by_, null)) : []));
   }
 
+  const words = boxField();
   const form = el("form", {
     class: "search card pad",
     role: "search",
@@ -88,36 +93,38 @@ export function search(key, fields, { space, searched }) {
     oninput: (event) => (event.target.name === "text" ? type() : null),
     onchange: (event) => event.target.name && event.target.name !== "text" && event.target.checkValidity() && start(),
   });
-  form.append(...inputs(key), ...pictureButton(form, (name) => by("picture", name)));
+  const [ask_, problem] = askButton(words, () => key, there);
+  form.append(
+    field("Search or ask", words),
+    el("button", { type: "submit", class: "plain strong" }, "Search"),
+    ...(ask_ ? [ask_] : []),
+    ...pictureButton(form, (name) => by("picture", name)),
+    filters(key, chosen),
+    ...(problem ? [problem] : []),
+  );
   for (const [name, value] of Object.entries(chosen)) if (form.elements[name]) form.elements[name].value = value;
   const filled = fields ? start() : null;
   const other = searched !== space && el("p", { class: "quiet" }, `Pictures are searched in the space ${searched}.`);
   return { elements: [form, other, subject, said, hits], filled };
 }
 
-const inputs = (key) => [
-  field(
-    "Search",
-    el("input", {
-      type: "search",
-      name: "text",
-      placeholder: "what is seen, said, shown or described",
-      autocomplete: "off",
-    }),
-  ),
-  field(
-    "in",
+/** Where to search: folded on a phone, unless something is chosen there. */
+function filters(key, chosen) {
+  const isSet = ["in", "video", "from", "to"].some((name) => chosen[name]);
+  return el(
+    "details",
+    { class: "filters", open: isSet || !matchMedia("(max-width: 640px)").matches },
+    el("summary", {}, "Where to search"),
     el(
-      "select",
-      { name: "kind" },
-      Object.entries(KINDS).map(([value, name]) => el("option", { value }, name)),
+      "div",
+      { class: "row" },
+      field("in", el("select", { name: "in" }, Object.entries(PLACES).map(([value, name]) => el("option", { value }, name)))),
+      field("of video", ...titleField(key)),
+      field("from", time("from")),
+      field("to", time("to")),
     ),
-  ),
-  field("of video", ...titleField(key)),
-  field("from", time("from")),
-  field("to", time("to")),
-  el("button", { type: "submit", class: "plain strong" }, "Search"),
-];
+  );
+}
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
 
@@ -134,7 +141,7 @@ const time = (name) =>
 
 /** The fields that are filled, as the address holds them. */
 function read(form, chosen) {
-  const filled = [...new FormData(form)].filter(([name, value]) => value !== "" && !(name === "kind" && value === "together"));
+  const filled = [...new FormData(form)].filter(([name, value]) => value !== "" && !(name === "in" && value === "all"));
   const { like, picture: name } = chosen;
   return { ...Object.fromEntries(filled), ...(like ? { like } : {}), ...(name ? { picture: name } : {}) };
 }

@@ -27,9 +27,9 @@ export function byAgent(question) {
     line.begin();
     follow(question, {
       progress: line.show,
-      state({ state, error }) {
+      state({ state, error, remedy }) {
         if (state === "stopping") line.stopping();
-        if (state === "failed") fail(new Error(`There is no answer: ${error}`));
+        if (state === "failed") fail(new Error(`There is no answer: ${error}. ${remedy ?? ""}`));
         if (state === "done") end();
       },
       waiting: line.waiting,

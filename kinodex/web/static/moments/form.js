@@ -56,7 +56,7 @@ export function momentsForm(key, fields, offer, submit, videos = true) {
   return form;
 }
 
-const names = (agents) => Object.fromEntries(agents.map((each) => [each.name, `the agent ${each.name}`]));
+const names = (agents) => Object.fromEntries(agents.map((each) => [each.name, `the method ${each.name}`]));
 
 const field = (name, ...inner) => el("label", {}, el("span", { class: "quiet" }, name), ...inner);
 

@@ -26,14 +26,14 @@ export function finder(key, fields, there, keep, of) {
   async function find(asked) {
     const mine = (searches += 1);
     const wanted = of.video ? { ...asked, video: of.video } : asked;
-    const say = (...parts) => status.replaceChildren(...parts);
+    const say = (...parts) => status.replaceChildren(...parts.filter(Boolean));
     shown.replaceChildren();
     progress.replaceChildren();
     say(el("p", { class: "quiet" }, "Looking…"));
     try {
       const found = asked.by ? await agents(asked, wanted, mine) : await bySearch(key, wanted);
       if (mine !== searches) return;
-      say(verdict(found, of.where(asked), asked.in));
+      say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked), asked.in));
       shown.replaceChildren(...result(key, found, asked, of.seek));
       of.drawn?.(found);
     } catch (error) {

@@ -12,16 +12,16 @@ const UNDRAWN_MS = 400;
 /**
  * A screen for a playback of the server, at the time `at`. Calls `on.time()` as time goes, `on.state()` when it starts
  * or stops, `on.end()` at the end of the video, `on.failed()` if this browser cannot play it, and `on.broken()` where a
- * stream ends too early.
+ * stream ends too early. The `poster` stands there until the first frame does.
  */
-export function film(playback, captions, at, on) {
+export function film(playback, captions, at, on, poster = null) {
   const { start_s: start, duration_s: length } = playback;
   const streams = playback.way !== "file";
   let offset = playback.offset_s;
   let target = at;
   let settled = false;
   let closed = false;
-  const video = el("video", { preload: "auto", playsinline: true, src: playback.url, tabindex: -1 });
+  const video = el("video", { preload: "auto", playsinline: true, src: playback.url, poster, tabindex: -1 });
   const track = el("track", { kind: "captions", label: "Transcript", src: `${captions}?from=${offset}` });
   video.append(track);
   const time = () => (settled ? video.currentTime + offset : target);

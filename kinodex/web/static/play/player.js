@@ -4,8 +4,8 @@ import { controls } from "viewer/play/controls.js";
 import { choose, said } from "viewer/play/choose.js";
 import { film } from "viewer/play/film.js";
 import { frameAt, slides } from "viewer/play/slides.js";
-import { el } from "viewer/shared/dom.js";
-import { load } from "viewer/shared/source.js";
+import { copy, el } from "viewer/shared/dom.js";
+import { load, picture } from "viewer/shared/source.js";
 
 const AT_END_S = 0.03;
 const MOST_RESTARTS = 3;
@@ -34,6 +34,7 @@ export function player(library, row, start = row.start_s) {
   const stage = el("div", { class: "stage", style: { "--shape": shape(row) } });
   const way = el("p", { class: "way", role: "status" }, "Looking for the file…");
   const line = el("p", { class: "said" });
+  const notice = el("div");
   const bar = controls(row, {
     toggle: () => (paused() ? go() : pause()),
     seek: (time) => seek(time),
@@ -47,6 +48,7 @@ export function player(library, row, start = row.start_s) {
   const element = el(
     "section",
     { class: "player", "aria-label": `Player: ${row.title ?? "video"}`, onkeydown: (event) => bar.keys(event) },
+    notice,
     stage,
     bar.element,
     line,
@@ -97,6 +99,10 @@ export function player(library, row, start = row.start_s) {
     requestAnimationFrame(watch);
   }
 
+  /** The picture that is stored of a time: it stands there until the film has its own. */
+  const stillAt = ({ times_s: times, frame_nos: numbers }, time) =>
+    times.length ? picture(library, row.video_id, numbers[frameAt(times, time)]) : null;
+
   /** Chooses a way to play from a time on, and puts its screen on the stage. */
   async function begin(from) {
     const mine = (choices += 1);
@@ -108,11 +114,13 @@ export function player(library, row, start = row.start_s) {
     draw();
     try {
       const playback = await choose(library, row, from, failed);
-      const slow = playback.way === "slideshow" ? await data : null;
+      const stored = await data;
+      const slow = playback.way === "slideshow" ? stored : null;
       if (mine !== choices || closed) return;
       if (!slow && playback.way !== "file" && at !== from) return begin(at); // sought while it was chosen
-      screen = slow ? slides(library, slow, at, on) : film(playback, captions, at, on);
+      screen = slow ? slides(library, slow, at, on) : film(playback, captions, at, on, stillAt(stored, at));
       way.dataset.way = playback.way;
+      notice.replaceChildren(...gone(playback));
       way.replaceChildren(said(playback), playback.warning ? el("strong", {}, ` Note: ${playback.warning}.`) : "");
     } catch (error) {
       if (mine === choices) way.replaceChildren(`It cannot be played: ${error.message}`);
@@ -190,6 +198,20 @@ export function player(library, row, start = row.start_s) {
     },
   };
 }
+
+/** The banner of a file that is no longer where it was, with the command that mends it. */
+const gone = ({ gone: address, remedy }) =>
+  address
+    ? [
+        el(
+          "div",
+          { class: "banner", role: "alert" },
+          el("p", {}, el("b", {}, "The file is gone. "), `Nothing lies at ${address} any more. These are its stored frames. If it was moved, say where it is by now:`),
+          el("pre", { tabindex: 0, "data-scrolls": true }, remedy),
+          el("button", { type: "button", class: "plain", onclick: () => copy(remedy) }, "Copy the command"),
+        ),
+      ]
+    : [];
 
 const shape = (row) => (row.width_px && row.height_px ? `${row.width_px / row.height_px}` : "1.7778");
 

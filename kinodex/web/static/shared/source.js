@@ -34,8 +34,16 @@ async function reach(address, options) {
   return reply;
 }
 
-async function valueOf(reply) {
-  const value = await reply.json();
+/** The value of a reply; an error with the server's own words, whatever stands before it said them. */
+export async function valueOf(reply) {
+  const text = await reply.text();
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = { error: `${new URL(reply.url).pathname} was answered with ${reply.status} ${reply.statusText}: ${text.trim().slice(0, 200) || "nothing"}` };
+    if (reply.ok) throw Object.assign(new Error(value.error), { status: reply.status, unread: true });
+  }
   if (!reply.ok) throw Object.assign(new Error(value.error), { status: reply.status });
   return value;
 }

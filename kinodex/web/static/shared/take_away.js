@@ -24,7 +24,7 @@ export function takeAway(library, videoId, ranges, label = "") {
     "details",
     { class: "take-away", ontoggle: (event) => event.target.open && fill(list, { library, videoId, ranges, label }),
       onkeydown: closeOnEscape },
-    el("summary", { title: "Download these ranges, or copy the command that exports them" }, "Take away"),
+    el("summary", { title: "Download these ranges, or copy the command that exports them" }, "Export"),
     list,
   );
 }

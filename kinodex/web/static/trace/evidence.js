@@ -11,8 +11,8 @@ import { clock, plural, span } from "viewer/shared/words.js";
 const AT_FIRST = 6;
 
 /** The evidence of a trace's answer; null without any. */
-export function evidence({ library, evidence: frames = [], trace: { answer } }, titles) {
-  const ranges = answer?.evidence ?? [];
+export function evidence({ library, evidence: frames = [], plays = [], trace: { answer } }, titles) {
+  const ranges = (answer?.evidence ?? []).map((range, at) => ({ ...range, play: plays[at] ?? range }));
   if (!ranges.length) return null;
   const screen = library === null || alone ? null : watch(library);
   const cards = ranges.map((range, at) => card(library, range, frames[at] ?? null, titles, screen));
@@ -37,7 +37,7 @@ function menus(library, ranges, titles) {
   const ids = [...new Set(ranges.map((range) => range.video_id))];
   return ids.map((id) => {
     const title = titles[id] ?? id;
-    const menu = takeAway(library, id, ranges.filter((range) => range.video_id === id), title);
+    const menu = takeAway(library, id, ranges.filter((range) => range.video_id === id).map((range) => range.play), title);
     return menu && ids.length > 1 ? el("div", { class: "row" }, el("span", { class: "quiet" }, title), menu) : menu;
   });
 }
@@ -48,7 +48,7 @@ function card(library, range, frame, titles, screen) {
   const source = frame && picture(library, range.video_id, frame.frame_no);
   const shown = source ? el("img", { src: source, alt: "" }) : el("span", { class: "blank" }, "no picture");
   const place = `#/library/${library}/video/${encodeURIComponent(range.video_id)}/${range.start_s}`;
-  const play = () => screen.play(range, title);
+  const play = () => screen.play({ ...range, ...range.play }, title);
   const look = () => enlarge([frame], 0, library, titles);
   return el(
     "li",

@@ -9,7 +9,7 @@ import { amount, clock, span } from "viewer/shared/words.js";
 
 const CURVE = 64;
 
-/** The time line of the video that `state` is about; `act` holds its width in px and what clicks do. */
+/** The time line of the video that `state` is about; `act` holds its width in px, what clicks do, and may draw a row. */
 export function timeline(data, state, scores, act) {
   const { trace } = data;
   const video = trace.videos.find((each) => each.video_id === state.video) ?? trace.videos[0];
@@ -18,6 +18,7 @@ export function timeline(data, state, scores, act) {
   const step = trace.steps[state.at];
   const here = (each) => each.video_id === video.video_id;
   canvas.axis();
+  act.pictures?.(canvas);
   if (step) {
     matches(canvas, data, state, step, here);
     shown(canvas, trace, state.at, here);

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import ImageEmbedder, TextEmbedder
+    from kinodex.index.spaces.towers import ImageEmbedder, Sigmoid, TextEmbedder
 
 Where = Literal["all", "pictures", "words", "speech", "screen-text", "captions", "chapters", "detections"]
 WHERE: tuple[Where, ...] = get_args(Where)
@@ -125,6 +125,9 @@ class Finder:
         ids = tuple(row.video_id for row in self.library.videos_named(query.videos)) if query.videos else None
         hits, parts = self._found(query, where, ids)
         noise = self.library.noise(self.space, ids) if hits and where in BY_VECTOR else None
+        if noise is None and query.picture is None and where in ("all", "pictures"):
+            sigmoid = self.library.sigmoid(self.library.space(self.space))
+            hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         return [replace(hit, noise=noise) for hit in hits] if noise else hits, parts
 
     def _found(self, query: Query, where: Where, ids: tuple[str, ...] | None) -> tuple[list[Hit], Parts | None]:
@@ -132,10 +135,10 @@ class Finder:
         limits = scope, query.k, query.min_gap_s
         match where:
             case "pictures":
-                found = search.frames(self.embed(query.words, query.picture), *limits, self.space)
-                return self._judged(found, query), None
+                return search.frames(self.embed(query.words, query.picture), *limits, self.space), None
             case "words":
-                return search.words(query.words, *limits, self._meaning_of(query.words)), None
+                meaning = self._meaning_of(query.words)
+                return search.words(query.words, *limits, meaning and meaning.every()), None
             case "speech":
                 return search.transcript(query.words, *limits), None
             case "screen-text":
@@ -149,21 +152,9 @@ class Finder:
                 return search.detections(query.words, query.min_score, *limits), None
         vector, meaning = self.embed(query.words, query.picture), self._meaning_of(query.words)
         wider = scope, 4 * query.k, query.min_gap_s
-        pictures, *lines = search.by_each(query.words, vector, *wider, self.space, meaning)
-        parts = Parts(self._judged(pictures, query), *lines)
+        parts = Parts(*search.by_each(query.words, vector, *wider, self.space, meaning))
         joined = fuse(parts.pictures, parts.speech, parts.captions, parts.screen_text, query=query.words)
         return suppress_neighbours(joined, query.min_gap_s)[: query.k], parts
-
-    def _judged(self, hits: list[Hit], query: Query) -> list[Hit]:
-        """Give hits in pictures the probability that they fit the words, in a space that has one."""
-        sigmoid = None if query.picture is not None else self.library.sigmoid(self.library.space(self.space))
-        if sigmoid is None:
-            return hits
-        return [
-            replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine or 0.0))
-            for hit in hits
-            if hit.cosine is not None
-        ]
 
     def embed(self, words: str = "", picture: Picture | None = None) -> Floats:
         """The unit vector `[dim]` of words, of a picture, or of both, each of which counts a half."""
@@ -205,6 +196,13 @@ class Finder:
         from kinodex.jobs.open import load_image_tower
 
         return load_image_tower(self.library, self.space)
+
+
+def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
+    """A hit in pictures with the probability that its frame fits the words."""
+    if hit.frame_no is None or hit.cosine is None:
+        return hit
+    return replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine))
 
 
 def checked_where(query: Query) -> Where:

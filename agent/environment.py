@@ -368,7 +368,10 @@ def line_deviations(
         own = [lines[at].text for at in here]
         by_words = [word_deviations(text, own, known, places) for text in texts]
         found[here] = np.stack(by_words, axis=1)
-        if len(known) >= LEAST_LINES and (by_meaning := _meanings(source, texts, videos, kind, least_cosine)) is not None:
+        if (
+            len(known) >= LEAST_LINES
+            and (by_meaning := _meanings(source, texts, videos, kind, least_cosine)) is not None
+        ):
             low = deviation_of_chance(min(LIKELY, places / len(known)))
             by_meaning[by_meaning < low] = NO_MATCH
             found[here] = np.maximum(found[here], by_meaning[: len(here)])

@@ -10,7 +10,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
 
@@ -237,7 +237,9 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     for each in found.candidates:
         score = "" if each.score is None else f"{each.score:.3f}"
         times = clock(each.start_s), clock(each.end_s)
-        table.add_row(*times, *basis_cells(each, found.candidates), score, escape(visible(each.video.title)), each.source)
+        table.add_row(
+            *times, *basis_cells(each, found.candidates), score, escape(visible(each.video.title)), each.source
+        )
     if found.candidates:
         out.print(table)
     for film in clips:

@@ -292,7 +292,11 @@ def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[
 # The reason why a moment was found, in one plain phrase.
 
 By = Literal["words", "frame", "picture"]
-LOOKS = {"words": "its picture is near the words", "frame": "looks like that frame", "picture": "looks like the picture"}
+LOOKS = {
+    "words": "its picture is near the words",
+    "frame": "looks like that frame",
+    "picture": "looks like the picture",
+}
 FOUND = {"frame": "seen", "line": "said", "shown": "shown as text", "caption": "described", "detection": "detected"}
 """Of a moment's part, how it was found."""
 WIDTH = 90

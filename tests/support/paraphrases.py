@@ -19,7 +19,6 @@ from typing import Any
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.words import lines_like
-from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.sentence_model import load_sentence_model, measure_likeness
 from kinodex.pipeline.subtitles import subtitle_lines
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
@@ -123,7 +122,11 @@ def main(sentences: str, whisper: str, folder: str) -> None:
             kept = [[own > -1.0 and own >= least for own in part if own is not None] for part in parts]
             shares = [*kept, [cosines[each][1] >= least for each in at]]
             figures = " | ".join(f"{sum(each) / len(each):.2f}" for each in shares)
-            print(f"| {half} | {deviations} ({least:.2f}) | {figures} |" if deviations else f"| {half} | none | {figures} |")
+            print(
+                f"| {half} | {deviations} ({least:.2f}) | {figures} |"
+                if deviations
+                else f"| {half} | none | {figures} |"
+            )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.jobs.eval.moments import auroc
-from kinodex.jobs.ground import EVERYDAY, smoothed, shown_times
+from kinodex.jobs.ground import EVERYDAY, shown_times, smoothed
 from kinodex.jobs.open import open_environment
 
 COVERAGES = (0.1, 0.25, 0.5)
@@ -68,7 +68,9 @@ def main(folder: str, searches: str) -> None:
         print(f"| {name} | {len(present)} | {len(absent)} | {values} |")
         if name == "greatest cosine" and sigmoid is not None:
             likely = [np.mean([sigmoid.probability(each) >= 0.5 for each in part]) for part in (present, absent)]
-            print(f"likely by scale {sigmoid.scale} and bias {sigmoid.bias}: {likely[0]:.3f} present, {likely[1]:.3f} absent")
+            print(
+                f"likely by scale {sigmoid.scale} and bias {sigmoid.bias}: {likely[0]:.3f} present, {likely[1]:.3f} absent"
+            )
 
 
 if __name__ == "__main__":

@@ -124,8 +124,8 @@ def ground(
 
 def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
     """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
-    count = len(grounding.ranges)
-    strong, weak = grounding.candidates[:count], grounding.candidates[count:]
+    strong = grounding.ranges
+    weak = [each for each in grounding.candidates if each not in strong]
     return replace(grounding, candidates=(*arranged(strong, rule, segments_of), *arranged(weak, rule, segments_of)))
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.towers import BUILTIN, Fingerprint, sha256_of_json
+from kinodex.index.spaces.towers import BUILTIN, Fingerprint, Sigmoid, sha256_of_json
 
 if TYPE_CHECKING:
     import torch

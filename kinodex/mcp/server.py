@@ -339,8 +339,8 @@ class LibraryTools:
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
         missing = self._missing(ADDED_BY[where], ids) if where in ADDED_BY else None
         noise = hits[0].noise if hits else None
-        said = {"basis": basis_of(hits), "claim": claim(hits), "noise": noise}
-        return tool_result(replies.Hits(hits=lines, **said, cut=cut if is_cut else None, missing=missing))
+        found = replies.Hits(basis=basis_of(hits), claim=claim(hits), hits=lines, noise=noise, missing=missing)
+        return tool_result(found.model_copy(update={"cut": cut if is_cut else None}))
 
     def ground(
         self,

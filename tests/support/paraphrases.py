@@ -1,4 +1,4 @@
-"""Lines found by their meaning, by the least cosine that counts: `python -m tests.support.paraphrases SENTENCES WHISPER LIBRARY`.
+"""Lines found by their meaning, by the least cosine: `python -m tests.support.paraphrases SENTENCES WHISPER LIBRARY`.
 
 The lines are those that Whisper hears in three clips of ../shared/media (WHISPER is its folder, or a JSON of what it
 heard, by clip), two subtitle files beside them, and as many narrations of EgoSchema's videos (../shared/benchmarks) as

@@ -1,4 +1,4 @@
-"""How well a library's figures tell what is there from what is not: `python -m tests.support.verdicts LIBRARY SEARCHES`.
+"""How a library's figures tell what is there from what is not: `python -m tests.support.verdicts LIBRARY SEARCHES`.
 
 SEARCHES are lines of JSON with `text` and the `relevant` ranges, none of what no film shows. Each of what is there is
 searched again without the films that show it, where it is absent too. Printed by measure: the AUROC, the share of
@@ -31,7 +31,9 @@ def figures(library: Library, texts: list[str]) -> dict[str, dict[str, Any]]:
     vectors = environment.source.embed_texts([*texts, *EVERYDAY])
     videos = [video.video_id for video in environment.videos]
     smooth = {
-        each: smoothed(environment.source.in_memory(each).units @ vectors.T, *shown_times(environment, each))
+        each: smoothed(
+            (environment.source.in_memory(each).units @ vectors.T).astype(np.float64), *shown_times(environment, each)
+        )
         for each in videos
     }
     together = np.concatenate(list(smooth.values()))
@@ -68,9 +70,7 @@ def main(folder: str, searches: str) -> None:
         print(f"| {name} | {len(present)} | {len(absent)} | {values} |")
         if name == "greatest cosine" and sigmoid is not None:
             likely = [np.mean([sigmoid.probability(each) >= 0.5 for each in part]) for part in (present, absent)]
-            print(
-                f"likely by scale {sigmoid.scale} and bias {sigmoid.bias}: {likely[0]:.3f} present, {likely[1]:.3f} absent"
-            )
+            print(f"likely by {sigmoid}: {likely[0]:.3f} present, {likely[1]:.3f} absent")
 
 
 if __name__ == "__main__":

@@ -405,7 +405,7 @@ def test_hits_of_hostile_titles_come_by_video_and_more_like_one_is_a_search_with
     assert page.locator(".why").first.inner_text() == "looks like that frame"
     assert "like%3D" in page.url
     page.go_back()
-    page.locator(".why", has_text="looks like the words").first.wait_for()
+    page.locator(".why", has_text="its picture is near the words").first.wait_for()
     page.go_forward()
     page.locator(".subject img").wait_for()
     page.get_by_role("button", name="Back to words").click()

@@ -121,11 +121,12 @@ class LibraryReader:
         self.visible = VisibilityCache(self.tables)
         self._sigmoids: dict[str, Sigmoid | None] = {}
 
-    def sigmoid(self, space: Fingerprint) -> Sigmoid | None:
-        """The sigmoid by which cosines of one of `spaces()` are probabilities; None of a space without one."""
+    def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
+        """The sigmoid by which a text's cosines in one of `spaces()` are probabilities; None where they are not."""
         if space.digest not in self._sigmoids:
             self._sigmoids[space.digest] = sigmoid_of(self.uri, space)
-        return self._sigmoids[space.digest]
+        known = self._sigmoids[space.digest]
+        return known if known is not None and known.reads(text) else None
 
     @cached_property
     def search(self) -> Search:

@@ -116,7 +116,7 @@ def ground(
         found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
     noise = None if evidence_from == "words" else environment.source.noise()
-    sigmoid = library.sigmoid(environment.source.space) if noise is None else None
+    sigmoid = library.sigmoid(environment.source.space, text) if noise is None else None
     candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
     best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
     return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)

@@ -126,7 +126,7 @@ class Finder:
         hits, parts = self._found(query, where, ids)
         noise = self.library.noise(self.space, ids) if hits and where in BY_VECTOR else None
         if noise is None and query.picture is None and where in ("all", "pictures"):
-            sigmoid = self.library.sigmoid(self.library.space(self.space))
+            sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
             hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         return [replace(hit, noise=noise) for hit in hits] if noise else hits, parts
 

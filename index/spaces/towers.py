@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -310,6 +311,12 @@ class Sigmoid:
 
     scale: float
     bias: float
+    words: str = ""
+    """The words that training met, between spaces; "" if they are not known, as of a space of the open world."""
+
+    def reads(self, text: str) -> bool:
+        """True if training met every word of a text: of another its vector, and so its probability, means nothing."""
+        return not self.words or set(re.findall(r"\w+", text.lower())) <= set(self.words.split())
 
     def probability(self, cosine: float) -> float:
         """The probability that a text fits a picture with which its vector has this cosine."""

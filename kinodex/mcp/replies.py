@@ -181,7 +181,7 @@ class Ranges(BaseModel):
 
     basis: Basis
     claim: str
-    present: bool | None
+    present: bool | None = None
     noise: str | None = None
     ranges: list[RangeLine]
 

@@ -67,9 +67,12 @@ def test_a_shot_is_found_with_its_range_and_a_word_that_is_no_picture_is_not(
     assert len(found.candidates) == 3
     scores = [each.score or 0.0 for each in found.candidates]
     assert scores == sorted(scores, reverse=True)
-    absent = ground(opened, environment, "zzzzqqq", evidence_from="pictures")
+    absent = ground(
+        opened, environment, "a purple castle and two yellow clocks in the desert", evidence_from="pictures"
+    )
     assert absent.present is None and absent.claim.startswith("nothing here matches well (")
-    assert absent.candidates
+    unknown = ground(opened, environment, "a zzzzqqq", evidence_from="pictures")
+    assert (unknown.basis, unknown.claim) == ("ranking", RANKED), "training never met this word"
 
 
 def test_one_video_is_searched_where_one_is_named(opened: Library, environment: Environment) -> None:

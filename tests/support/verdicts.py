@@ -30,12 +30,8 @@ def figures(library: Library, texts: list[str]) -> dict[str, dict[str, Any]]:
     environment = open_environment(library)
     vectors = environment.source.embed_texts([*texts, *EVERYDAY])
     videos = [video.video_id for video in environment.videos]
-    smooth = {
-        each: smoothed(
-            (environment.source.in_memory(each).units @ vectors.T).astype(np.float64), *shown_times(environment, each)
-        )
-        for each in videos
-    }
+    units = {each: environment.source.in_memory(each).units.astype(np.float64) for each in videos}
+    smooth = {each: smoothed(units[each] @ vectors.T, *shown_times(environment, each)) for each in videos}
     together = np.concatenate(list(smooth.values()))
     median = np.median(together, axis=0)
     spread = np.median(np.abs(together - median), axis=0)[len(texts) :].mean()
@@ -54,7 +50,7 @@ def main(folder: str, searches: str) -> None:
     rows = [json.loads(line) for line in Path(searches).read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row.get("text")]
     shown = [{library.video(place[0]).video_id for place in row.get("relevant", [])} for row in rows]
-    sigmoid = library.sigmoid(library.fingerprint)
+    sigmoid = library.sigmoid(library.fingerprint, "")
     print("| figure | present | absent | AUROC | rejected, 95 % kept | wrong of the surest 10 % | 25 % | 50 % |")
     for name, by_video in figures(library, [row["text"] for row in rows]).items():
         present, absent = [], []

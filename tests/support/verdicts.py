@@ -66,7 +66,9 @@ def main(folder: str, searches: str) -> None:
         print(f"| {name} | {len(present)} | {len(absent)} | {values} |")
         if name == "greatest cosine" and sigmoid is not None:
             likely = [np.mean([sigmoid.probability(each) >= 0.5 for each in part]) for part in (present, absent)]
-            print(f"likely by {sigmoid}: {likely[0]:.3f} present, {likely[1]:.3f} absent")
+            print(
+                f"likely by scale {sigmoid.scale}, bias {sigmoid.bias}: {likely[0]:.3f} present, {likely[1]:.3f} absent"
+            )
 
 
 if __name__ == "__main__":

@@ -330,7 +330,7 @@ class Space:
     def sigmoid(self) -> Sigmoid | None:
         """The scale and bias of a space that was trained by a sigmoid loss; None of one trained by a softmax."""
         bias = getattr(self._model, "logit_bias", None)
-        return None if bias is None else Sigmoid(float(self._model.logit_scale.exp()), float(bias))
+        return None if bias is None else Sigmoid(self._model.logit_scale.exp().item(), bias.item())
 
     def image_parts(self) -> tuple[torch.nn.Module, Sequence[float], Sequence[float]]:
         """Return the image tower in its present arithmetic, and mean and deviation of its pixels from 0 to 1."""

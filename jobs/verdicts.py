@@ -1,4 +1,4 @@
-"""What may be said of moments that were found: an order, a probability, or the verdict of a model that looked."""
+"""Words for moments that were found, by their basis: an order, a probability, or the verdict of a model that looked."""
 
 from __future__ import annotations
 

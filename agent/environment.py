@@ -348,9 +348,17 @@ def frames_of(lines: Sequence[Note], times_s: Floats) -> NDArray[np.intp]:
 
 
 def line_deviations(
-    source: VideoSource, texts: Sequence[str], video_id: str, among: Sequence[str], places: int
+    source: VideoSource,
+    texts: Sequence[str],
+    video_id: str,
+    among: Sequence[str],
+    places: int,
+    least_cosine: float = -1.0,
 ) -> Floats:
-    """Deviations [n, t] of the lines of a video in order, judged by those of all videos `among` which it is."""
+    """Deviations [n, t] of the lines of a video in order, judged by those of all videos `among` which it is.
+
+    By its meaning a line counts from `least_cosine` on.
+    """
     lines = source.lines(video_id)
     found = np.full((len(lines), len(texts)), NO_MATCH)
     videos = list(dict.fromkeys([video_id, *among]))
@@ -360,14 +368,19 @@ def line_deviations(
         own = [lines[at].text for at in here]
         by_words = [word_deviations(text, own, known, places) for text in texts]
         found[here] = np.stack(by_words, axis=1)
-        if len(known) >= LEAST_LINES and (by_meaning := _meanings(source, texts, videos, kind)) is not None:
+        if (
+            len(known) >= LEAST_LINES
+            and (by_meaning := _meanings(source, texts, videos, kind, least_cosine)) is not None
+        ):
             low = deviation_of_chance(min(LIKELY, places / len(known)))
             by_meaning[by_meaning < low] = NO_MATCH
             found[here] = np.maximum(found[here], by_meaning[: len(here)])
     return found
 
 
-def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str) -> Floats | None:
+def _meanings(
+    source: VideoSource, texts: Sequence[str], videos: Sequence[str], kind: str, least_cosine: float
+) -> Floats | None:
     """Deviations by meaning of the lines of a kind, those of the first video first; None without vectors of all."""
     cosines = []
     for video_id in videos:
@@ -377,7 +390,9 @@ def _meanings(source: VideoSource, texts: Sequence[str], videos: Sequence[str], 
         rows = [at for at, line in enumerate(lines) if line.source == kind]
         cosines += [np.stack([each[rows] for each in compared if each is not None], axis=1)] if rows else []
     known = np.concatenate(cosines)
-    return None if np.isnan(known).any() else robust_deviations(known, known)
+    if np.isnan(known).any():
+        return None
+    return np.where(known >= least_cosine, robust_deviations(known, known), NO_MATCH)
 
 
 # The reading of some videos, for an environment: `LibraryVideos` reads a library, a simulation makes it up.

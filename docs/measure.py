@@ -42,6 +42,16 @@ MEASUREMENTS = {
         print kinodex eval search own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
         print kinodex eval ground own "$ROOT/tests/data/real_clip_queries.jsonl" --library library --markdown
     """,
+    "verdicts": """
+        kinodex sample films --hours 0.3 --seed 1586 --form independent
+        kinodex ingest films --library drawn --space builtin
+        python -m tests.sketch.searches films > searches.jsonl
+        print echo "drawn films, built-in space"
+        print python -m tests.support.verdicts drawn searches.jsonl
+        kinodex ingest "$CLIPS" --library clips --space "local-dir:$PHOTO" --fps 2
+        print echo "real clips, photo model"
+        print python -m tests.support.verdicts clips "$ROOT/tests/data/real_clip_queries.jsonl"
+    """,
     "paraphrases": """
         print python -m tests.support.paraphrases "$SENTENCES" "$SPEECH" library
     """,

@@ -61,8 +61,8 @@ from kinodex.index.search.in_memory import InMemory
 from kinodex.index.search.search import Search
 from kinodex.index.sentences import Sentences
 from kinodex.index.spaces.space import BUILTIN_SPACE, Space
-from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, TextEmbedder
-from kinodex.index.store.carried_towers import load_tower_of
+from kinodex.index.spaces.towers import TOWERS, Fingerprint, ImageEmbedder, Sigmoid, TextEmbedder
+from kinodex.index.store.carried_towers import load_tower_of, sigmoid_of
 from kinodex.index.store.database import (
     TABLE_SUFFIX,
     Tables,
@@ -120,6 +120,14 @@ class LibraryReader:
         self.format_version = heading.format_version
         self.vectors_table = vectors_table(heading.fingerprint)
         self.visible = VisibilityCache(self.tables)
+        self._sigmoids: dict[str, Sigmoid | None] = {}
+
+    def sigmoid(self, space: Fingerprint, text: str) -> Sigmoid | None:
+        """The sigmoid by which a text's cosines in one of `spaces()` are probabilities; None where they are not."""
+        if space.digest not in self._sigmoids:
+            self._sigmoids[space.digest] = sigmoid_of(self.uri, space)
+        known = self._sigmoids[space.digest]
+        return known if known is not None and known.reads(text) else None
 
     @cached_property
     def search(self) -> Search:

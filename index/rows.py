@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+Basis = Literal["ranking", "probability", "verified"]
+"""What stands behind a moment: an order alone, which claims nothing; a probability of the space's own; or a model that
+looked at its frames and lines and said yes or no."""
 AddedSource = Literal["asr", "imported"]
 """Sources of transcript lines that were added later; those of `ingest` are "sidecar" and "embedded"."""
 
@@ -300,6 +303,12 @@ class Hit:
     speaker: str | None = None
     """Who says the text, as readers see it; None where nobody knows."""
     language: str | None = None
+    basis: Basis = "ranking"
+    probability: float | None = None
+    """That its picture fits the words, by the space's own sigmoid; None of a space without one, and of words alone."""
+    present: bool | None = None
+    """Said by the model that looked (basis "verified"), for the `reason`; else None."""
+    reason: str = ""
     noise: str | None = None
     """Why the order of these hits means nothing, where it does: see `LibraryReader.noise`."""
 

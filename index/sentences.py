@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,11 @@ class Meaning:
     vector: NDArray[np.float32]
     space: Fingerprint
     least_cosine: float
-    """The least cosine of a line that is found: a nearest line always exists."""
+    """The least cosine of a line that is found beside other things: a nearest line always exists."""
+
+    def every(self) -> Meaning:
+        """The same for a search of lines alone: an order of all of them, however far they are."""
+        return replace(self, least_cosine=-1.0)
 
 
 class Sentences:
@@ -138,6 +142,11 @@ class Sentences:
             return None
         self.missing = ""
         return Meaning(embedder.embed_texts([text])[0], embedder.space, self._likeness(embedder.space).least)
+
+    def least_cosine(self) -> float:
+        """The least cosine of a line that counts as found by its meaning; -1 without a sentence model."""
+        space = self.space()
+        return -1.0 if space is None else self._likeness(space).least
 
     def _likeness(self, space: Fingerprint) -> Likeness:
         metadata = self._tables.schema(vectors_table(space, SENTENCES_PREFIX)).metadata

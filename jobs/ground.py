@@ -1,11 +1,10 @@
-"""Grounding: ranges of time in which something happens, with scores, or that it happens nowhere. `kinodex ground`.
+"""Grounding: the ranges of time that fit a text best, and what may be said of them. `kinodex ground`.
 
 By search alone, or with an agent, whose evidence the ranges then are.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,12 +26,14 @@ from kinodex.agent.environment import (
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.index.library import LibraryReader
-from kinodex.index.rows import VideoRow
+from kinodex.index.rows import Basis, VideoRow
+from kinodex.index.spaces.towers import Sigmoid
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import SNAP_S, Moment, MomentRule, SegmentsOf, arranged, cut_times
 from kinodex.jobs.models import ModelChoice, chosen_models
+from kinodex.jobs.verdicts import basis_of, claim
 
-# Grounding by search alone: the ranges where a text's evidence stands out, or that it is found nowhere.
+# Grounding by search alone: the ranges where a text's evidence stands out. It is an order, never a verdict.
 
 MOST = 5
 NEAREST_VIDEOS = 16
@@ -42,38 +43,43 @@ USUAL_VIDEOS = 48
 BY_SEARCH = "search"
 NOTHING_HELD = "the library holds neither pictures nor words of the videos searched"
 NOTHING_FITS = "no picture and no line in them fits it better than is usual"
-TOO_WEAK = "the best place stands out by {best:.2f}, and it takes {needed:.2f} to be there"
 
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """The ranges of some videos in which something happens, the best first; none if it happens nowhere.
+    """The ranges of some videos that fit a text best, the best first, and on what `basis` anything may be said of them.
 
-    `candidates` are the best ranges whether or not their evidence suffices; their scores are `evidence` on the scale
-    from 0 to 1 of `kinodex.agent.environment`. `evidence` is the greatest deviation found, in robust standard
-    deviations, and `least` what it takes to be there; of an agent both are None. `reason` says why it is nowhere; of an
-    agent it has its words in any case.
+    By search alone there is an order, or a probability of the space's own, and `present` is None. A model that looked
+    (`kinodex.jobs.verdicts`) or an agent says that it is there or not, for the `reason`. `candidates` are the best
+    ranges in any case; their scores are `evidence` on the scale from 0 to 1 of `kinodex.agent.environment`, which
+    orders the ranges of one text and says nothing across texts. `evidence` is the greatest deviation found, in robust
+    standard deviations; of an agent it is None.
     """
 
     text: str
     candidates: tuple[Moment, ...]
-    present: bool
+    present: bool | None
     by: str
+    basis: Basis = "ranking"
     evidence: float | None = None
-    least: float | None = None
     reason: str = ""
     noise: str | None = None
     """Why the search behind it means nothing, where it does: see `LibraryReader.noise`."""
 
     @property
     def ranges(self) -> tuple[Moment, ...]:
-        """The ranges that are answered: those whose evidence suffices."""
-        if not self.present:
+        """The ranges that are answered: of an agent those that it cites, else those that no model denied."""
+        if self.present is False or (self.by != BY_SEARCH and not self.present):
             return ()
-        if self.least is None:
-            return self.candidates
-        least = float(calibrate(np.array(self.least)))
-        return tuple(each for each in self.candidates if each.score is not None and each.score >= least)
+        return tuple(each for each in self.candidates if each.present is not False)
+
+    @property
+    def claim(self) -> str:
+        """One line that says what the basis allows."""
+        if self.by == BY_SEARCH:
+            return claim(self.candidates) if self.candidates else self.reason
+        verdict = {True: "present", False: "absent", None: "no verdict"}[self.present]
+        return f"{verdict}, by {self.by}" + (f": {self.reason}" if self.reason else "")
 
 
 def ground(
@@ -84,46 +90,42 @@ def ground(
     *,
     most: int = MOST,
     evidence_from: AnchorsFrom = "both",
-    least: float | None = None,
 ) -> Grounding:
-    """Find the ranges of the videos, or of all, in which a text is true, by pictures, words or both.
+    """Find the ranges of the videos, or of all, that fit a text best, by pictures, words or both.
 
-    `environment` holds all videos of the library: what is usual is taken from many of them. `least` is the evidence
-    that it takes to be there, by default what half of the everyday texts reach at their best in the same videos. Raises
-    UsageError for an empty text, for `most` below 1 and for `least` below 0.
+    `environment` holds all videos of the library: what is usual is taken from many of them. Raises UsageError for an
+    empty text, and for `most` below 1.
     """
     if not text.strip():
         raise UsageError("got an empty text; say in words what happens")
     if most < 1:
         raise UsageError(f"got most={most}; ask for at least 1 range")
-    if least is not None and not 0 <= least < math.inf:
-        raise UsageError(f"got least={least:g}; give the evidence that it takes, 0 or more, in deviations")
     named = [row.video_id for row in videos]
     if not named:
         nearest = environment.nearest([text], NEAREST_VIDEOS, anchors_from=evidence_from)
         named = [video.video_id for video in nearest.videos]
     searched = [each for each in named if _holds_anything(environment, each)]
     if not searched:
-        return Grounding(text, (), False, BY_SEARCH, 0.0, LEAST_OF_ALL if least is None else least, NOTHING_HELD)
+        return Grounding(text, (), None, BY_SEARCH, "ranking", 0.0, NOTHING_HELD)
     among = _usual_videos(environment, searched)
-    usual = usual_cosines(environment, text, searched, among)
+    usual = usual_cosines(environment, text, among)
+    least_cosine = library.sentences.least_cosine()
     found: list[EvidenceRange] = []
     for video_id in searched:
-        evidence = video_evidence(environment, text, video_id, usual, among, evidence_from)
+        evidence = video_evidence(environment, text, video_id, usual, among, evidence_from, least_cosine)
         found += evidence_ranges(evidence, cut_times(environment.segments(video_id)), most)
     found.sort(key=lambda each: (-each.deviation, each.video_id, each.start_s))
-    best, needed = found[0].deviation if found else 0.0, usual.least if least is None else least
-    candidates = tuple(_moment(library, each, text) for each in found[:most])
-    present = bool(found) and best >= needed
-    reason = "" if present else (TOO_WEAK.format(best=best, needed=needed) if found else NOTHING_FITS)
     noise = None if evidence_from == "words" else environment.source.noise()
-    return Grounding(text, candidates, present, BY_SEARCH, best, needed, reason, noise)
+    sigmoid = library.sigmoid(environment.source.space, text) if noise is None else None
+    candidates = tuple(_moment(library, environment, each, text, sigmoid) for each in found[:most])
+    best, reason = (found[0].deviation, "") if found else (0.0, NOTHING_FITS)
+    return Grounding(text, candidates, None, BY_SEARCH, basis_of(candidates), best, reason, noise)
 
 
 def arranged_by(rule: MomentRule, grounding: Grounding, segments_of: SegmentsOf) -> Grounding:
     """The same ranges, padded, joined and ended at cuts by the rule of exports; weaker ones stay apart from answers."""
-    count = len(grounding.ranges)
-    strong, weak = grounding.candidates[:count], grounding.candidates[count:]
+    strong = grounding.ranges
+    weak = [each for each in grounding.candidates if each not in strong]
     return replace(grounding, candidates=(*arranged(strong, rule, segments_of), *arranged(weak, rule, segments_of)))
 
 
@@ -139,20 +141,25 @@ def as_json(grounding: Grounding) -> dict[str, Any]:
             "presentation_end_s": each.presentation_end_s,
             "score": each.score,
             "found_in": each.source,
+            "basis": each.basis,
+            "probability": each.probability,
+            "present": each.present,
+            "reason": each.reason,
         }
         for each in grounding.candidates
     ]
-    count = len(grounding.ranges)
+    answered = [each in grounding.ranges for each in grounding.candidates]
     return {
         "text": grounding.text,
+        "basis": grounding.basis,
         "present": grounding.present,
+        "claim": grounding.claim,
         "by": grounding.by,
         "evidence": grounding.evidence,
-        "least_evidence": grounding.least,
         "reason": grounding.reason,
         "noise": grounding.noise,
-        "ranges": shown[:count],
-        "weaker": shown[count:],
+        "ranges": [each for each, is_one in zip(shown, answered, strict=True) if is_one],
+        "weaker": [each for each, is_one in zip(shown, answered, strict=True) if not is_one],
     }
 
 
@@ -169,10 +176,18 @@ def _holds_anything(environment: Environment, video_id: str) -> bool:
     return environment.pictured(video_id) or bool(environment.source.words(video_id))
 
 
-def _moment(library: LibraryReader, found: EvidenceRange, text: str) -> Moment:
+def _moment(
+    library: LibraryReader, environment: Environment, found: EvidenceRange, text: str, sigmoid: Sigmoid | None
+) -> Moment:
     score = float(calibrate(np.array(found.deviation)))
     source = "words" if found.by_words else "pictures"
-    return Moment(library.video(found.video_id), found.start_s, found.end_s, text, score, source)
+    moment = Moment(library.video(found.video_id), found.start_s, found.end_s, text, score, source)
+    if sigmoid is None or found.by_words or not environment.pictured(found.video_id):
+        return moment
+    times_s = environment.times(found.video_id)
+    inside = (times_s >= found.start_s) & (times_s < found.end_s)
+    best = float(environment.cosines(text, found.video_id)[inside].max(initial=-1.0))
+    return replace(moment, basis="probability", probability=sigmoid.probability(best))
 
 
 # Grounding by an agent: its evidence is the ranges, and "insufficient evidence" says that there are none.
@@ -196,16 +211,19 @@ def text_of(question: str) -> str:
 def grounding_of(library: LibraryReader, text: str, answer: Answer, by: str, most: int) -> Grounding:
     """The ranges that an agent's answer cites, at most `most`, in order of video and time: an agent does not rank them.
 
-    An event is there if the agent answered and cited something. All that an answer without citations was shown is no
-    range of the event: such an answer, one that a budget ended and an invalid one have candidates, and no range.
+    An event is there if the agent answered and cited something, and it is not if the agent says so. All that an answer
+    without citations was shown is no range of the event: such an answer, one that a budget ended and an invalid one are
+    no verdict.
     """
     present = answer.status == "answered" and answer.evidence_cited and bool(answer.evidence)
+    said = True if present else False if answer.status == "insufficient_evidence" else None
+    basis: Basis = "ranking" if said is None else "verified"
     candidates = tuple(
-        Moment(library.video(each.video_id), each.start_s, each.end_s, text, None, EVIDENCE)
+        Moment(library.video(each.video_id), each.start_s, each.end_s, text, None, EVIDENCE, basis=basis)
         for each in answer.evidence[:most]
     )
     reason = answer.reason or (answer.text or answer.status.replace("_", " "))
-    return Grounding(text, candidates, present, by, reason=reason, noise=answer.noise)
+    return Grounding(text, candidates, said, by, basis, reason=reason, noise=answer.noise)
 
 
 async def ground_with(
@@ -239,15 +257,13 @@ PLACES = 4
 """A line counts if chance would find fewer lines that match as well."""
 WINDOW_S = 2.0
 """Length of the window over which the evidence of pictures is averaged: a single odd frame is no event."""
-LEAST_OF_ALL = 2.0
-"""Less evidence is none, whatever the everyday texts have."""
 EVERYDAY = (
     "a dog", "a cat", "a horse", "a bird", "a fish", "a car", "a bus", "a train", "a boat", "a plane", "a bicycle",
     "a house", "a bridge", "a castle", "a tree", "a flower", "an apple", "a person", "two people", "a crowd of people",
     "a table in a room", "a clock", "a book", "a guitar", "the sea", "a desert", "snow on mountains", "a forest",
     "a city at night", "a meadow by day", "a title card with a word", "nothing but the sky",
 )  # fmt: skip
-"""Texts by which a space shows how far its cosines spread, and how much the best match of a text stands out."""
+"""Texts by which a space shows how far its cosines spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,32 +282,19 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """Cosines that are usual in some videos: the median of one text, and the spread that texts have there.
-
-    `least` is the evidence that makes a text present in the searched ones of these videos: half of the `EVERYDAY`
-    texts have less where they match best.
-    """
+    """Cosines that are usual in some videos: the median of one text, and the spread that texts have there."""
 
     median: float
     spread: float
-    least: float
 
 
-def usual_cosines(environment: Environment, text: str, searched: Sequence[str], among: Sequence[str]) -> Usual:
+def usual_cosines(environment: Environment, text: str, among: Sequence[str]) -> Usual:
     """Compare all frames of the videos `among`, which hold those searched, with a text and with `EVERYDAY` texts."""
     texts = environment.source.embed_texts([text, *EVERYDAY])
-    by_video = {each: (environment.source.in_memory(each).units @ texts.T).astype(np.float64) for each in among}
-    cosines = np.concatenate(list(by_video.values()))
+    cosines = np.concatenate([environment.source.in_memory(each).units @ texts.T for each in among]).astype(np.float64)
     medians = np.median(cosines, axis=0)
     spread = SAME_DISTANCE_SHARE * float(np.median(np.abs(cosines - medians), axis=0)[1:].mean())
-    if spread <= FLAT:
-        return Usual(float(medians[0]), 0.0, LEAST_OF_ALL)
-    best = np.full(len(EVERYDAY), -np.inf)
-    for video_id in searched:
-        start_s, end_s = shown_times(environment, video_id)
-        deviations = (by_video[video_id][:, 1:] - medians[1:]) / spread
-        best = np.maximum(best, smoothed(deviations, start_s, end_s).max(axis=0))
-    return Usual(float(medians[0]), spread, max(float(np.median(best)), LEAST_OF_ALL))
+    return Usual(float(medians[0]), spread if spread > FLAT else 0.0)
 
 
 def shown_times(environment: Environment, video_id: str) -> tuple[Floats, Floats]:
@@ -307,15 +310,19 @@ def video_evidence(
     usual: Usual,
     among: Sequence[str],
     evidence_from: AnchorsFrom = "both",
+    least_cosine: float = -1.0,
 ) -> Evidence:
-    """Compare a text with all frames and lines of a video; words are as rare as they are in the videos `among`."""
+    """Compare a text with all frames and lines of a video; words are as rare as they are in the videos `among`.
+
+    A line counts by its words, or by its meaning from `least_cosine` on.
+    """
     start_s, end_s = shown_times(environment, video_id)
     pictures = words = np.full(len(start_s), NO_MATCH)
     if evidence_from != "words" and usual.spread > FLAT:
         deviations = (environment.cosines(text, video_id) - usual.median) / usual.spread
         pictures = smoothed(deviations, start_s, end_s)
     if evidence_from != "pictures":
-        words = _words(environment, text, video_id, among, start_s, end_s)
+        words = _words(environment, text, video_id, among, start_s, end_s, least_cosine)
     return Evidence(video_id, start_s, end_s, np.maximum(pictures, words), words > pictures)
 
 
@@ -342,14 +349,20 @@ def _between(integral: Floats, edges_s: Floats, columns: Floats, time_s: Floats)
 
 
 def _words(
-    environment: Environment, text: str, video_id: str, among: Sequence[str], start_s: Floats, end_s: Floats
+    environment: Environment,
+    text: str,
+    video_id: str,
+    among: Sequence[str],
+    start_s: Floats,
+    end_s: Floats,
+    least_cosine: float,
 ) -> Floats:
     """Deviation of the best line at each frame's time; `NO_MATCH` where nothing is said or written."""
     found = np.full(len(start_s), NO_MATCH)
     lines = environment.source.lines(video_id)
     if not lines:
         return found
-    deviations = line_deviations(environment.source, [text], video_id, among, PLACES)[:, 0]
+    deviations = line_deviations(environment.source, [text], video_id, among, PLACES, least_cosine)[:, 0]
     for line, deviation in zip(lines, deviations.tolist(), strict=True):
         at = (start_s < line.end_s) & (end_s > line.start_s)
         found[at] = np.maximum(found[at], deviation)

@@ -24,6 +24,7 @@ from kinodex.index.spaces.towers import (
     BUILTIN_TOWERS,
     Fingerprint,
     ImageEmbedder,
+    Sigmoid,
     SpaceTowers,
     TowerFacts,
     TowerKind,
@@ -57,15 +58,17 @@ def carry_towers(library: Library, space: Fingerprint, kinds: Iterable[TowerKind
     began = time.monotonic()
     made: dict[TowerKind, TowerFacts] = {}
     refusals: dict[str, str] = {}
+    sigmoid: Sigmoid | None = None
     with library.lease(LEASE, "kinodex add text-tower"), TemporaryDirectory() as scratch:
         folder, held = Path(scratch), _readable_towers(library.uri, space)
         for kind in [kind for kind in kinds if again or not _is_settled(held, kind)]:
             try:
-                made[kind] = _make_tower(space, kind, folder)
+                made[kind], sigmoid = _make_tower(space, kind, folder)
             except ExportRefused as error:
                 refusals[kind] = str(error)
         if made or refusals:
-            write_towers(folder, SpaceTowers(space, made.get("text"), made.get("image"), refusals))
+            towers = SpaceTowers(space, made.get("text"), made.get("image"), refusals, sigmoid=sigmoid)
+            write_towers(folder, towers)
             held = keep_towers(library.uri, folder)
     return Carried(held, tuple(made), tuple(refusals), time.monotonic() - began)
 
@@ -157,18 +160,21 @@ def _readable_towers(uri: str, space: Fingerprint) -> SpaceTowers:
         return SpaceTowers(space)
 
 
-def _make_tower(space: Fingerprint, kind: TowerKind, folder: Path) -> TowerFacts:
-    """Write the files of a tower into `folder`: those of the built-in space are there already, others are exported."""
+def _make_tower(space: Fingerprint, kind: TowerKind, folder: Path) -> tuple[TowerFacts, Sigmoid | None]:
+    """Write the files of a tower into `folder`: those of the built-in space are there already, others are exported.
+
+    Gives the space's sigmoid beside it.
+    """
     ready = read_towers(BUILTIN_TOWERS) if builtin_tower(space.digest, kind) else None
     tower = ready.tower(kind) if ready else None
-    if tower is None:
+    if ready is None or tower is None:
         return _export(space, kind, folder)
     for name in tower.files:
         shutil.copyfile(BUILTIN_TOWERS / name, folder / name)
-    return tower
+    return tower, ready.sigmoid
 
 
-def _export(space: Fingerprint, kind: TowerKind, folder: Path) -> TowerFacts:
+def _export(space: Fingerprint, kind: TowerKind, folder: Path) -> tuple[TowerFacts, Sigmoid | None]:
     from kinodex.index.spaces.space import load_space
 
     loaded = load_space(space.name, device="cpu", towers=kind)
@@ -177,10 +183,10 @@ def _export(space: Fingerprint, kind: TowerKind, folder: Path) -> TowerFacts:
     if kind == "text":
         from kinodex.index.spaces.export_text import export_text_tower
 
-        return export_text_tower(loaded, folder)
+        return export_text_tower(loaded, folder), loaded.sigmoid
     from kinodex.index.spaces.cpu import export_image_tower
 
-    return export_image_tower(loaded, folder)
+    return export_image_tower(loaded, folder), loaded.sigmoid
 
 
 def tower_states(library: Library) -> list[dict[str, Any]]:

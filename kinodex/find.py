@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kinodex.index.library import LibraryReader
     from kinodex.index.sentences import Meaning
-    from kinodex.index.spaces.towers import ImageEmbedder, TextEmbedder
+    from kinodex.index.spaces.towers import ImageEmbedder, Sigmoid, TextEmbedder
 
 Where = Literal["all", "pictures", "words", "speech", "screen-text", "captions", "chapters", "detections"]
 WHERE: tuple[Where, ...] = get_args(Where)
@@ -125,6 +125,9 @@ class Finder:
         ids = tuple(row.video_id for row in self.library.videos_named(query.videos)) if query.videos else None
         hits, parts = self._found(query, where, ids)
         noise = self.library.noise(self.space, ids) if hits and where in BY_VECTOR else None
+        if noise is None and query.picture is None and where in ("all", "pictures"):
+            sigmoid = self.library.sigmoid(self.library.space(self.space), query.words)
+            hits = [_with_probability(hit, sigmoid) for hit in hits] if sigmoid else hits
         return [replace(hit, noise=noise) for hit in hits] if noise else hits, parts
 
     def _found(self, query: Query, where: Where, ids: tuple[str, ...] | None) -> tuple[list[Hit], Parts | None]:
@@ -134,7 +137,8 @@ class Finder:
             case "pictures":
                 return search.frames(self.embed(query.words, query.picture), *limits, self.space), None
             case "words":
-                return search.words(query.words, *limits, self._meaning_of(query.words)), None
+                meaning = self._meaning_of(query.words)
+                return search.words(query.words, *limits, meaning and meaning.every()), None
             case "speech":
                 return search.transcript(query.words, *limits), None
             case "screen-text":
@@ -192,6 +196,13 @@ class Finder:
         from kinodex.jobs.open import load_image_tower
 
         return load_image_tower(self.library, self.space)
+
+
+def _with_probability(hit: Hit, sigmoid: Sigmoid) -> Hit:
+    """A hit in pictures with the probability that its frame fits the words."""
+    if hit.frame_no is None or hit.cosine is None:
+        return hit
+    return replace(hit, basis="probability", probability=sigmoid.probability(hit.cosine))
 
 
 def checked_where(query: Query) -> Where:

@@ -159,18 +159,17 @@ class Library:
         videos: VideoName | Sequence[VideoName] = (),
         k: int = 5,
         where: str = "all",
-        least: float | None = None,
         agent: str | Variant | None = None,
         pad_s: float = 0.0,
         join_s: float | None = None,
         snap: bool = False,
         **asking: Any,
     ) -> Grounding:
-        """Find the ranges of these videos, or of all, in which something happens; `present` is False if nowhere.
+        """Find the ranges of these videos, or of all, that fit a text best.
 
-        By search alone, in "pictures", "words" or "all": `least` is the evidence that it takes to be there, by default
-        what half of some everyday texts reach. With an `agent` the ranges are the evidence of its answer; `asking` are
-        arguments of `ask`, as `model`. Ranges are padded, joined and ended at cuts as
+        By search alone, in "pictures", "words" or "all", they are an order or have a probability, as their `basis`
+        says, and `present` is None. With an `agent` the ranges are the evidence of its answer, and `present` what it
+        says; `asking` are arguments of `ask`, as `model`. Ranges are padded, joined and ended at cuts as
         `kinodex.jobs.export.moments.MomentRule` says.
         """
         from kinodex.find import ground_where
@@ -188,7 +187,7 @@ class Library:
         embed = self._reader.load_space(self.space, "text").embed_text
         environment = Environment.of(self._reader, self.videos(), embed, space=self.space)
         rows = self._reader.videos_named(names_of(videos)) if videos else []
-        found = ground(self._reader, environment, text, rows, most=k, evidence_from=among, least=least)
+        found = ground(self._reader, environment, text, rows, most=k, evidence_from=among)
         return arranged_by(rule, found, self._reader.segments)
 
     @checked

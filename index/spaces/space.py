@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing, checked_text
-from kinodex.index.spaces.towers import BUILTIN, Fingerprint, sha256_of_json
+from kinodex.index.spaces.towers import BUILTIN, Fingerprint, Sigmoid, sha256_of_json
 
 if TYPE_CHECKING:
     import torch
@@ -325,6 +325,12 @@ class Space:
     def text_parts(self) -> tuple[Any, Any]:
         """Return the open_clip model and its tokenizer, for the text tower to be exported."""
         return self._model, self._tokenizer
+
+    @property
+    def sigmoid(self) -> Sigmoid | None:
+        """The scale and bias of a space that was trained by a sigmoid loss; None of one trained by a softmax."""
+        bias = getattr(self._model, "logit_bias", None)
+        return None if bias is None else Sigmoid(self._model.logit_scale.exp().item(), bias.item())
 
     def image_parts(self) -> tuple[torch.nn.Module, Sequence[float], Sequence[float]]:
         """Return the image tower in its present arithmetic, and mean and deviation of its pixels from 0 to 1."""

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -305,6 +306,24 @@ class TowerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Sigmoid:
+    """The scale and bias by which a space was trained to say if a text fits a picture (SigLIP, arXiv 2303.15343)."""
+
+    scale: float
+    bias: float
+    words: str = ""
+    """The words that training met, between spaces; "" if they are not known, as of a space of the open world."""
+
+    def reads(self, text: str) -> bool:
+        """True if training met every word of a text: of another its vector, and so its probability, means nothing."""
+        return not self.words or set(re.findall(r"\w+", text.lower())) <= set(self.words.split())
+
+    def probability(self, cosine: float) -> float:
+        """The probability that a text fits a picture with which its vector has this cosine."""
+        return 1 / (1 + math.exp(-max(min(self.scale * cosine + self.bias, 50.0), -50.0)))
+
+
+@dataclass(frozen=True, slots=True)
 class SpaceTowers:
     """Content of `tower.json`: the towers of one space that were exported."""
 
@@ -314,6 +333,8 @@ class SpaceTowers:
     refusals: Mapping[str, str] = field(default_factory=dict)
     """Why a tower ("text", "image") could not be exported."""
     version: int = FORMAT_VERSION
+    sigmoid: Sigmoid | None = None
+    """None of a space that was trained otherwise, and in files of older versions."""
 
     @property
     def files(self) -> dict[str, FileFacts]:
@@ -392,7 +413,9 @@ def parse_towers(text: str, place: str) -> SpaceTowers:
         version = int(found["version"])
         if version <= FORMAT_VERSION:
             space, text_tower, image_tower = found["space"], _tower(found["text"]), _tower(found["image"])
-            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, dict(found["refusals"]))
+            sigmoid = Sigmoid(**found["sigmoid"]) if found.get("sigmoid") else None
+            refusals = dict(found["refusals"])
+            return SpaceTowers(Fingerprint(**space), text_tower, image_tower, refusals, sigmoid=sigmoid)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise TowersDamaged(f"{place} is no description of towers: {error!r}") from error
     raise TowersDamaged(f"{place} has format {version}, and this kinodex reads {FORMAT_VERSION}: a later one wrote it")

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from kinodex.index.errors import SpaceMismatch, TorchMissing, TowersDamaged
+from kinodex.index.errors import SpaceMismatch, StorageError, TorchMissing, TowersDamaged
 from kinodex.index.spaces.load import torch_package
 from kinodex.index.spaces.sentence_model import SentenceEmbedder
 from kinodex.index.spaces.space import Space, load_space
@@ -27,6 +27,7 @@ from kinodex.index.spaces.towers import (
     TOWERS,
     Fingerprint,
     ImageEmbedder,
+    Sigmoid,
     SpaceTowers,
     TextEmbedder,
     TowerKind,
@@ -104,6 +105,18 @@ def open_sentence_tower(uri: str, space: Fingerprint) -> SentenceEmbedder | None
     return sentence_model.SentenceTower.open(folder)
 
 
+def sigmoid_of(uri: str, space: Fingerprint) -> Sigmoid | None:
+    """The sigmoid of a space, built in or as a library carries it; None where nothing of it is known."""
+    builtin = read_towers(BUILTIN_TOWERS)
+    if builtin is not None and builtin.space.digest == space.digest:
+        return builtin.sigmoid
+    try:
+        held = held_towers(uri, space.digest)
+    except (TowersDamaged, StorageError):
+        return None  # a search by words alone goes on without it
+    return None if held is None else held.sigmoid
+
+
 def builtin_tower(digest: str, kind: TowerKind) -> Path | None:
     """Find the folder with a tower of the built-in space, if that is the space of this digest."""
     towers = read_towers(BUILTIN_TOWERS)
@@ -138,7 +151,8 @@ def _merged(held: SpaceTowers | None, new: SpaceTowers) -> SpaceTowers:
     """Combine descriptions; of each tower the new one counts, or its refusal."""
     if held is None:
         return new
-    both = replace(new, text=new.text or held.text, image=new.image or held.image)
+    sigmoid = new.sigmoid or held.sigmoid
+    both = replace(new, text=new.text or held.text, image=new.image or held.image, sigmoid=sigmoid)
     refusals = {**held.refusals, **new.refusals}
     return replace(both, refusals={kind: why for kind, why in refusals.items() if getattr(both, kind) is None})
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TextIO
 from kinodex.agent.trace import read_trace
 from kinodex.index.errors import UnknownVideo
 from kinodex.index.library import Library, LibraryReader
-from kinodex.index.rows import Scope, SegmentRow, VideoRow, presentation_s
+from kinodex.index.rows import Basis, Scope, SegmentRow, VideoRow, presentation_s
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.open import load_text_tower
 
@@ -161,6 +161,11 @@ class Moment:
     source: str = "range"
     """The place it comes from: "range" (given), "evidence", "shot", "video", or the source of a hit or of rows."""
     speaker: str | None = None
+    basis: Basis = "ranking"
+    probability: float | None = None
+    present: bool | None = None
+    reason: str = ""
+    """These four as a `Hit` has them."""
 
     @property
     def presentation_start_s(self) -> float:

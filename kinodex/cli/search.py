@@ -10,7 +10,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import FromOption, JsonOption, LibraryArgument, ToOption, VideoOption
-from kinodex.index.text import counted, visible, visible_lines
+from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_every, print_json
 
@@ -124,7 +124,7 @@ def _progress() -> Progress:
     return lambda what, done, of: offer(lambda seconds: f"{what}: {done:,} of {of:,} after {seconds:,.0f} s")
 
 
-# `kinodex ground`: the ranges of time in which something happens, or that it happens nowhere.
+# `kinodex ground`: the ranges of time that fit a text best, and what may be said of them.
 
 
 def ground(
@@ -135,10 +135,6 @@ def ground(
     where: Annotated[
         str, typer.Option("--in", help="Where to look: pictures, words (said, on screen and captions), or all.")
     ] = "all",
-    least: Annotated[
-        float | None,
-        typer.Option(help="Evidence that it takes to be there, in deviations.", show_default="by everyday texts"),
-    ] = None,
     agent: Annotated[
         str | None, typer.Option(help="Ask this agent, and give the evidence of its answer: a name, or FILE.py.")
     ] = None,
@@ -158,9 +154,9 @@ def ground(
     snap: options.SnapOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Find the ranges of time in which something happens, by search alone or with an agent; or that it happens nowhere.
+    """Find the ranges of time that fit a text best, by search alone or with an agent, and say on what basis.
 
-    Exits with 0 in either case.
+    Only an agent, or a model with --verify, says that it is there or not. Exits with 0 in either case.
     """
     import kinodex
     from kinodex.agent.limits import Budget
@@ -170,7 +166,7 @@ def ground(
     from kinodex.jobs.ground import arranged_by
     from kinodex.jobs.models import ModelChoice
 
-    _check_options(agent, model != "builtin" or bool(models or base_url or max_frames), ground_where(where), least)
+    _check_options(agent, model != "builtin" or bool(models or base_url or max_frames), ground_where(where))
     _check_files(csv, clip)
     opened = kinodex.open(library, space=space)
     asking: dict[str, Any] = {}
@@ -179,21 +175,21 @@ def ground(
         options.announce(choice)
         asking = {"agent": agent, "model": choice, "budget": Budget(None, max_frames)}
     by_rule: dict[str, Any] = {"pad_s": pad or 0.0, "join_s": join, "snap": snap}
-    found = opened.ground(text, videos=video or (), k=k, where=where, least=least, **by_rule, **asking)
+    found = opened.ground(text, videos=video or (), k=k, where=where, **by_rule, **asking)
     reader = Library.open(library)
     watched = found if MomentRule(**by_rule) != AS_FOUND else arranged_by(PLAYED, found, reader.segments)
     clips = _export(reader, found, watched.ranges, csv, clip)
     _show(found, clips, as_json=json)
 
 
-def _check_options(agent: str | None, of_agents: bool, where: str, least: float | None) -> None:
+def _check_options(agent: str | None, of_agents: bool, where: str) -> None:
     """Refuse options that would do nothing."""
     if agent is None and of_agents:
         raise UsageError(
             "got --model, --models, --base-url or --max-frames without --agent; name the agent they are for"
         )
-    if agent is not None and (where != "both" or least is not None):
-        raise UsageError("got --in or --least with --agent, which decides by itself; leave them out, or --agent")
+    if agent is not None and where != "both":
+        raise UsageError("got --in with --agent, which decides by itself; leave one of them out")
 
 
 def _check_files(csv: Path | None, clip: Path | None) -> None:
@@ -226,6 +222,7 @@ def _export(
 def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     from rich.markup import escape
 
+    from kinodex.cli.tables import basis_cells, basis_heads
     from kinodex.jobs.ground import as_json as to_json
 
     if as_json:
@@ -235,23 +232,15 @@ def _show(found: Grounding, clips: Sequence[JoinedClip], as_json: bool) -> None:
     out = console()
     if found.noise:
         print(found.noise)
-    out.print(_verdict(found), soft_wrap=True, markup=False)
-    table = plain_table("from", "to", "score", "video", "found in", "")
-    for at, each in enumerate(found.candidates):
+    out.print(visible_lines(found.claim), soft_wrap=True, markup=False)
+    table = plain_table("from", "to", *basis_heads(found.candidates), "score", "video", "found in")
+    for each in found.candidates:
         score = "" if each.score is None else f"{each.score:.3f}"
         times = clock(each.start_s), clock(each.end_s)
-        weaker = "" if at < len(found.ranges) else "too weak"
-        table.add_row(*times, score, escape(visible(each.video.title)), each.source, weaker)
+        table.add_row(
+            *times, *basis_cells(each, found.candidates), score, escape(visible(each.video.title)), each.source
+        )
     if found.candidates:
         out.print(table)
     for film in clips:
         print(f"no clip: {visible_lines(film.error)}" if film.error else f"clip  {visible(str(film.path))}")
-
-
-def _verdict(found: Grounding) -> str:
-    """The answer as one line."""
-    if found.evidence is None or found.least is None:
-        said = f": {visible_lines(found.reason)}" if found.reason else ""
-        return f"{'found' if found.present else 'not found'} by {found.by}{said}"
-    figures = f"evidence {found.evidence:.2f} of the {found.least:.2f} that it takes"
-    return f"{counted(len(found.ranges), 'range')} ({figures})" if found.present else f"not found: {figures}"

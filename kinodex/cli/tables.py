@@ -14,6 +14,7 @@ from rich.markup import escape
 from kinodex.find import FOUND_IN
 from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
+from kinodex.jobs.verdicts import Judged, basis_of, claim
 from kinodex.output import clock, console, plain_table, print_json
 
 if TYPE_CHECKING:
@@ -118,15 +119,33 @@ def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
     scores = {"cosine": [hit.cosine for hit in hits], "bm25": [hit.bm25 for hit in hits]}
     scores["score"] = [hit.score if hit.source == "detection" else None for hit in hits]
     names = [name for name, values in scores.items() if any(value is not None for value in values)]
-    table = plain_table("at", *names, "video", "found in", "text")
+    table = plain_table("at", *basis_heads(hits), *names, "video", "found in", "text")
     for number, hit in enumerate(hits):
         title = escape(visible(videos[hit.video_id].title))
         cells = ["" if (value := scores[name][number]) is None else f"{value:.3f}" for name in names]
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text or ""
-        table.add_row(clock(hit.time_s), *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
+        judged = basis_cells(hit, hits)
+        table.add_row(clock(hit.time_s), *judged, *cells, title, FOUND_IN[hit.source], escape(visible_lines(said)))
     if hits and hits[0].noise:
         print(hits[0].noise)
-    console().print(table if hits else "no hit")
+    console().print(claim(hits), soft_wrap=True, markup=False)
+    if hits:
+        console().print(table)
+
+
+def basis_heads(found: Sequence[Judged]) -> list[str]:
+    """The columns of what is known of each moment: none of an order alone."""
+    return {"ranking": [], "probability": ["probability"], "verified": ["seen", "reason"]}[basis_of(found)]
+
+
+def basis_cells(each: Judged, found: Sequence[Judged]) -> list[str]:
+    """The cells of a moment in these columns."""
+    match basis_of(found):
+        case "ranking":
+            return []
+        case "probability":
+            return ["" if each.probability is None else f"{each.probability:.2f}"]
+    return [{True: "yes", False: "no", None: ""}[each.present], escape(visible_lines(each.reason))]
 
 
 def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, PlainSerializer
 
 from kinodex.agent.limits import Ledger
-from kinodex.index.rows import ScreenTextRow
+from kinodex.index.rows import Basis, ScreenTextRow
 
 VIDEOS, SEGMENTS, HITS, ROWS, EVIDENCE, FRAMES = 100, 60, 50, 200, 50, 8
 """The most videos, segments of an overview, hits, rows of a table, ranges of evidence and frames in one reply."""
@@ -127,7 +127,17 @@ class Overview(BaseModel):
     cut: str | None = None
 
 
-class HitLine(OfVideo, Span):
+class Judged(BaseModel):
+    """The `basis` on which something may be said of a moment: its place in an order; a `probability` of the space's
+    own; or "verified": a model looked, said if it is `present`, and gave its `reason`."""
+
+    basis: Basis = "ranking"
+    probability: Number | None = None
+    present: bool | None = None
+    reason: Text = ""
+
+
+class HitLine(OfVideo, Span, Judged):
     """A moment [start_s, end_s) that a search found; the score orders the hits of one search.
 
     `cosine` compares the picture or caption with the query, `bm25` the words.
@@ -142,8 +152,10 @@ class HitLine(OfVideo, Span):
 
 
 class Hits(BaseModel):
-    """The hits of a search, best first; `noise` says why their order means nothing, where it does."""
+    """The hits of a search, best first, and what may be claimed of them; `noise`: why their order means nothing."""
 
+    basis: Basis
+    claim: str
     hits: list[HitLine]
     noise: str | None = None
     cut: str | None = None
@@ -157,20 +169,19 @@ class EvidenceLine(OfVideo, Span):
     end_s: Number
 
 
-class RangeLine(EvidenceLine):
-    """A range [start_s, end_s) of a video in which something happens; `strong` if its evidence suffices."""
+class RangeLine(EvidenceLine, Judged):
+    """A range [start_s, end_s) of a video that fits an event."""
 
     score: Number | None
     found_in: str
-    strong: bool
 
 
 class Ranges(BaseModel):
-    """The ranges in which something happens, best first; without `present` none of them has enough evidence."""
+    """The ranges that fit an event best, best first, and what may be claimed of them; `present` only if verified."""
 
-    present: bool
-    evidence: Number | None
-    least_evidence: Number | None
+    basis: Basis
+    claim: str
+    present: bool | None = None
     noise: str | None = None
     ranges: list[RangeLine]
 

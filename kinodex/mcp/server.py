@@ -47,6 +47,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.library import frames_between, shrunk_jpeg
 from kinodex.jobs.models import ModelsFor
 from kinodex.jobs.open import find_space, open_environment
+from kinodex.jobs.verdicts import Judged, basis_of, claim
 from kinodex.mcp import replies
 from kinodex.mcp.replies import (
     EVIDENCE,
@@ -338,7 +339,8 @@ class LibraryTools:
         cut = f"only {len(lines)} hits fit in a reply; search a part, by videos or by time, for more"
         missing = self._missing(ADDED_BY[where], ids) if where in ADDED_BY else None
         noise = hits[0].noise if hits else None
-        return tool_result(replies.Hits(hits=lines, noise=noise, cut=cut if is_cut else None, missing=missing))
+        found = replies.Hits(basis=basis_of(hits), claim=claim(hits), hits=lines, noise=noise, missing=missing)
+        return tool_result(found.model_copy(update={"cut": cut if is_cut else None}))
 
     def ground(
         self,
@@ -346,9 +348,9 @@ class LibraryTools:
         videos: VideoNames = None,
         most: Annotated[int, Field(ge=1, le=replies.HITS, description="Number of ranges.")] = 5,
     ) -> Annotated[CallToolResult, replies.Ranges]:
-        """Find the ranges of time in which an event is seen or spoken of, or that it is nowhere: `present` is false.
+        """Find the ranges of time that fit an event best, seen or spoken of; the nearest exist though it is nowhere.
 
-        Ranges that are not `strong` have too little evidence: look at them with `frames` before you rely on them.
+        `claim` says what the `basis` allows: look at ranges with `frames` before you rely on them.
         """
         from kinodex.jobs.ground import ground
 
@@ -362,15 +364,15 @@ class LibraryTools:
                 end_s=each.end_s,
                 score=each.score,
                 found_in=each.source,
-                strong=at < len(found.ranges),
+                **_judged(each),
             )
-            for at, each in enumerate(found.candidates)
+            for each in found.candidates
         ]
         return tool_result(
             replies.Ranges(
+                basis=found.basis,
+                claim=found.claim,
                 present=found.present,
-                evidence=found.evidence,
-                least_evidence=found.least,
                 noise=found.noise,
                 ranges=first_fitting(lines),
             )
@@ -388,6 +390,7 @@ class LibraryTools:
             found_in=FOUND_IN[hit.source],
             text=hit.text,
             speaker=hit.speaker,
+            **_judged(hit),
         )
 
     def frames(
@@ -629,6 +632,10 @@ def answer_here(environment_of: EnvironmentOf, models: ModelsFor) -> Answering:
         return answered, {video.video_id: video.title for video in environment.videos}
 
     return answer
+
+
+def _judged(each: Judged) -> dict[str, Any]:
+    return {name: getattr(each, name) for name in replies.Judged.model_fields}
 
 
 def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:

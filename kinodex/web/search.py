@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kinodex.agent.environment import AnchorsFrom, Environment, calibrate
+from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.agent.prompts import clock
 from kinodex.find import Finder, Parts, Picture, Query, ground_where, known_where
 from kinodex.index.errors import QueryError, TimeOutside
@@ -27,6 +27,7 @@ from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.moments import watched
 from kinodex.jobs.ground import MOST, Grounding, as_json, ground
 from kinodex.jobs.open import load_text_tower
+from kinodex.jobs.verdicts import basis_of, claim
 
 MOST_HITS = 100
 LONGEST_TEXT = 2000
@@ -235,12 +236,10 @@ def groups_view(
 ) -> dict[str, Any]:
     """Group moments by video, in the order of each video's best.
 
-    Gives `{"count", "noise", "groups": [{..., "hits": [...]}]}`; `noise` is the sentence of `Hit.noise`, or None.
-    A hit's `score` is that of its search, which says nothing beside another's (see `Hit`). `similarity` is the cosine
-    of its frame, if its picture was found. `strength` is 0 to 1: how near its best part (picture, words, detection)
-    comes to the best of the same kind among these hits.
+    Gives `{"count", "basis", "claim", "noise", "groups": [{..., "hits": [...]}]}`; `claim` says what the `basis`
+    allows, `noise` is the sentence of `Hit.noise`, or None. A hit's `score` is that of its search, which says nothing
+    beside another's (see `Hit`). `similarity` is the cosine of its frame, if its picture was found.
     """
-    bests = best_scores(moments)
     by_video: dict[str, list[Moment]] = {}
     for moment in moments:
         by_video.setdefault(moment.hit.video_id, []).append(moment)
@@ -248,8 +247,7 @@ def groups_view(
     most = len(moments) if one_video or len(by_video) == 1 else MOST_OF_A_VIDEO
 
     def hit(moment: Moment, row: VideoRow) -> dict[str, Any]:
-        reason = why(moment, text, by, _share(moment.frame, bests))
-        return _hit_view(moment, row, frame_times) | {"strength": strength(moment, bests), "why": reason}
+        return _hit_view(moment, row, frame_times) | {"why": why(moment, text, by)}
 
     groups: list[dict[str, Any]] = [
         {
@@ -262,30 +260,10 @@ def groups_view(
         for video_id, found in by_video.items()
         if (row := rows.get(video_id)) is not None
     ]
-    noise = next((each.hit.noise for each in moments), None)
-    return {"count": sum(len(group["hits"]) for group in groups), "noise": noise, "groups": groups}
-
-
-def best_scores(moments: Sequence[Moment]) -> dict[str, float]:
-    """Find the best score of each kind of hit among moments."""
-    bests: dict[str, float] = {}
-    for moment in moments:
-        for part in _parts(moment):
-            bests[part.source] = max(bests.get(part.source, 0.0), part.score)
-    return bests
-
-
-def strength(moment: Moment, bests: dict[str, float]) -> float:
-    """Compute the best ratio, 0 to 1, of a moment's parts to the best of their kinds."""
-    return round(min(1.0, max([0.0, *(_share(part, bests) for part in _parts(moment))])), 3)
-
-
-def _share(part: Hit | None, bests: dict[str, float]) -> float:
-    return part.score / bests[part.source] if part is not None and bests.get(part.source, 0.0) > 0 else 0.0
-
-
-def _parts(moment: Moment) -> list[Hit]:
-    return [part for name in FOUND if (part := getattr(moment, name)) is not None]
+    hits = [moment.hit for moment in moments]
+    noise = next((hit.noise for hit in hits), None)
+    said = {"basis": basis_of(hits), "claim": claim(hits), "noise": noise}
+    return {"count": sum(len(group["hits"]) for group in groups), **said, "groups": groups}
 
 
 def play_range(video: VideoRow, start_s: float, end_s: float) -> dict[str, float]:
@@ -307,27 +285,27 @@ def _hit_view(moment: Moment, video: VideoRow, frame_times: FrameTimes) -> dict[
         "similarity": None if moment.frame is None else round(moment.frame.score, 4),
         "source": hit.source,
         "text": hit.text,
+        **{name: getattr(hit, name) for name in ("basis", "probability", "present", "reason")},
     }
 
 
 # The reason why a moment was found, in one plain phrase.
 
 By = Literal["words", "frame", "picture"]
-LOOKS = {"words": "looks like the words", "frame": "looks like that frame", "picture": "looks like the picture"}
+LOOKS = {
+    "words": "its picture is near the words",
+    "frame": "looks like that frame",
+    "picture": "looks like the picture",
+}
 FOUND = {"frame": "seen", "line": "said", "shown": "shown as text", "caption": "described", "detection": "detected"}
 """Of a moment's part, how it was found."""
-ALIKE = 0.7
-"""Below this part of the best picture's similarity a picture is called somewhat alike."""
 WIDTH = 90
 """Characters of a text that a reason quotes."""
 WORD = re.compile(r"\w+")
 
 
-def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0) -> str:
-    """Say why a moment was found: "looks like the words", "said at 0:31: ...", "both seen and said: ..." and so on.
-
-    `picture_share` is the similarity of its picture as a part of the best picture's.
-    """
+def why(moment: Moment, text: str, by: By = "words") -> str:
+    """Say why a moment was found: "its picture is near the words", "said at 0:31: ...", "both seen and said: ..."."""
     parts = [words for name, words in FOUND.items() if getattr(moment, name) is not None]
     quoted = moment.line or moment.shown or moment.caption
     if len(parts) > 1 and quoted is not None:
@@ -343,7 +321,7 @@ def why(moment: Moment, text: str, by: By = "words", picture_share: float = 1.0)
         return f"described: {excerpt(moment.caption.text, text)}"
     if moment.detection is not None:
         return f"a detector found: {moment.detection.text}, {moment.detection.score:.0%} sure"
-    return LOOKS[by] if picture_share >= ALIKE else LOOKS[by].replace("looks", "looks somewhat", 1)
+    return LOOKS[by]
 
 
 def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
@@ -362,7 +340,7 @@ def excerpt(text: str | None, query: str, width: int = WIDTH) -> str:
     return f"{'… ' if begin else ''}{whole[begin:end]}{' …' if end < len(whole) else ''}"
 
 
-# Ranges of a library in which something happens, as the page shows them; or that it happens nowhere, and why.
+# Ranges of a library that fit a text best, as the page shows them, and what may be said of them.
 
 MOST_RANGES = 50
 WORDS = "words"
@@ -412,7 +390,7 @@ def grounding_view(
 
     `begin_frame` and `end_frame` are the first and the last frame on screen, None without frames. Ranges that words
     were found in have these as `words`, if the `environment` is there to read them from. `videos` are the length and
-    begin of each, for its time line. `least_score` is the score from which on a range counts.
+    begin of each, for its time line.
     """
     value = as_json(grounding)
     for each in (*value["ranges"], *value["weaker"]):
@@ -420,9 +398,7 @@ def grounding_view(
         each["play"] = play_range(library.video(each["video_id"]), each["start_s"], each["end_s"])
         each["words"] = _words(environment, each, grounding.text) if each["found_in"] == WORDS else ""
     rows = {each.video.video_id: each.video for each in grounding.candidates}
-    least = None if grounding.least is None else float(calibrate(np.array(grounding.least)))
     return value | {
-        "least_score": least,
         "videos": {
             video_id: {"title": row.title, "start_s": row.start_s, "duration_s": row.duration_s}
             for video_id, row in rows.items()

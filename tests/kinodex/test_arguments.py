@@ -56,7 +56,6 @@ def wrong_calls(opened: kinodex.Library, folder: Path) -> dict[str, Callable[[],
         "got times_s=[nan]": lambda: opened.frames("film-01", [nan]),
         "it is one of all, pictures, words": lambda: opened.ground("a boat", where="x"),
         "got k=0": lambda: opened.ground("a boat", k=0),
-        "got least=nan": lambda: opened.ground("a boat", least=nan),
         "got every_s=0": lambda: opened.duplicates(every_s=0.0),
         "got None for an agent": lambda: opened.ask("Why?", agent=None),  # type: ignore[arg-type]
         "got 5 for a question": lambda: opened.ask(5),  # type: ignore[arg-type]

@@ -110,11 +110,11 @@ def test_drawn_films_are_no_duplicates_of_each_other(opened: kinodex.Library) ->
 
 
 def test_ranges_are_given_by_search_or_with_an_agent(opened: kinodex.Library) -> None:
-    found = opened.ground("a bird", videos="film-01", least=0.0, k=2)
+    found = opened.ground("a bird", videos="film-01", k=2)
     assert isinstance(found, kinodex.Grounding)
-    assert found.present and 1 <= len(found.ranges) <= 2
+    assert found.present is None and 1 <= len(found.ranges) <= 2
     assert all(isinstance(each, kinodex.Moment) and each.video.title == "film-01" for each in found.ranges)
-    assert opened.ground("a bird", least=99.0).ranges == ()
+    assert opened.ground("zzzzqqq", where="words").ranges == ()
     assert opened.ground("a bird", videos="film-01", agent="uniform", cache=False).by == "uniform"
     with pytest.raises(kinodex.UsageError, match="got model without an agent"):
         opened.ground("a bird", model="gpt-4o")

@@ -1,16 +1,17 @@
-"""Recall of searches by words, by meaning and by both: `python -m tests.support.paraphrases SENTENCES WHISPER LIBRARY`.
+"""Lines found by their meaning, by the least cosine: `python -m tests.support.paraphrases SENTENCES WHISPER LIBRARY`.
 
 The lines are those that Whisper hears in three clips of ../shared/media (WHISPER is its folder, or a JSON of what it
 heard, by clip), two subtitle files beside them, and as many narrations of EgoSchema's videos (../shared/benchmarks) as
 make 2,000 lines. The queries of tests/data/paraphrases.jsonl
-were written from the lines, in other words, before anything was searched; those without a line are about nothing here.
+were written from the lines, in other words (the `distant` ones on purpose far from them), before anything was searched;
+those without a line are about nothing here.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from typing import Any
 from kinodex.index.library import Library
 from kinodex.index.rows import Hit, Scope
 from kinodex.index.search.words import lines_like
-from kinodex.index.sentences import Meaning
 from kinodex.index.spaces.sentence_model import load_sentence_model, measure_likeness
 from kinodex.pipeline.subtitles import subtitle_lines
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
@@ -27,8 +27,9 @@ SHARED = Path(__file__).resolve().parents[3] / "shared"
 CLIPS = ("moviepy__sintel_trailer_52s.mp4", "torchcodec__nasa_13013.mp4", "video2dataset__test_video.mp4")
 SUBTITLES = ("iandevlin__sintel-en.vtt", "mediabunny__test.srt")
 QUERIES = Path(__file__).parents[1] / "data" / "paraphrases.jsonl"
+SAME_FILM = {"iandevlin__sintel-en.vtt": "moviepy__sintel_trailer_52s.mp4"}
 ALL_LINES, A_VIDEO = 2000, 8
-DEVIATIONS = (3.0, 4.0, 4.5, 5.0)
+DEVIATIONS = (0.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5)
 
 
 def lines(whisper: str) -> Iterator[tuple[str, tuple[tuple[float, float, str], ...]]]:
@@ -82,44 +83,50 @@ def make(folder: str, sentences: str, whisper: str) -> Library:
     return library
 
 
-def rank(hits: list[Hit], start: str) -> int | None:
-    """The rank of the line that begins so, from 1; None where it was not found."""
-    return next((at for at, hit in enumerate(hits, 1) if (hit.text or "").startswith(start)), None)
+def compared(library: Library, query: dict[str, Any], said: Mapping[str, Sequence[str]]) -> tuple[float | None, float]:
+    """The cosine of a query's own line, -1 if five others are nearer, and the best of the films that do not say it.
 
+    `said` are the lines of each video.
+    """
+    meaning = library.sentences.meaning(query["query"])
+    assert meaning is not None
+    every = replace(meaning, least_cosine=-1.0)
 
-def row(name: str, ranks: list[int | None], empty: int, absent: int) -> str:
-    """A row of the table."""
-    shares = [sum(at is not None and at <= k for at in ranks) / len(ranks) for k in (1, 5, 10)]
-    return f"| {name} | {' | '.join(f'{each:.2f}' for each in shares)} | {empty} of {absent} |"
+    def like(scope: Scope, k: int) -> list[Hit]:
+        return lines_like(library.tables, library.visible, every, scope, k)
+
+    if not query["line"]:
+        return None, like(Scope(), 1)[0].cosine or 0.0
+    own = [hit.cosine or 0.0 for hit in like(Scope(), 5) if (hit.text or "").startswith(query["line"])]
+    films = {row.video_id: SAME_FILM.get(row.title, row.title) for row in library.videos()}
+    own_films = {films[id_] for id_, texts in said.items() if any(text.startswith(query["line"]) for text in texts)}
+    others = tuple(id_ for id_, film in films.items() if film not in own_films)
+    return max(own, default=-1.0), like(Scope(others), 1)[0].cosine or 0.0
 
 
 def main(sentences: str, whisper: str, folder: str) -> None:
+    """Print for each half of the queries, every other one, what each least cosine keeps, and what it finds in vain."""
     library = make(folder, sentences, whisper)
     queries: list[dict[str, Any]] = [json.loads(line) for line in QUERIES.read_text().splitlines()]
-    meanings: dict[str, Meaning] = {}
-    for each in queries:
-        meaning = library.sentences.meaning(each["query"])
-        assert meaning is not None
-        meanings[each["query"]] = meaning
     space = library.sentences.space()
     assert space is not None
     chance = library.sentences._likeness(space)
     print(f"{library.tables.count('transcript')} lines; chance {chance}, least {chance.least:.3f}")
-    ways: dict[str, Any] = {"words (BM25)": lambda text, _: library.search.words(text, k=10)}
-    for deviations in DEVIATIONS:
-        least = chance.mean + deviations * chance.deviation
-        ways[f"meaning, {deviations} deviations ({least:.2f})"] = lambda text, least: lines_like(
-            library.tables, library.visible, replace(meanings[text], least_cosine=least), Scope(), 10
-        )
-        ways[f"both, {deviations} deviations"] = lambda text, least: library.search.words(
-            text, k=10, meaning=replace(meanings[text], least_cosine=least)
-        )
-    for name, way in ways.items():
-        number = next((d for d in DEVIATIONS if f" {d} " in name), 0.0)
-        found = {q["query"]: way(q["query"], chance.mean + number * chance.deviation) for q in queries}
-        ranks = [rank(found[q["query"]], q["line"]) for q in queries if q["line"]]
-        absent = [found[q["query"]] for q in queries if not q["line"]]
-        print(row(name, ranks, sum(not hits for hits in absent), len(absent)))
+    said = {row.video_id: [line.text for line in library.transcript(row.video_id)] for row in library.videos()}
+    cosines = [compared(library, query, said) for query in queries]
+    for half in ("first", "second"):
+        at = range(half == "second", len(queries), 2)
+        for deviations in DEVIATIONS:
+            least = -1.0 + (1 + chance.mean + deviations * chance.deviation) * (deviations > 0)
+            parts = [[cosines[each][0] for each in at if bool(queries[each].get("distant")) == kind] for kind in (0, 1)]
+            kept = [[own > -1.0 and own >= least for own in part if own is not None] for part in parts]
+            shares = [*kept, [cosines[each][1] >= least for each in at]]
+            figures = " | ".join(f"{sum(each) / len(each):.2f}" for each in shares)
+            print(
+                f"| {half} | {deviations} ({least:.2f}) | {figures} |"
+                if deviations
+                else f"| {half} | none | {figures} |"
+            )
 
 
 if __name__ == "__main__":

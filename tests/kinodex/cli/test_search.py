@@ -14,6 +14,8 @@ import pytest
 from kinodex.cli.show import CSV_COLUMNS, show_duplicates
 from kinodex.index.library import Library
 from kinodex.jobs.duplicates import Duplicate, DuplicateRange
+from kinodex.jobs.ground import NOTHING_FITS
+from kinodex.jobs.verdicts import RANKED
 from tests.support.command import Kinodex, bad, json_of
 from tests.support.duplicates.walks import DIM, shot, walk
 from tests.support.libraries.random_library import SETTINGS, MadeVideo, fingerprint, made, write
@@ -61,22 +63,26 @@ def test_searches_that_are_refused(kinodex: Kinodex, library: Path, tmp_path: Pa
 
 def test_ranges_are_printed_written_as_a_table_and_cut_out(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
     table, clip = tmp_path / "ranges.csv", tmp_path / "boat.mp4"
-    made = json_of(kinodex, "ground", library, "a boat", "--least", 0, "-k", 3, "--csv", table)
-    assert made["present"] and len(made["ranges"]) == 3
+    made = json_of(kinodex, "ground", library, "a boat", "-k", 3, "--csv", table)
+    assert (made["present"], made["basis"], len(made["ranges"])) == (None, "probability", 3)
     rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     assert [row["label"] for row in rows] == ["a boat"] * 3
-    one = "ground", library, "a boat", "--least", 0, "--video", "film-02", "-k", 1
+    one = "ground", library, "a boat", "--video", "film-02", "-k", 1
     shown = kinodex(*one)
-    assert shown.code == 0 and shown.out.startswith("1 range")
+    assert shown.code == 0 and shown.out.startswith(made["claim"])
     assert "film-02" in shown.out and "film-01" not in shown.out
     assert [each["error"] for each in json_of(kinodex, *one, "--clip", clip)["clips"]] == [""]
     assert clip.stat().st_size > 1000
 
 
 def test_an_event_that_is_nowhere_and_an_agents_evidence(kinodex: Kinodex, library: Path, tmp_path: Path) -> None:
-    ran = kinodex("ground", library, "a boat", "--least", 99, "--clip", tmp_path / "none.mp4")
-    assert (ran.code, list(tmp_path.glob("*.mp4"))) == (0, [])
-    assert ran.out.startswith("not found: evidence ") and "too weak" in ran.out
+    for command in ("ground", "search"):
+        ran = kinodex(command, library, "zzzzqqq", "--in", "pictures")
+        assert ran.code == 0 and ran.out.startswith(RANKED), "the space never met this word"
+        made = json_of(kinodex, command, library, "zzzzqqq", "--in", "pictures")
+        assert {each["basis"] for each in (made if command == "search" else made["ranges"])} == {"ranking"}
+    ran = kinodex("ground", library, "zzzzqqq", "--in", "words", "--clip", tmp_path / "none.mp4")
+    assert (ran.code, list(tmp_path.glob("*.mp4")), ran.out.strip()) == (0, [], NOTHING_FITS)
     made = json_of(kinodex, "ground", library, "a boat", "--agent", "uniform", "--video", "film-01", "--max-frames", 4)
     assert (made["by"], made["evidence"]) == ("uniform", None)
 
@@ -89,7 +95,6 @@ def test_options_that_do_not_fit_are_refused_before_the_search(kinodex: Kinodex,
         (("a boat", "--base-url", "http://127.0.0.1:9/v1"), "without --agent"),
         (("a boat", "--max-frames", 3), "without --agent"),
         ((*agent, "--in", "words"), "with --agent"),
-        ((*agent, "--least", 2), "with --agent"),
         ((" ",), "empty text"),
         (("a boat", "--csv", tmp_path / "there.csv"), "there.csv"),
         (("a boat", "--clip", tmp_path / "film.mov"), ".mp4"),

@@ -19,6 +19,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.index.library import Library
 from kinodex.index.store.indexes import refresh
+from kinodex.jobs.verdicts import RANKED
 from kinodex.mcp import replies
 from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 from tests.support.libraries.agent_library import make_library
@@ -41,8 +42,9 @@ def test_detections_transcript_and_ranges(mcp_library: Library) -> None:
         assert len((await call(client, "search", query="boat", where="detections", min_gap_s=5))["hits"]) == 2
         ranges = await call(client, "ground", event="a red boat at sea", most=2, videos=["harbour"])
         assert 1 <= len(ranges["ranges"]) <= 2 and {each["title"] for each in ranges["ranges"]} == {"harbour"}
-        assert ranges["present"] is (ranges["evidence"] >= ranges["least_evidence"])
-        assert ranges["present"] is any(each["strong"] for each in ranges["ranges"])
+        assert (ranges.get("present"), {each["basis"] for each in ranges["ranges"]}) == (None, {ranges["basis"]})
+        nothing = await call(client, "search", query="zzzzqqq", where="pictures")
+        assert (nothing["basis"], nothing["claim"], nothing["hits"][0]["basis"]) == ("ranking", RANKED, "ranking")
         assert all(each["start_s"] < each["end_s"] for each in ranges["ranges"])
 
     use_tools(mcp_library, use)

@@ -18,6 +18,7 @@ import pytest
 
 from kinodex.index.library import Library
 from kinodex.jobs.models import ModelChoice
+from kinodex.jobs.verdicts import RANKED
 from kinodex.web.inputs import ROWS, ViewerApi, classify_inputs
 from kinodex.web.page import one_file
 from tests.bench.page import make_page_library
@@ -405,7 +406,7 @@ def test_hits_of_hostile_titles_come_by_video_and_more_like_one_is_a_search_with
     assert page.locator(".why").first.inner_text() == "looks like that frame"
     assert "like%3D" in page.url
     page.go_back()
-    page.locator(".why", has_text="looks like the words").first.wait_for()
+    page.locator(".why", has_text="its picture is near the words").first.wait_for()
     page.go_forward()
     page.locator(".subject img").wait_for()
     page.get_by_role("button", name="Back to words").click()
@@ -453,12 +454,12 @@ def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(op
     page.keyboard.press("Enter")
     page.get_by_role("article", name="Moment 1").wait_for()
     assert page.get_by_label("What happens").input_value() == SNOW
-    assert page.get_by_role("status").filter(has_text="2 moments").count() == 1
+    assert page.get_by_role("status").filter(has_text=RANKED).count() == 1
     card = page.get_by_role("article", name="Moment 1")
     assert [image.get_attribute("src") for image in card.locator("img").all()] == [
         f"/pictures/0/{shown.video_id}/{number}" for number in (40, 59)
     ]
-    assert page.get_by_role("img", name="Time line of the video").get_attribute("aria-label").count(" to ") == 2
+    assert page.get_by_role("img", name="Time line of the video").get_attribute("aria-label").count(" to ") >= 2
     card.get_by_role("button", name="Play").focus()
     page.keyboard.press("Enter")
     page.locator("dialog .player").wait_for()
@@ -473,22 +474,12 @@ def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(op
     page.get_by_text("frame 40, 41 of 60").wait_for()
 
 
-def test_an_absent_event_is_said_to_be_absent_and_the_terms_are_explained(opened, address):
+def test_of_what_is_nowhere_the_page_claims_nothing(opened, address):
     page = opened(f"{address}/#/library/0/moments/{urlencode({'text': DRAGON}).replace('=', '%3D')}", 390, "dark")
-    page.get_by_role("status").get_by_text("Not found.").wait_for()
-    page.get_by_role("status").get_by_text("it takes 2.00 to be there").wait_for()
-    page.get_by_role("button", name="it takes").press("Enter")
-    page.get_by_text("Where the search draws the line").wait_for()
-    page.keyboard.press("Escape")
-    page.get_by_text("The 2 best places all the same").click()
+    page.get_by_role("status").get_by_text(RANKED).wait_for()
     page.get_by_role("article").first.wait_for()
     assert hard_to_use(page) == []
     assert page.evaluate(BESIDE_PX) <= 0
-    page.get_by_label("What happens").fill(SNOW)
-    page.keyboard.press("Enter")
-    page.get_by_role("status").get_by_text("2 moments").wait_for()
-    page.go_back()
-    page.get_by_role("status").get_by_text("Not found.").wait_for()
 
 
 def test_an_agent_is_chosen_on_the_page_and_a_reload_finds_its_moments(opened, client):

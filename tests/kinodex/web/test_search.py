@@ -24,6 +24,7 @@ from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
+from kinodex.jobs.verdicts import RANKED
 from kinodex.web.search import (
     MIN_GAP_S,
     MOST_OF_A_VIDEO,
@@ -33,7 +34,6 @@ from kinodex.web.search import (
     Moment,
     SearchRequest,
     TextTowers,
-    best_scores,
     excerpt,
     find_moments,
     grounding_view,
@@ -43,7 +43,6 @@ from kinodex.web.search import (
     numbers,
     read_ground_request,
     read_request,
-    strength,
     why,
 )
 from tests.support.libraries.viewer_library import SAID, SCENE_S, SCENES, hits_of, picture, served
@@ -184,19 +183,7 @@ def test_videos_come_by_their_best_hit_and_one_does_not_crowd_out_the_others(man
     fused = replace(line, frame_no=1, score=0.016, source="both")
     moment = Moment(fused, frame=frame(first, 1.0, 0.31).hit, line=line)
     (hit,) = groups_view(many, [moment], "snow", "words", no_frames)["groups"][0]["hits"]
-    assert (hit["strength"], hit["similarity"], hit["why"]) == (1.0, 0.31, "both seen and said: snow"), "never a rank"
-
-
-def test_a_strength_is_the_share_of_the_best_of_its_kind():
-    line = Hit("v", 3.0, 4.0, None, 8.0, "snow", "transcript")
-    weak = Hit("v", 9.0, 10.0, None, 2.0, "snow", "transcript")
-    best = frame("v", 1.0, 0.3)
-    both = Moment(best.hit, frame=Hit("v", 5.0, 6.0, 5, 0.15, None, "frame"), line=line)
-    bests = best_scores([best, both, Moment(weak, line=weak)])
-    assert bests == {"frame": 0.3, "transcript": 8.0}
-    assert [strength(each, bests) for each in (best, both, Moment(weak, line=weak))] == [1.0, 1.0, 0.25]
-    below = frame("v", 1.0, -0.2)
-    assert strength(below, best_scores([below])) == 0.0
+    assert (hit["similarity"], hit["why"]) == (0.31, "both seen and said: snow"), "never a rank"
 
 
 FRAME = Hit("v", 30.0, 31.0, 30, 0.3, None, "frame")
@@ -208,7 +195,7 @@ DETECTION = Hit("v", 30.0, 31.0, 30, 0.914, "boat", "detection")
 
 def test_a_reason_names_what_found_the_moment():
     for moment, says in (
-        (Moment(FRAME, frame=FRAME), "looks like the words"),
+        (Moment(FRAME, frame=FRAME), "its picture is near the words"),
         (Moment(LINE, line=LINE), "said at 0:31: we are at sea"),
         (Moment(LINE, line=replace(LINE, speaker="Anna")), "said at 0:31 by Anna: we are at sea"),
         (Moment(CAPTION, caption=CAPTION), "described: a boat at sea"),
@@ -220,7 +207,7 @@ def test_a_reason_names_what_found_the_moment():
     ):
         assert why(moment, "sea") == says
     assert why(Moment(FRAME, frame=FRAME), "", "frame") == "looks like that frame"
-    assert why(Moment(FRAME, frame=FRAME), "", "picture", 0.4) == "looks somewhat like the picture"
+    assert why(Moment(FRAME, frame=FRAME), "", "picture") == "looks like the picture"
 
 
 def test_an_excerpt_holds_the_word_and_is_short():
@@ -244,17 +231,17 @@ def fetch(address, **query):
 def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(address, shown, many):
     found = fetch(address, text=SNOW, **{"in": "pictures"})
     best = found["ranges"][0]
-    assert (found["present"], best["start_s"], best["end_s"]) == (True, 40.0, 60.0)
+    assert (found["present"], best["start_s"], best["end_s"]) == (None, 40.0, 60.0)
     assert (best["begin_frame"], best["end_frame"], best["found_in"], best["words"]) == (40, 59, "pictures", "")
-    assert best["score"] > found["least_score"] > 0
+    assert best["score"] > 0
     row = shown.library.video(shown.video_id)
     assert found["videos"] == {row.video_id: {"title": row.title, "start_s": 0.0, "duration_s": row.duration_s}}
     found = fetch(address, text=DRAGON, video="film", most=1)
-    assert (found["present"], found["ranges"], len(found["weaker"])) == (False, [], 1)
-    assert f"stands out by {found['evidence']:.2f}, and it takes {found['least_evidence']:.2f}" in found["reason"]
+    assert (found["present"], len(found["ranges"]), found["weaker"]) == (None, 1, [])
+    assert (found["basis"], found["claim"]) == ("ranking", RANKED), "these films were not drawn by kinodex"
     with served(many.uri) as of_texts:
         found = fetch(of_texts, text=SNOW)
-    assert (found["present"], found["weaker"]) == (False, []) and "neither pictures nor words" in found["reason"]
+    assert (found["present"], found["weaker"]) == (None, []) and "neither pictures nor words" in found["reason"]
     for path, status in (("7/moments?text=a", 404), ("0/moments?text=a&video=nobody", 404), ("0/moments?text=", 400)):
         with pytest.raises(HTTPError) as refused:
             urlopen(f"{address}/data/libraries/{path}")
@@ -265,7 +252,7 @@ def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(ad
 def test_words_that_were_found_are_quoted(shown):
     tower = load_space("builtin", device="cpu", towers="text").embed_text
     environment = Environment.of(shown.library, shown.library.videos(), tower)
-    found = ground(shown.library, environment, "we are at sea", evidence_from="words", least=1.0)
+    found = ground(shown.library, environment, "we are at sea", evidence_from="words")
     view = grounding_view(shown.library, found, environment)
     assert view["ranges"][0]["words"].startswith(SAID[:13])
     assert grounding_view(shown.library, found)["ranges"][0]["words"] == ""

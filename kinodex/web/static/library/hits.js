@@ -4,7 +4,7 @@ import { playButton } from "viewer/library/actions.js";
 import { breakable, copier, el } from "viewer/shared/dom.js";
 import { picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
-import { clock, plural } from "viewer/shared/words.js";
+import { clock, judged, plural } from "viewer/shared/words.js";
 
 const AT_FIRST = 4;
 const ALONE_AT_FIRST = 12;
@@ -14,11 +14,11 @@ export const searchAddress = (key, fields) =>
   `#/library/${key}/search/${encodeURIComponent(new URLSearchParams(fields))}`;
 
 /** All that was found, best video first; `text` are the words that were searched, `fields` those of the address. */
-export function hitGroups(key, { count, groups }, text, fields) {
+export function hitGroups(key, { count, claim, groups }, text, fields) {
   if (!count) return [el("p", {}, "Nothing found."), el("p", { class: "quiet" }, advice(fields))];
   const several = groups.length > 1 ? ` in ${plural(groups.length, "video")}` : "";
   return [
-    el("p", { class: "quiet" }, `${plural(count, "hit")}${several}, best first.`),
+    el("p", { class: "quiet" }, `${plural(count, "hit")}${several}: ${claim}.`),
     groups.map((group) => section(key, group, text, fields, groups.length === 1 ? ALONE_AT_FIRST : AT_FIRST)),
   ];
 }
@@ -75,7 +75,7 @@ function card(key, group, hit, text) {
     el(
       "div",
       {},
-      el("div", { class: "hit-line" }, copier(position, clock(hit.start_s)), strength(hit)),
+      el("div", { class: "hit-line" }, copier(position, clock(hit.start_s)), judged(hit)),
       el("p", { class: "why", dir: "auto", title: hit.text ?? null }, marked(hit.why, text)),
       el(
         "div",
@@ -96,16 +96,6 @@ function card(key, group, hit, text) {
       ),
     ),
   );
-}
-
-/** A bar as long as a hit is good beside the best of its kind. */
-function strength(hit) {
-  const similarity = hit.similarity === null ? "" : ` Similarity of its picture: ${hit.similarity.toFixed(2)}.`;
-  const title = `${Math.round(100 * hit.strength)}% of the best hit of its kind (picture, words or detection).${similarity}`;
-  return el("span", { class: "strength", role: "img", "aria-label": title, title }, [
-    el("span", { class: "meter", style: { "--share": `${100 * hit.strength}%` } }),
-    hit.similarity === null ? null : el("small", { "aria-hidden": "true" }, hit.similarity.toFixed(2)),
-  ]);
 }
 
 /** A reason with the words of the search marked in what it quotes. */

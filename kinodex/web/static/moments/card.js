@@ -5,7 +5,7 @@ import { openPlayer } from "viewer/play/player.js";
 import { el } from "viewer/shared/dom.js";
 import { picture } from "viewer/shared/source.js";
 import { takeAway } from "viewer/shared/take_away.js";
-import { clock, span } from "viewer/shared/words.js";
+import { clock, judged, span } from "viewer/shared/words.js";
 
 const FOUND_IN = {
   pictures: "seen in the pictures",
@@ -14,7 +14,7 @@ const FOUND_IN = {
 };
 
 /** The card of a range of `video`; `seek(time)` goes there on the page of the video itself, null elsewhere. */
-export function momentCard(key, video, range, found, fields, seek) {
+export function momentCard(key, video, range, text, fields, seek) {
   const name = `${video.title} ${span(range)}`;
   const open = { href: videoAddress(key, video.video_id, range.start_s, fields), "aria-label": `Open ${name}` };
   const ends = [end(key, video, range.begin_frame, "begins", range.start_s), end(key, video, range.end_frame, "ends", range.end_s)];
@@ -27,9 +27,8 @@ export function momentCard(key, video, range, found, fields, seek) {
     el(
       "div",
       {},
-      el("div", { class: "hit-line" }, el("b", { class: "number" }, range.number), el("b", {}, span(range)), el("span", { class: "quiet" }, length(range))),
+      el("div", { class: "hit-line" }, el("b", { class: "number" }, range.number), el("b", {}, span(range)), el("span", { class: "quiet" }, length(range)), judged(range)),
       el("p", { class: "why", dir: "auto" }, range.words ? [`${FOUND_IN.words}: `, range.words] : (FOUND_IN[range.found_in] ?? range.found_in)),
-      range.score === null ? null : el("div", { class: "hit-line" }, score(range, found)),
       el(
         "div",
         { class: "hit-line" },
@@ -44,7 +43,7 @@ export function momentCard(key, video, range, found, fields, seek) {
           "▶ Play",
         ),
         seek ? null : el("a", { ...open, class: "like", "aria-label": `On the time line: ${name}` }, "On the time line"),
-        takeAway(key, video.video_id, [range.play], found.text),
+        takeAway(key, video.video_id, [range.play], text),
       ),
     ),
   );
@@ -62,11 +61,3 @@ function end(key, video, frameNo, word, time) {
 }
 
 const length = ({ start_s, end_s }) => `${(end_s - start_s).toFixed(1)} s long`;
-
-function score({ score: value }, { least_score: least }) {
-  const title = `Score ${value.toFixed(2)} of 1: how surely it happens here. It counts from ${least.toFixed(2)} on, for this text in these videos.`;
-  return el("span", { class: "strength", role: "img", "aria-label": title, title }, [
-    el("span", { class: "meter", style: { "--share": `${100 * value}%` } }),
-    el("small", { "aria-hidden": "true" }, `score ${value.toFixed(2)}`),
-  ]);
-}

@@ -33,7 +33,7 @@ export function finder(key, fields, there, keep, of) {
     try {
       const found = asked.by ? await agents(asked, wanted, mine) : await bySearch(key, wanted);
       if (mine !== searches) return;
-      say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked), asked.in));
+      say(found.noise ? el("p", { class: "warn" }, `${found.noise}.`) : null, verdict(found, of.where(asked)));
       shown.replaceChildren(...result(key, found, asked, of.seek));
       of.drawn?.(found);
     } catch (error) {

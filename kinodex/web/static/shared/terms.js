@@ -19,8 +19,6 @@ const MEANINGS = {
   frame: "One still picture of the video. The library keeps about one for each second.",
   fused: "The reward and the query score put together: the score by which candidates are sorted.",
   invalid: "A reply that could not be used: it did not keep to the form that was asked for.",
-  "it takes":
-    "Where the search draws the line: everyday things, such as “a dog” or “a clock”, were looked for in the same videos, and half of them stand out less than this wherever they fit best.",
   ledger: "The bill: what each round cost in calls, frames, tokens, money and time.",
   match: "A measure, 0 to 1, of how well a frame fits the words that are searched for.",
   memory: "The frames that the model still sees in the next round; there is room for only so many.",
@@ -35,8 +33,6 @@ const MEANINGS = {
   shot: "A piece of film between two cuts.",
   shows: "Frames that were sent to a model, counted each time: a frame in the memory is sent again every round.",
   similarity: "A number, 0 to 1: how much a frame's picture is like the words that were searched for.",
-  "stands out":
-    "How much better the best place fits your words than these videos usually do. 0 is usual; the higher, the surer. (Counted in standard deviations: the usual spread of such fits is 1.)",
   token: "A piece of a word, about four letters: models count, and charge for, what they read and write in tokens.",
   trace: "The record of a question: every round, frame, call and reply.",
   tree: "The parts of the video that were opened, each above the smaller parts that it was divided into.",

@@ -1,5 +1,7 @@
 // Times and amounts for people.
 
+import { el } from "viewer/shared/dom.js";
+
 /** 75.5 -> "1:15.5", 3675 -> "1:01:15.0", as the command line writes them. */
 export function clock(seconds) {
   const tenths = Math.round(seconds * 10);
@@ -37,3 +39,9 @@ export const roundClock = (seconds) => shortClock(Math.max(1, seconds));
 
 /** The last part of the place of a library. */
 export const nameOf = (uri) => uri.replace(/\/+$/, "").split("/").pop() || uri;
+
+/** What is known of one moment: a model's yes or no with its reason, or the space's probability; null of an order. */
+export function judged({ present, probability, reason }) {
+  if (present !== null) return el("small", { class: "judged", title: reason }, el("b", {}, present ? "yes" : "no"), `: ${reason}`);
+  return probability === null ? null : el("small", { class: "judged quiet" }, `probability ${probability.toFixed(2)}`);
+}

@@ -1,0 +1,49 @@
+"""Words for moments that were found, by their basis: an order, a probability, or the verdict of a model that looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kinodex.index.rows import Basis
+from kinodex.index.text import counted
+
+LIKELY = 0.5
+"""The probability from which on a moment is called likely: more likely than not, by the space's own sigmoid."""
+RANKED = "an order by nearness, and no claim: the nearest always exist, whether or not it is there"
+
+
+class Judged(Protocol):
+    """A moment with what stands behind it: a hit, or a range."""
+
+    @property
+    def basis(self) -> Basis: ...
+    @property
+    def probability(self) -> float | None: ...
+    @property
+    def present(self) -> bool | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+def basis_of(found: Sequence[Judged]) -> Basis:
+    """The strongest basis of any of these moments."""
+    held = {each.basis for each in found}
+    return "verified" if "verified" in held else "probability" if "probability" in held else "ranking"
+
+
+def claim(found: Sequence[Judged]) -> str:
+    """Say of moments, best first, what their basis allows: only a model that looked says "present" or "absent"."""
+    match basis_of(found):
+        case "verified":
+            looked = [each.present for each in found if each.present is not None]
+            if any(looked):
+                return f"present: a model saw it in {sum(looked)} of the {counted(len(looked), 'moment')} it looked at"
+            return f"absent from the {counted(len(looked), 'moment')} that a model looked at"
+        case "probability":
+            best = max(each.probability for each in found if each.probability is not None)
+            if best >= LIKELY:
+                return f"likely: a probability of {best:.2f} by the space's own measure"
+            return f"nothing here matches well (a probability of {best:.2f} at most); the nearest are"
+        case "ranking":
+            return RANKED if found else "nothing was found"

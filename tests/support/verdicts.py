@@ -1,9 +1,9 @@
 """Measures of how a library's figures tell what is there from what is not.
 
-`python -m tests.support.verdicts LIBRARY SEARCHES`, lines of JSON with `text` and the `relevant` ranges, none of what no
-film shows. Each of what is there is searched again without the films that show it, where it is absent too. Printed by
-measure: the AUROC, the share of absent searches that are rejected where 95 % of the present ones are kept, and by
-coverage (the share of searches that are called present, surest first) the share of these calls that are wrong.
+`python -m tests.support.verdicts LIBRARY SEARCHES`: lines of JSON with `text` and the `relevant` ranges, none of what
+no film shows. Each of what is there is searched again without the films that show it, where it is absent too.
+Printed by measure: the AUROC, the share of absent searches that are rejected where 95 % of the present ones are kept,
+and by coverage (the share of searches that are called present, surest first) the share of these calls that are wrong.
 """
 
 from __future__ import annotations

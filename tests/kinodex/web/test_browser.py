@@ -454,7 +454,7 @@ def test_by_keyboard_from_the_search_to_a_moment_that_plays_and_its_time_line(op
     page.keyboard.press("Enter")
     page.get_by_role("article", name="Moment 1").wait_for()
     assert page.get_by_label("What happens").input_value() == SNOW
-    assert page.get_by_role("status").filter(has_text=RANKED).count() == 1
+    page.get_by_role("status").get_by_text("a probability of").first.wait_for()
     card = page.get_by_role("article", name="Moment 1")
     assert [image.get_attribute("src") for image in card.locator("img").all()] == [
         f"/pictures/0/{shown.video_id}/{number}" for number in (40, 59)

@@ -238,7 +238,7 @@ def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(ad
     assert found["videos"] == {row.video_id: {"title": row.title, "start_s": 0.0, "duration_s": row.duration_s}}
     found = fetch(address, text=DRAGON, video="film", most=1)
     assert (found["present"], len(found["ranges"]), found["weaker"]) == (None, 1, [])
-    assert (found["basis"], found["claim"]) == ("ranking", RANKED), "these films were not drawn by kinodex"
+    assert (found["basis"], found["claim"]) == ("ranking", RANKED), "training never met a dragon"
     with served(many.uri) as of_texts:
         found = fetch(of_texts, text=SNOW)
     assert (found["present"], found["weaker"]) == (None, []) and "neither pictures nor words" in found["reason"]

@@ -352,11 +352,12 @@ def fit_context(request: Q, context_tokens: int, reply_tokens: int, count: Calla
     A conversation leaves a quarter of the context to its later messages from the beginning: so its first message
     stays the same from turn to turn, and with it what a server has cached.
     """
-    free = 0
-    if any(field.name == "turns" for field in fields(cast(Any, request))):
-        first = cast(Q, replace(cast(Any, request), turns=()))
-        free = max(0, int(LATER_SHARE * context_tokens) - (count(request) - count(first)))
-    return fit_request(request, context_tokens - reply_tokens - free, count)
+    tokens, changed = context_tokens - reply_tokens, cast(Any, request)
+    if any(field.name == "turns" for field in fields(changed)):
+        first, later = cast(Q, replace(changed, turns=())), int(LATER_SHARE * context_tokens)
+        if count(request) - count(first) <= later:
+            return cast(Q, replace(cast(Any, fit_request(first, tokens - later, count)), turns=changed.turns))
+    return fit_request(request, tokens, count)
 
 
 def shorten_request(request: Q, characters: int) -> Q:

@@ -13,7 +13,8 @@ What the paper leaves open, and what was decided (`anchors`, `tree` and `environ
 What differs from the paper (`form=paper` restores it):
 
 - New queries come in the same reply as the scores of the same frames, from the model of role "reward"
-  (in the paper in a call of their own by the policy). So the anchors are there before the fusion, and the query scores of all candidates follow them, not only the children's.
+  (in the paper in a call of their own by the policy). So the anchors are there before the fusion, and the query
+  scores of all candidates follow them, not only the children's.
 - The model that scores sees the frames of the memory before the new ones, so that its prompt begins as the policy's
   does and a prefix cache serves both. Pictures are small (`pictures`). The memory lets frames go in
   batches (`slack`), never those of the present round: the policy sees whatever the reward model saw.

@@ -156,7 +156,7 @@ def ground(
 ) -> None:
     """Find the ranges of time that fit a text best, by search alone or with an agent, and say on what basis.
 
-    Only an agent, or a model with --verify, says that it is there or not. Exits with 0 in either case.
+    Only an agent, whose model looked, says that it is there or not. Exits with 0 in either case.
     """
     import kinodex
     from kinodex.agent.limits import Budget

@@ -49,7 +49,7 @@ def test_ranges_and_verdicts_are_scored_with_an_agent_beside(
     made = json_of(kinodex, *command)
     by_search, by_agent = made["systems"]
     assert by_search["figures"]["R@1 IoU 0.3"]["mean"] > 0.5
-    assert by_search["figures"]["false alarms"]["questions"] == 1
+    assert "false alarms" not in by_search["figures"], "a search says of nothing that it is there"
     assert by_search["plain"]["AUROC"] is not None
     assert by_agent["plain"]["AUROC"] is None
     shown = kinodex(*command, "--markdown", "--failures")

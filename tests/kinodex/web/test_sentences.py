@@ -43,7 +43,7 @@ def test_a_tree_search_says_what_it_opened_and_why(recorded):
         "At first it searched for “brown keys in the meadow”.",
         "Round 1: it opened the whole video, looked at 4 frames, and judged 2 of 5 parts likely to hold the answer.",
         "Round 2: it opened 0:14 to 0:24 because it looked most promising, looked at 4 frames, "
-        "judged 4 of 5 parts likely to hold the answer, and found enough to answer.",
+        "judged 3 of 3 parts likely to hold the answer, and found enough to answer.",
         "It answered after 2 rounds.",
     ]
     assert sentences(recorded, "vca")[1].startswith("Round 2: it opened 0:12 to 0:18 because it looked most promising")

@@ -189,15 +189,22 @@ CALL_ID = "call{:05d}"
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one; calls of tools and their results as native ones."""
+    """Messages of a conversation after the first one; calls of tools with their results as native ones, else as text."""
     messages: list[Message] = []
     for at, turn in enumerate(turns):
-        if turn.tool and turn.speaker == "assistant":
+        result = turns[at + 1] if at + 1 < len(turns) else None
+        if (
+            turn.tool
+            and turn.speaker == "assistant"
+            and result is not None
+            and result.speaker != "assistant"
+            and result.tool
+        ):
             arguments = {name: each for name, each in json.loads(turn.text).items() if name != "tool"}
             function = {"name": turn.tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
             calls = [{"id": CALL_ID.format(at), "type": "function", "function": function}]
             messages.append({"role": "assistant", "content": "", "tool_calls": calls})
-        elif turn.tool:
+        elif turn.tool and turn.speaker != "assistant":
             messages.append({"role": "tool", "content": turn.text, "tool_call_id": CALL_ID.format(at - 1)})
         else:
             messages.append({"role": turn.speaker, "content": turn.text})

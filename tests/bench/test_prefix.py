@@ -58,7 +58,7 @@ def test_a_run_that_explores_is_served_by_its_own_beginnings(
     short = bench_prefix(LiveRun(tmp_path, explore=False), Tokens(), print)[-1]
     explored = {each.request: each for each in bench_prefix(LiveRun(tmp_path), Tokens("openai"), print)}
     assert explored[ALL].requests > short.requests and explored[ALL].share > 0.6
-    assert explored["ScoreSegments"].cached >= 1024, "one schema stands before all requests of a search"
+    assert explored["ScoreAndPropose"].cached >= 1024, "one schema stands before all requests of a search"
     main(tmp_path)
     assert "| eea | all |" in capsys.readouterr().out
 

@@ -53,11 +53,13 @@ def server(rules: Rules) -> Iterator[ChatServer]:
 
 
 def check_order(request: Seen) -> None:
-    """Frames come in the order of their numbers, each after its own, and none twice."""
+    """Frames come in the order of their numbers, of a last call in that of time, each after its own, and none twice."""
     labels = [LABEL.fullmatch(frame.label) for frame in request.frames]
     numbers = [int(label[1]) for label in labels if label]
     assert len(numbers) == len(labels)
-    assert numbers == sorted(set(numbers))
+    assert len(numbers) == len(set(numbers))
+    times_s = [(label[3] or "", float(label[2])) for label in labels if label]
+    assert numbers == sorted(numbers) or times_s == sorted(times_s)
     assert len({(label[2], label[3]) for label in labels if label}) == len(labels)
 
 

@@ -94,7 +94,9 @@ def chat(twin: Twin) -> Any:
     """The answer of the chat endpoint, in words and with its evidence."""
     body = {"model": "library", "messages": [{"role": "user", "content": f"{BIRD}\nA. red\nB. black"}]}
     reply = twin.client.post("/v1/chat/completions", body).json
-    return reply["choices"], reply["kinodex"]["evidence"]
+    [message] = [each["message"] for each in reply["choices"]]
+    cited = [each["url_citation"]["title"] for each in message["annotations"]]  # addresses differ by server
+    return message["content"], cited, reply["kinodex"]["evidence"]
 
 
 def mcp(twin: Twin) -> Any:

@@ -189,7 +189,7 @@ CALL_ID = "call{:05d}"
 
 
 def turn_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Messages of a conversation after the first one; calls of tools with their results as native ones, else as text."""
+    """Messages of a conversation after the first one; calls of tools with results as native ones, else as text."""
     messages: list[Message] = []
     for at, turn in enumerate(turns):
         result = turns[at + 1] if at + 1 < len(turns) else None

@@ -176,7 +176,8 @@ def test_every_face_gives_the_times_that_a_player_shows(
             said[name] = {face: plainly(speak(twin), row.video_id) for face, speak in FACES.items()}
     for face in FACES:
         assert said["late"][face] == said["plain"][face], face
-    first = json_of(kinodex, "ground", tmp_path / "late" / "library", "a bird at sea")["weaker"][0]
+    ground = json_of(kinodex, "ground", tmp_path / "late" / "library", "a bird at sea")
+    first = [*ground["ranges"], *ground["weaker"]][0]
     assert first["presentation_start_s"] == pytest.approx(first["start_s"] + START_S)
     assert said["late"]["search"][0]["time_s"] == 4.0
     assert said["late"]["python"][4] == [list(line) for line in SAID]

@@ -80,7 +80,8 @@ def check_bill(answer: Answer, environment: Environment, events: list[Event]) ->
     asked = [event for event in events if isinstance(event, Exchanged)]
     shown = {(frame.video_id, frame.frame_no) for event in asked for frame in event.request.frames}
     ledger = answer.ledger
-    assert (ledger.calls, ledger.frames, ledger.invalid_replies) == (len(asked), len(shown), 0)
+    low = sum("may be of 10 or of 100" in each.request.complaint for each in asked)  # asked again: which scale it is
+    assert (ledger.calls, ledger.frames, ledger.invalid_replies) == (len(asked), len(shown), low)
     assert ledger.frame_shows == sum(len(event.request.frames) for event in asked)
     assert ledger.input_tokens == sum(event.exchange.usage.input_tokens for event in asked)
     assert ledger.frames <= ledger.index_frames == environment.index_frames

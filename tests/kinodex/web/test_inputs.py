@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_pictures_are_searched_in_the_chosen_space_and_captions_by_their_words(t
         assert api.library(0)["searched"] == space.name
     for kind in ("captions", "together"):
         assert SEEN in [each["text"] for each in hits_of(api.search(0, SearchRequest(SEEN, kind)))]
-    none = {"count": 0, "noise": None, "basis": "ranking", "claim": "nothing was found", "groups": []}
+    none: dict[str, Any] = {"count": 0, "noise": None, "basis": "ranking", "claim": "nothing was found", "groups": []}
     assert api.search(0, SearchRequest("zebra", "captions")) == none
     lacking = library_of_titles(tmp_path / "lacking", 1)
     with pytest.raises(UsageError, match="lacking"):

@@ -7,7 +7,6 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import lancedb
 import numpy as np
 import pytest
 
@@ -16,7 +15,10 @@ from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow
 from kinodex.index.store.schema import table_schemas
 from kinodex.index.sweep import audit
+from tests.support.late import late
 from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
+
+lancedb = late("lancedb")
 
 
 def test_open_or_create_refuses_other_settings_and_spaces(tmp_path):

@@ -15,18 +15,18 @@ from PIL import Image
 from kinodex.index.datasets import Batching, plan_frames, stored_names
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.library import Library
-from kinodex.index.torch_frames import FrameBatches
 from tests.index.conftest import ALL, VIDEOS
+from tests.support.late import late
 from tests.support.libraries.random_library import made
 
-torch = pytest.importorskip("torch")
+torch, torch_frames = late("torch"), late("kinodex.index.torch_frames")
 KEY = ("video_id", "frame_no")
 
 
 def dataset(library: Library, size: int = 32, columns: tuple[str, ...] = KEY, piece_rows: int = 16, **options: Any):
     even, drop_last = options.pop("even", False), options.pop("drop_last", False)
     plan = plan_frames(library, stored_names(columns), piece_rows=piece_rows)
-    return FrameBatches(plan, columns, Batching(size, drop_last, even), buffer_rows=100, **options)
+    return torch_frames.FrameBatches(plan, columns, Batching(size, drop_last, even), buffer_rows=100, **options)
 
 
 def keys(batches: Any) -> list[tuple[str, int]]:
@@ -83,7 +83,7 @@ def test_spawned_workers_share_them_too_and_hear_of_the_next_epoch(patchy: Libra
     del loader
 
 
-def first_batch_or_error(frames: FrameBatches, sent: Any) -> None:
+def first_batch_or_error(frames: Any, sent: Any) -> None:
     try:
         sent.put(len(next(iter(frames))))
     except LibraryError as error:

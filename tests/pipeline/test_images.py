@@ -22,6 +22,7 @@ from kinodex.pipeline.decoding.open import open_video, probe
 from kinodex.pipeline.images import HLG, PQ, ModelInput, encode_video, is_hdr, repeat_video, rgb_scaler, tone_map
 from tests.pipeline.conftest import FILM_FPS, FILM_S, film_frames
 from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, read_whole
+from tests.support.late import late
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 av = pytest.importorskip("av")
 
 
-open_clip = import_open_clip()
+open_clip = late(import_open_clip)
 
 
 SHAPES = [(288, 512), (512, 288), (97, 511), (144, 193), (31, 30), (64, 64), (40, 300), (1, 7), (224, 224), (225, 224)]

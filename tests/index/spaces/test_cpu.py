@@ -14,9 +14,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-import torch
 
 from kinodex.index.errors import ExportRefused, SpaceMismatch, StorageError, TowersDamaged
 from kinodex.index.spaces.cpu import (
@@ -45,11 +43,13 @@ from kinodex.index.spaces.towers import (
     tower_facts,
     write_towers,
 )
+from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 
+onnx, torch = late("onnx"), late("torch")
 TAKEN = TrialRule(min_parameters=0, min_speedup=0.0)
 """Takes a graph however quick it is: which one is quicker is no matter of these tests."""
-TORCH, RUNTIME = f"float32, torch {torch.__version__}", f"float32, ONNX Runtime {version('onnxruntime')}"
+TORCH, RUNTIME = f"float32, torch {version('torch')}", f"float32, ONNX Runtime {version('onnxruntime')}"
 
 
 @pytest.fixture(scope="module")
@@ -361,32 +361,28 @@ def test_pictures_of_the_check_go_from_flat_to_fine(name):
     assert changes.min() == 0 and changes.max() > 0.9
 
 
-class Wayward(torch.nn.Module):
-    """A tower that `torch.export` cannot follow: its way depends on the pixels."""
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
+def wayward(images):
+    """Go by the pixels, which `torch.export` cannot follow."""
+    return images.mean((2, 3)) if images.sum().item() > 0 else images.amax((2, 3))
 
 
-class Altered(torch.nn.Module):
-    """A tower of which the exporter makes another."""
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        means = images.mean((2, 3))
-        return means.flip(1) if torch.compiler.is_exporting() else means
+def altered(images):
+    """Compute something else for the exporter."""
+    means = images.mean((2, 3))
+    return means.flip(1) if torch.compiler.is_exporting() else means
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tower", "why"),
     [
-        (Wayward(), "torch cannot export the image tower of .*: GuardOnDataDependent"),
-        (Altered(), "has a cosine of only"),
+        (wayward, "torch cannot export the image tower of .*: GuardOnDataDependent"),
+        (altered, "has a cosine of only"),
     ],
 )
 def test_a_tower_is_refused_with_its_reason(name, tmp_path: Path, tower, why, capfd):
     space = load_space(name, device="cpu", towers="image")
-    space._model.visual = tower
+    space._model.visual = type("Tower", (torch.nn.Module,), {"forward": lambda self, images: tower(images)})()
     with pytest.raises(ExportRefused, match=why) as error:
         export_image_tower(space, tmp_path)
     assert "\n" not in str(error.value)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from kinodex.index.errors import ExportRefused
 from kinodex.index.spaces.export_text import (
@@ -31,10 +30,11 @@ from kinodex.index.spaces.towers import (
     write_arrays,
     write_towers,
 )
+from tests.support.late import late
 from tests.support.models.real_models import real_model
 from tests.support.models.text_tokenizers import KINDS, same_ids, write_sentencepiece, write_tokenizer
 
-open_clip = import_open_clip()
+open_clip, torch = late(import_open_clip), late("torch")
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 32, "head_width": 32}
 TEXT = {"context_length": 24, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 SIGLIP_TEXT = {"vocab_size": 420, "no_causal_mask": True, "pool_type": "last", "proj_bias": True}

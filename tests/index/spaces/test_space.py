@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from huggingface_hub import constants
 from PIL import Image
 
@@ -37,10 +36,11 @@ from kinodex.index.spaces.space import (
 )
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.pipeline.images import ModelInput, rgb_scaler
+from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.servers.model_hub import hub_of
 
-open_clip = import_open_clip()
+open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
 NOBODY_THERE = "http://127.0.0.1:9"
 CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.export_text import CHECK_TEXTS, export_tokenizer
@@ -35,8 +34,9 @@ from kinodex.index.spaces.text_tower import (
     write_vocabulary,
 )
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON
+from tests.support.late import late
 
-open_clip = import_open_clip()
+open_clip, torch = late(import_open_clip), late("torch")
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_damaged_files_are_refused(copied, name):
 # Arithmetic of the numpy transformer that numpy does not have; the whole is tested where towers are exported.
 
 ORIGINALS: dict[str, Any] = {
-    "gelu": torch.nn.GELU(),
-    "gelu_tanh": torch.nn.GELU("tanh"),
+    "gelu": lambda x: torch.nn.GELU()(x),
+    "gelu_tanh": lambda x: torch.nn.GELU("tanh")(x),
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
 }
 

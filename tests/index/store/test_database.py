@@ -11,11 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
-from lancedb.index import FTS, HnswSq
 
 from kinodex.index.errors import (
     KinodexError,
@@ -46,6 +44,7 @@ from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
 from kinodex.index.sweep import audit
+from tests.support.late import late
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     SETTINGS,
@@ -57,6 +56,8 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
+
+lancedb = late("lancedb")
 
 
 def test_somebody_elses_database(tmp_path):
@@ -278,10 +279,10 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
         table = database.create_table(name, schema=schema)
         table.add(source.tables.rows(name))
         if name in ("transcript", "captions"):
-            words = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
+            words = lancedb.index.FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
             table.create_index("text", config=words, name="by_text")
         if name == source.vectors_table:
-            table.create_index("vector", config=HnswSq(distance_type="cosine"), name="by_vector")
+            table.create_index("vector", config=lancedb.index.HnswSq(distance_type="cosine"), name="by_vector")
     old = Library.open(str(tmp_path / "old"))
     for new in (videos[0], videos[2]):
         query = videos[1].vectors[7].astype(np.float32)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn.metrics import roc_auc_score
 
 from kinodex.jobs.eval.items import MissingVideo, MomentQuery, Problem
 from kinodex.jobs.eval.moments import (
@@ -32,6 +31,9 @@ from kinodex.jobs.eval.moments import (
 )
 from kinodex.jobs.eval.score import estimate
 from kinodex.jobs.eval.tables import as_json, ground_tables, moment_facts, search_tables
+from tests.support.late import late
+
+metrics = late("sklearn.metrics")
 
 # Worths of ranked moments: each true range counts once, and a video by its best.
 
@@ -116,7 +118,7 @@ def test_auroc_is_that_of_scikit_learn_with_ties() -> None:
     chance = np.random.default_rng(5)
     for _ in range(20):
         present, absent = chance.integers(0, 6, 12).astype(float), chance.integers(-2, 4, 9).astype(float)
-        known = roc_auc_score([1] * 12 + [0] * 9, [*present, *absent])
+        known = metrics.roc_auc_score([1] * 12 + [0] * 9, [*present, *absent])
         assert auroc(present.tolist(), absent.tolist()) == pytest.approx(known)
     assert auroc([], [1.0]) is None
 

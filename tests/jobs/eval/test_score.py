@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from kinodex.agent.answer import Evidence
 from kinodex.jobs.eval.score import (
@@ -25,6 +24,9 @@ from kinodex.jobs.eval.score import (
     score_evidence,
     spread,
 )
+from tests.support.late import late
+
+stats = late("scipy.stats")
 
 # Errors clustered by video: against closed forms, against scipy's t-test, and against many runs by chance.
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kinodex.agent.anchors import (
-    IN_OPTION,
-    IN_QUESTION,
     anchors,
     chains,
-    clip_length_s,
-    drawing_order,
     find_matches,
     named_times_s,
     per_video,
     question_anchors,
 )
 from kinodex.agent.environment import Environment
-from kinodex.agent.protocol import Anchor, Question, Video
+from kinodex.agent.protocol import Anchor, Question
 from kinodex.index.library import Library
 from tests.support.libraries.agent_library import add_film, environment_of, film, make_library
 
@@ -45,10 +41,6 @@ def test_overlapping_clips_of_all_queries_share_one_anchor() -> None:
         ]
 
 
-def test_clips_of_different_videos_do_not_overlap() -> None:
-    assert len(anchors(chains([match(10, 0.5), match(11, 0.9, video="w")], LENGTH_S))) == 2
-
-
 def test_a_chain_ends_at_its_greatest_length_where_without_one_it_is_the_whole_video() -> None:
     every_6_s = [match(time_s, 0.1 + time_s / 1000) for time_s in range(0, 180, 6)]
     assert len(anchors(chains(every_6_s, LENGTH_S))) == 1
@@ -64,33 +56,11 @@ def test_a_cluster_is_represented_by_its_best_unseen_match_and_not_at_all_once_a
     assert [each.time_s for each in anchors(found)] == [10, 40]
 
 
-def test_places_never_looked_at_draw_before_a_second_match_of_one_that_was() -> None:
-    found = chains([match(10, 0.9), match(12, 0.8), match(40, 0.3), match(80, 0.5)], LENGTH_S)
-    assert [each.time_s for each in drawing_order(found, ())] == [10, 80, 40]
-    assert [each.time_s for each in drawing_order(found, {("v", 10)})] == [80, 40, 12]
-
-
-def test_clips_are_shorter_in_videos_too_short_for_many() -> None:
-    assert clip_length_s(Video("v", "", 0.0, 3600.0), 8.0, 16) == 8.0
-    assert clip_length_s(Video("v", "", 0.0, 32.0), 8.0, 16) == 2.0
-
-
 def test_frames_that_match_no_better_than_the_median_are_no_matches(environment: Environment) -> None:
     gaps_s = per_video(environment, lambda video: 0.0)
     everything = find_matches(environment, [KITE], 180, gaps_s)
     assert 0 < len(everything) <= 90
     assert min(each.similarity for each in everything) > 0
-
-
-def test_a_later_query_is_on_the_scale_of_the_first_ones(environment: Environment) -> None:
-    """Asked for in batches, a query was on another scale than asked for together with the others."""
-    gaps_s = per_video(environment, lambda video: 4.0)
-    first, later = [KITE, "white cat snow"], ["boat sea"]
-    together = [each for each in find_matches(environment, [*first, *later], 4, gaps_s) if each.query in later]
-    beside = find_matches(environment, later, 4, gaps_s, first)
-    alone = find_matches(environment, later, 4, gaps_s)
-    assert beside == together
-    assert [each.similarity for each in alone] != [each.similarity for each in together]
 
 
 # Anchors of times that a question names.
@@ -137,12 +107,6 @@ def test_points_in_time_are_read_and_lengths_are_not() -> None:
         ("Who speaks to the man at 3 o'clock?", []),
     ]:
         assert named_times_s(text) == times_s, (text, times_s)
-
-
-def test_the_frame_at_a_time_of_the_question_is_an_anchor(environment_time_anchors: Environment) -> None:
-    question = Question("What happens at 01:23, as in 2:00:00?", ("the kite of 2:05", "a boat"))
-    found = question_anchors(environment_time_anchors, question)
-    assert {(each.time_s, each.similarity) for each in found} == {(83, IN_QUESTION), (125, IN_OPTION)}
 
 
 def test_times_of_a_question_are_those_that_a_player_shows(streamed: Library) -> None:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kinodex.agent.environment import AnchorsFrom, Environment
 from kinodex.index.rows import TranscriptRow
 from tests.support.libraries.agent_library import environment_of, film, make_library
 
@@ -43,19 +42,6 @@ def test_frames_come_once_each_in_time_order(environment):
     assert environment.frames(environment.videos[0].video_id, []) == ()
 
 
-def test_a_frame_stands_for_the_time_until_the_next(environment):
-    frame, last = environment.frames(environment.videos[0].video_id, [30.0, 59.0])
-    assert environment.shown_range(frame) == (30.0, 31.0)
-    assert environment.shown_range(last) == (59.0, 60.0)
-
-
-def test_what_is_said(environment):
-    second = environment.videos[1].video_id
-    assert [line.text for line in environment.transcript(second, 40.0, 50.0)] == ["Look at that kite"]
-    assert environment.transcript(second, 0.0, 40.0) == []
-    assert [hit.time_s for hit in environment.search_transcript("kite", 5)] == [41.0]
-
-
 LINES = [(6.0 * at, f"we went on to the next house {at}") for at in range(60)]
 SPOKEN = (200.0, "Now the captain hides her silver compass")
 
@@ -86,26 +72,3 @@ def test_what_is_said_is_found_where_pictures_show_nothing_of_it(narrated):
     assert best[0].by_words
     assert anchor_times(environment, "the captain hides a compass", "pictures")[0] == []
     assert anchor_times(environment, "the captain hides a compass", "words")[0] == [201.0]
-
-
-def test_what_is_shown_is_found_by_pictures_and_not_by_words(narrated):
-    environment = environment_of(narrated)
-    shown, best = anchor_times(environment, "red kite desert", "both")
-    assert 80 <= shown[0] < 90
-    assert not best[0].by_words
-    assert anchor_times(environment, "red kite desert", "words")[0] == []
-
-
-def test_a_line_of_common_words_does_not_beat_a_picture(narrated):
-    """By the share of words alone, each of 60 lines about a house would be worth 0.6."""
-    environment = environment_of(narrated)
-    found = environment.search(["the next red house"], environment.videos[0].video_id, 16, 4.0, anchors_from="words")
-    assert max(each.similarity for each in found) < 0.3
-
-
-def test_pictures_alone_are_matched_as_if_there_were_no_words(narrated):
-    said, silent = environment_of(narrated), environment_of(narrated, subtitles=False)
-    video_id = said.videos[0].video_id
-    pairs: list[tuple[Environment, AnchorsFrom]] = [(said, "pictures"), (silent, "both")]
-    searches = [each.search(["red kite desert"], video_id, 8, 4.0, anchors_from=kind) for each, kind in pairs]
-    assert searches[0] == searches[1]

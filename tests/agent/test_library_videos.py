@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from kinodex.agent.environment import LibraryVideos
 from kinodex.agent.errors import NeedsPictures
 from kinodex.agent.variants.longvideoagent import tagged_clips
-from kinodex.index.errors import SpaceMismatch
 from kinodex.index.library import Library
-from kinodex.index.rows import Scope, TranscriptRow
+from kinodex.index.rows import TranscriptRow
 from kinodex.index.spaces.sentence_model import load_sentence_model
-from tests.support.libraries.agent_library import add_film, embed_words, environment_of, film, make_library
+from tests.support.libraries.agent_library import embed_words, environment_of, film, make_library
 from tests.support.libraries.sentence_lines import add_sentences
 from tests.support.libraries.text_library import text_video_id
 from tests.support.models.sentence_models import small_bert
@@ -72,27 +71,6 @@ def test_a_hidden_transcript_is_hidden_everywhere(words_library):
     assert environment_of(words_library, "told").search_transcript("wind", 5)
 
 
-def test_the_nearest_videos_are_found_without_reading_all(tmp_path):
-    films = {"first": film(2, 60), "second": film(3, 90, {40: ("red kite desert", 10)})}
-    everything = environment_of(make_library(tmp_path / "library", films))
-    assert [video.title for video in everything.nearest(["red kite desert"], 1).videos] == ["second"]
-    assert len(everything.nearest([], 1).videos) == 1
-    assert everything.nearest(["red kite desert"], 2) is everything
-    first = everything.videos[0].video_id
-    assert everything.nearest(["red kite desert"], 1, keep=[first]).videos == everything.videos
-
-
-def test_a_whole_library_is_searched_without_naming_its_videos(tmp_path, monkeypatch):
-    library = make_library(tmp_path / "library", {"first": film(2, 60), "second": film(3, 90, {40: ("red kite", 10)})})
-    monkeypatch.setattr("kinodex.agent.environment.MANY_VIDEOS", 1)
-    rows = library.videos()
-    whole, one = LibraryVideos(library, rows, embed_words), LibraryVideos(library, rows[:1], embed_words)
-    assert whole._scope == Scope()
-    assert one._scope == Scope((rows[0].video_id,))
-    add_film(library, "later", film(4, 60, {10: ("red kite", 20)}))
-    assert whole.ranked(["red kite"], 4)[0] == library.video("second").video_id
-
-
 def test_vectors_are_read_and_texts_embedded_once(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(2, 60)})
     embedded: list[list[str]] = []
@@ -108,15 +86,6 @@ def test_vectors_are_read_and_texts_embedded_once(tmp_path):
     videos.embed_texts(["a boat", "the sea"])
     assert embedded == [["a kite", "a boat"], ["the sea"]]
     assert videos.cosines("a kite", video_id) is videos.cosines("a kite", video_id)
-
-
-def test_another_space_is_read_with_its_own_vectors_and_must_be_held(tmp_path):
-    library = make_library(tmp_path / "library", {"film": film(2, 60)})
-    with pytest.raises(SpaceMismatch, match="elsewhere"):
-        LibraryVideos(library, library.videos(), embed_words, space="elsewhere")
-    videos = LibraryVideos(library, library.videos(), embed_words, space="words")
-    assert (videos.space.name, videos.uri, videos.index_frames) == ("words", library.uri, 60)
-    assert videos.only([]).videos == ()
 
 
 @pytest.fixture(scope="module")

@@ -8,19 +8,15 @@ import numpy as np
 import pytest
 
 from kinodex.agent.environment import (
-    NO_MATCH,
     calibrate,
-    deviation_of_chance,
     frame_deviations,
     frames_of,
-    line_deviations,
     robust_deviations,
     word_deviations,
     words_of,
 )
 from kinodex.agent.protocol import Note
 from tests.support.libraries.made_video import MadeVideo
-from tests.support.scripts import SCRIPTS
 
 VIDEO, OTHER = "v", "w"
 TIMES_S = np.arange(0.0, 600.0, 1.0)
@@ -78,15 +74,6 @@ def test_a_kind_of_line_is_judged_by_its_own_kind() -> None:
     assert np.flatnonzero(np.isfinite(found[:, 0])).tolist() == [406]
 
 
-def test_lines_of_all_videos_that_are_searched_are_the_measure() -> None:
-    hiding = Note(VIDEO, 250.0, 254.0, "subtitle", "the captain hides")
-    elsewhere = [Note(OTHER, 5.0 * at, 5.0 * at + 3.0, "subtitle", "the captain hides") for at in range(100)]
-    alone = line_deviations(video(*talk(), hiding), ["captain hides"], VIDEO, (), PLACES)
-    among = line_deviations(video(*talk(), hiding, *elsewhere), ["captain hides"], VIDEO, (VIDEO, OTHER), PLACES)
-    assert among.shape == alone.shape
-    assert among.max() < alone.max()
-
-
 def test_meaning_finds_what_words_do_not() -> None:
     said = Note(VIDEO, 250.0, 254.0, "subtitle", "a skipper conceals it")
     query = ["the captain hides"]
@@ -97,12 +84,6 @@ def test_meaning_finds_what_words_do_not() -> None:
     cosines = known.line_cosines(query[0], VIDEO)
     assert cosines is not None
     assert found[252] == pytest.approx(robust_deviations(cosines[:, None], cosines[:, None]).max())
-
-
-def test_a_few_lines_are_no_measure_of_meaning() -> None:
-    said = Note(VIDEO, 250.0, 254.0, "subtitle", "a skipper conceals it")
-    known = video(*talk(count=4), said, by_meaning=True)
-    assert np.isneginf(frame_deviations(known, ["the captain hides"], VIDEO, (), TIMES_S, PLACES)).all()
 
 
 # Matches of words: rare ones stand out, common ones are nothing, and a long question is not found everywhere.
@@ -123,32 +104,6 @@ def test_a_line_with_rare_words_of_a_query_stands_out() -> None:
     assert found[:300].max() == 0.0
 
 
-def test_a_lone_common_word_is_nothing_and_a_lone_rare_one_little() -> None:
-    lines = [*TALK, "look, a zeppelin"]
-    assert similarities("the house of the rising sun", lines).max() == 0.0
-    rare = similarities("zeppelin", lines)
-    assert 0.25 < rare[300] < 0.35
-    assert (rare[:300] == 0).all()
-
-
-def test_no_lines_and_no_words_match_nothing() -> None:
-    assert len(word_deviations("kite", [], [], PLACES)) == 0
-    assert np.isneginf(word_deviations("?!", TALK, TALK, PLACES)).all()
-
-
-def test_words_are_in_lower_case_and_scripts_without_spaces_have_pairs() -> None:
-    assert words_of("Snake_case, 42nd STREET") == {"snake", "case", "42nd", "street"}
-    assert words_of("红色风筝 kite") == {"红色", "色风", "风筝", "kite"}
-    assert words_of("风") == {"风"}
-
-
-def test_a_word_matches_its_own_line_in_every_script() -> None:
-    for script in [each for each in SCRIPTS if each.name != "Japanese"]:
-        lines = [*script.lines, *(f"{line} {line}" for line in script.lines[1:] * 3)]
-        found = word_deviations(script.word, lines, lines, PLACES)
-        assert [at for at, each in enumerate(found) if each > NO_MATCH] == [0], script
-
-
 # The scale of matches: deviations from the median, and the deviation that is as rare as a chance.
 
 
@@ -161,24 +116,3 @@ def test_similarities_tell_a_match_from_noise() -> None:
     assert strong[0] == 0.0
     assert (np.diff(strong) > 0).all()
     assert strong[-1] <= 1.0
-
-
-def test_the_best_of_unrelated_frames_and_a_line_as_rare_by_chance_are_worth_the_same() -> None:
-    noise = np.random.default_rng(1).normal(0.2, 0.03, size=(4000, 1))
-    best = calibrate(robust_deviations(noise, noise)).max()
-    line = calibrate(np.asarray([deviation_of_chance(1 / 4000)]))[0]
-    assert best == pytest.approx(line, abs=0.03)
-
-
-def test_a_chance_of_nothing_is_a_number_and_certainty_is_no_match() -> None:
-    assert deviation_of_chance(1.0) == -np.inf
-    assert deviation_of_chance(0.5) == pytest.approx(0.0)
-    assert 30 < deviation_of_chance(0.0) < 40
-
-
-def test_queries_share_one_scale_and_what_never_differs_has_no_deviation() -> None:
-    cosines = np.array([[0.1, 0.1], [0.2, 0.1], [0.3, 0.1], [0.9, 0.2]])
-    found = robust_deviations(cosines, cosines)
-    assert found[3, 0] > found[3, 1] > 0
-    flat = np.full((5, 1), 0.3)
-    assert (robust_deviations(flat, flat) == 0).all()

@@ -19,40 +19,29 @@ from kinodex.agent.models.completion import parse_json, parse_reply, tool_parame
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ROLES
 from kinodex.agent.prompts import (
-    COMPARED,
     FORM,
     IN_FULL,
-    LOW_SIDE_PX,
     MESSAGE_TOKENS,
     REASON_CHARACTERS,
     Picture,
-    beside,
-    beside_range,
     candidate_lines,
-    clock,
     estimate_tokens,
-    frame_labels,
-    history_lines,
     message_parts,
-    newness,
-    parent_score,
     picture_tokens,
     render,
     reply_form,
     reply_line,
-    segment_line,
     text_tokens,
     user_message,
 )
-from kinodex.agent.protocol import LISTED, Note, Question, Request, ScoredSegment, Segment, ShownFrame, Turn, Video
+from kinodex.agent.protocol import LISTED, Question, Request, ScoredSegment, Segment, ShownFrame, Video
 from kinodex.agent.replies import REASONING
-from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.requests.tree import Decide, ScoreSegments
 from tests.support.every_request import STORED, built, example_text, kinds, of_full_size, variations
 from tests.support.models.constrained_decoders import ENGINES, is_installed, written
 from tests.support.scripts import SCRIPTS
-from tests.support.servers.chat_server import ChatServer, SentFrame, calling
-from tests.support.servers.wire import ANSWER, SCORES, Walk, ask, decide, frame, role, score
+from tests.support.servers.chat_server import ChatServer, SentFrame
+from tests.support.servers.wire import ANSWER, ask, decide, frame, role
 from tests.support.strict_mode import violations
 
 SIDE_PX = 320
@@ -116,15 +105,6 @@ def test_frames_follow_the_text_in_order_each_after_its_time_and_no_larger_than_
         assert {max(each.width_px, each.height_px) for each in arrived} == {side}, kind
 
 
-def test_frames_of_several_videos_say_which(send: Send) -> None:
-    for kind in LOOKING:
-        frames = tuple(frame(1, time_s=5.0, size=(64, 48), video=letter * 32) for letter in "ab")
-        arrived, _ = send(built(kind, frames=frames))
-        assert [each.label for each in arrived] == [
-            f"frame {number} at 5.00 s of video {letter * 12}" for number, letter in enumerate("ab", start=1)
-        ], kind
-
-
 CACHED = {
     "Act videoseek": "3b99e9464683",
     "AdjustPlan videoagent2_adjust_plan": "38f08fe89269",
@@ -185,7 +165,6 @@ def test_replies_that_were_cached_before_are_still_found() -> None:
 
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)
-OTHER = Video("fedcba9876543210" * 2, "Other", 0.0, 50.0)
 QUESTION = Question("What colour is the kite?", ("red", "blue"))
 FRAMES = (ShownFrame(FILM.video_id, 50, 50.04, 8, 8, b"x"), ShownFrame(FILM.video_id, 70, 70.0, 8, 8, b"y"))
 PARTS = (Segment(3, FILM.video_id, 1.5, 50.04), Segment(4, FILM.video_id, 50.04, 101.5))
@@ -200,35 +179,12 @@ def deciding(**more) -> Decide:
     return Decide(**{"question": QUESTION, "videos": (FILM,), "candidates": candidates, "frames": FRAMES, **more})
 
 
-def test_scoring_names_segments_their_times_and_the_frames_at_their_borders():
-    text = render(scoring())
-    assert "Segment 3: 1.5 s to 50 s, the beginning to frame 1\n" in text
-    assert "Segment 4: 50 s to 101.5 s, frame 1 to the end\n" in text
-    assert "scored before" not in text
-    assert "tell the segments apart" not in text
-
-
 def test_the_prompts_of_a_round_begin_alike_and_the_frames_stand_before_what_varies():
     scored, decided = render(scoring()), render(deciding())
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(scored, decided, strict=False))
     shared = "".join(one for one, _ in alike)
     assert shared.rstrip().endswith("[frame 2 at 70.00 s (1:10)]\n\nYour step:")
     assert all(text in shared for text in ("What colour is the kite?", "B. blue", "The video lasts 100.0 s"))
-
-
-def test_a_label_stays_whichever_frames_stand_beside_it():
-    later = tuple(replace(each, label=number) for each, number in zip(FRAMES, (4, 9), strict=True))
-    assert frame_labels(later) == ["frame 4 at 50.04 s", "frame 9 at 70.00 s (1:10)"]
-    assert frame_labels(later[1:]) == ["frame 9 at 70.00 s (1:10)"]
-    assert frame_labels(later, (FILM, OTHER))[0] == "frame 4 at 50.04 s of video abcdef012345"
-
-
-def test_notes_are_numbered_on_from_the_labels_of_frames():
-    notes = (Note(FILM.video_id, 1.0, 2.0, "caption", "a kite"),)
-    frames = tuple(replace(each, label=number) for each, number in zip(FRAMES, (4, 9), strict=True))
-    request_ = AnswerFrames(question=QUESTION, videos=(FILM,), frames=frames, notes=notes)
-    assert "\n10. 1.0 s to 2.0 s (caption): a kite" in render(request_)
-    assert "\n3. 1.0 s to 2.0 s (caption): a kite" in render(replace(request_, frames=FRAMES))
 
 
 class Bare(Decide):
@@ -247,22 +203,6 @@ def test_pictures_stand_where_the_template_includes_the_frames_else_after_the_te
             kinds[type(request_)] = [part["type"] for part in parts]
     pictures = ["text", "image_url"] * 2
     assert kinds == {Decide: ["text", *pictures, "text"], Bare: ["text", *pictures]}
-
-
-def test_small_pictures_are_small_for_servers_that_know_no_detail() -> None:
-    frames = (replace(frame(1, size=STORED), detail="low"), frame(2, size=STORED))
-    with ChatServer(lambda _: SCORES) as server:
-        ask(server, score(frames))
-    assert [sent.width_px for sent in server.seen[0].frames] == [LOW_SIDE_PX, 512]
-
-
-def test_two_turns_of_one_speaker_are_one_message() -> None:
-    turns = (Turn("user", "One."), Turn("user", "Two."), Turn("assistant", "Three."), Turn("user", "Four."))
-    with ChatServer(lambda _: calling({"tool": "stop"})) as server:
-        ask(server, Walk(turns=turns))
-    first, *said = [(each["role"], each["content"]) for each in server.seen[0].body["messages"]]
-    assert first[1].endswith("\n\nOne.\n\nTwo.")
-    assert said == [("assistant", "Three."), ("user", "Four.")]
 
 
 # The form of replies: the schema that is sent, the words of the prompt and its form are one, and decoders keep it.
@@ -384,32 +324,10 @@ def test_strict_mode_takes_every_schema() -> None:
 
 
 LONG = Video("a" * 32, "film", 0.0, 600.0)
-LABELLED = (
-    ShownFrame(LONG.video_id, 120, 120.0, 8, 8, b"", label=12),
-    ShownFrame(LONG.video_id, 300, 300.0, 8, 8, b"", label=5),
-)
 
 
 def scored(number: int, score: float | None, **more) -> ScoredSegment:
     return ScoredSegment(Segment(number, LONG.video_id, number * 10.0, number * 10.0 + 10), score, **more)
-
-
-def test_border_frames_are_named_by_their_labels() -> None:
-    line = segment_line(Segment(3, LONG.video_id, 120.0, 300.0), LABELLED, (LONG,))
-    assert line == "Segment 3: 120 s to 300 s, frame 12 to frame 5"
-    last = segment_line(Segment(4, LONG.video_id, 300.0, 600.0), LABELLED, (LONG,))
-    assert last.endswith(", frame 5 to the end")
-    evicted = segment_line(Segment(5, LONG.video_id, 120.0, 222.0), LABELLED, (LONG,))
-    assert evicted.endswith(", frame 12 to an earlier frame")
-
-
-def test_the_new_frames_are_named_where_known_ones_stand_beside_them() -> None:
-    new = tuple(ShownFrame(LONG.video_id, at, float(at), 8, 8, b"", label=20 + at) for at in (1, 2, 3))
-    assert newness((*LABELLED, *new), new).startswith(
-        " Of the frames only frames 21 to 23 are new: rate by what is new"
-    )
-    assert "only frame 21 is new" in newness((*LABELLED, new[0]), new[:1])
-    assert newness(new, new) == newness(LABELLED, ()) == ""
 
 
 def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
@@ -422,22 +340,6 @@ def test_the_best_candidates_are_in_full_the_others_short_and_few() -> None:
     assert max(map(len, lines)) < REASON_CHARACTERS + 60
 
 
-def test_what_was_never_rated_says_so_beside_the_score_of_its_matches() -> None:
-    (line,) = candidate_lines([scored(1, 0.37, rated=False)], (), (LONG,), "fused")
-    assert line == "Segment 1: 10 s to 20 s, score 0.37, not rated"
-    (line,) = candidate_lines([scored(1, None)], (), (LONG,), "reward")
-    assert line == "Segment 1: 10 s to 20 s, not rated"
-
-
-def test_the_history_is_the_parent_and_the_best_of_the_others() -> None:
-    history = [scored(number, 10.0 * number, explanation="a kite") for number in range(8)]
-    assert parent_score(history, 4) == " (score 40: a kite)"
-    assert parent_score(history, None) == parent_score([scored(4, None)], 4) == ""
-    lines = history_lines(history, 7, (LONG,))
-    assert len(lines) == COMPARED
-    assert lines[-1] == "Segment 6: 60 s to 70 s, score 60"
-
-
 def test_a_long_reason_is_cut_and_not_left_out() -> None:
     for script in SCRIPTS:
         said = scored(1, 0.5, explanation="".join(script.lines * 9))
@@ -447,17 +349,6 @@ def test_a_long_reason_is_cut_and_not_left_out() -> None:
 
 
 # Times as prompts write them.
-
-
-def test_clock_times_are_those_of_a_player() -> None:
-    for time_s, text in [(0, "0:00"), (59.9, "0:59"), (83, "1:23"), (3725.4, "1:02:05"), (-5, "-0:05")]:
-        assert clock(time_s) == text, (time_s, text)
-
-
-def test_clock_time_stands_beside_seconds_from_a_minute_on() -> None:
-    assert [beside(each) for each in (59.0, 83.0)] == ["", " (1:23)"]
-    assert beside_range(Segment(1, "v", 0.0, 59.0)) == ""
-    assert beside_range(Segment(1, "v", 50.0, 3725.0)) == " (0:50 to 1:02:05)"
 
 
 def test_openai_counts_tiles() -> None:
@@ -482,12 +373,6 @@ def test_qwen_counts_patches_of_28_pixels() -> None:
     ]:
         assert picture_tokens(*size, "qwen") == tokens, (size, tokens)
         assert picture_tokens(*size, "qwen", "low") == tokens, (size, tokens)
-
-
-def test_a_character_of_another_script_is_a_quarter_to_a_whole_token() -> None:
-    for script in SCRIPTS:
-        text = "".join(script.lines)
-        assert len(text) / 4 < text_tokens(text) < len(text), script
 
 
 def test_messages_add_up_texts_pictures_and_marks() -> None:

@@ -12,12 +12,10 @@ from kinodex.agent.protocol import (
     Segment,
     ShownFrame,
     Video,
-    model_for,
     plain,
     request_key,
 )
 from kinodex.agent.requests.tree import ScoreSegments
-from tests.support.libraries.agent_library import ScriptedModel, explorer
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
 VIDEO = Video("v" * 32, "film", 0.0, 100.0)
@@ -42,14 +40,6 @@ def test_a_field_that_older_traces_do_not_have_is_left_out_while_it_has_its_defa
     plain_video = {"video_id": "v" * 32, "title": "film", "start_s": 0.0, "duration_s": 100.0}
     assert plain(VIDEO) == plain_video
     assert plain(replace(VIDEO, has_pictures=False)) == {**plain_video, "has_pictures": False}
-
-
-def test_a_role_without_a_model_of_its_own_has_the_default_one():
-    first, second = ScriptedModel(explorer), ScriptedModel(explorer)
-    assert model_for(first, "policy") is first
-    assert model_for({"policy": first, "default": second}, "policy") is first
-    assert model_for({"policy": first, "default": second}, "reward") is second
-    assert model_for({"policy": first}, "reward") is None
 
 
 # Questions, the replies that are accepted, and those that are refused with a reason.

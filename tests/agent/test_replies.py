@@ -25,13 +25,12 @@ from kinodex.agent.replies import (
     bound_schema,
     exactly,
     flat_call,
-    on_scale,
     one_of,
     plainest,
     strict_schema,
     without_reasoning,
 )
-from kinodex.agent.requests.tree import Decide, DiscoverQueries, ScoreSegments
+from kinodex.agent.requests.tree import Decide, ScoreSegments
 from kinodex.agent.variants.eea import ScoreAndPropose
 from kinodex.agent.variants.videoagent2_requests import AdjustPlan, AnswerBank, Assess, CallTool, CreatePlan
 from tests.support.every_request import example_text, of_full_size, variations
@@ -164,15 +163,6 @@ def test_what_may_mean_several_things_or_nothing_is_refused(kind: type, said: ob
         TypeAdapter(kind).validate_python(said)
 
 
-def test_only_a_percentage_that_says_so_is_put_on_another_scale() -> None:
-    assert (on_scale("80%", 5.0), on_scale("4/5", 5.0), on_scale(80, 5.0), on_scale("80", 5.0)) == (4.0, 4.0, 80, "80")
-
-
-def test_a_long_text_is_refused_at_once() -> None:
-    with pytest.raises(ValidationError, match="characters are no number"):
-        TypeAdapter(Seconds).validate_python("1 " * 100_000)
-
-
 # One schema for all requests of a run: what is sent, what the prompt says, and what is read from a reply.
 
 
@@ -245,14 +235,6 @@ def test_the_prompt_names_the_reply_that_is_due_and_what_binds_it_more_closely()
     )
     assert '"queries" ([]).' in reply_line(of_full_size(ScoreSegments), joint=True)
     assert '{"step": {"plan": {...}}}' in reply_line(of_full_size(CreatePlan), joint=True)
-
-
-def test_requests_without_a_run_of_their_kind_keep_their_own_schema() -> None:
-    request = of_full_size(DiscoverQueries)
-    assert request.joint() is None and reply_schema(request, joint=True) == request.schema()
-    assert reply_line(request, joint=True) == reply_line(request)
-    hasty = next(each for each in variations(Assess) if not each.reasoning)
-    assert hasty.joint() is None
 
 
 # Calls of tools in the forms of several chat templates.

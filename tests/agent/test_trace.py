@@ -55,33 +55,9 @@ def test_a_replay_gives_the_same_answer(library, recorded):
     assert again.ledger.invalid_replies == 1
 
 
-def test_a_text_with_line_separators_of_unicode_is_one_line_of_a_trace(library, tmp_path):
-    question = Question("What colour is\u2028the kite\u0085over the desert?", ("blue", "red"))
-    path = tmp_path / "trace.jsonl"
-    with trace_to(path) as write:
-        answer = asyncio.run(ask(question, environment_of(library), ScriptedModel(explorer), on_event=write))
-    assert read_trace(path)[0]["question"]["text"] == question.text
-    assert timeless(asyncio.run(ask(question, environment_of(library), ReplayModel(path)))) == timeless(answer)
-
-
 def test_a_replay_of_something_else_says_so(library, recorded):
     with pytest.raises(NotInTrace, match="holds no DiscoverQueries with key"):
         asyncio.run(ask(Question("Who?"), environment_of(library), ReplayModel(recorded[0])))
-
-
-def test_a_trace_is_complete_enough_to_draw_the_tree(recorded):
-    records = read_trace(recorded[0])
-    assert [records[0]["event"], records[-1]["event"]] == ["RunStarted", "Finished"]
-    assert records[0]["version"] == 2
-    assert "fingerprint" in records[0]["space"]
-    leaves = {0}
-    for each in records:
-        if each["event"] == "Expanded":
-            leaves.remove(each["parent"]["number"])
-            leaves |= {child["number"] for child in each["children"]}
-        if each["event"] == "Scored":
-            assert {score["number"] for score in each["candidates"]} == leaves
-    assert len(leaves) > 12
 
 
 def test_exchanges_hold_prompt_reply_usage_and_no_picture(recorded):
@@ -181,13 +157,6 @@ def test_the_last_digits_of_scores_make_no_difference(kites, tmp_path: Path) -> 
     assert replay(kites, path).status == "budget_exhausted"
 
 
-def test_another_score_is_another_request(kites, tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    recorded_elsewhere(kites, path, lambda score: score + 0.01)
-    with pytest.raises(NotInTrace, match=r"earlier kinodex .* `kinodex view .*trace\.jsonl` still shows it"):
-        replay(kites, path)
-
-
 # Follow-up questions: what a run saw is looked at first, and only then is anything new.
 
 
@@ -220,10 +189,6 @@ def remembering(request):
     return {"option": "B", "evidence": [1]} if isinstance(request, Recall) else explorer(request)
 
 
-def forgetful(request):
-    return {"action": "insufficient_evidence"} if isinstance(request, Recall) else explorer(request)
-
-
 def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first, tmp_path):
     seen = read_prior_evidence(first[0], environment)
     answer, model = run(environment, remembering, tmp_path / "next.jsonl", NEXT, seen=seen)
@@ -231,27 +196,6 @@ def test_a_follow_up_that_the_evidence_answers_takes_one_call(environment, first
     assert answer.ledger.frames == len(seen.frames)
     assert model.requests[0].question.earlier == seen.earlier
     assert answer.evidence[0].start_s == seen.frames[0].time_s
-
-
-def test_else_it_searches_on_and_samples_nothing_twice(environment, first, tmp_path):
-    seen = read_prior_evidence(first[0], environment)
-    answer, model = run(environment, forgetful, tmp_path / "next.jsonl", NEXT, seen=seen)
-    assert answer.ledger.calls > 1
-    shown = [(frame.video_id, frame.frame_no) for frame in seen.frames]
-    labels = {(frame.video_id, frame.frame_no): frame.label for each in model.requests[1:] for frame in each.frames}
-    assert [labels[each] for each in shown] == list(range(1, len(shown) + 1))  # they came first, and are not sampled
-    assert len(labels) > len(shown)
-    assert answer.ledger.frames == len(labels)
-
-
-def test_conversations_go_on_and_replay(environment, first, tmp_path):
-    seen = read_prior_evidence(first[0], environment)
-    second, _ = run(environment, forgetful, tmp_path / "second.jsonl", NEXT, seen=seen)
-    again, _ = run(environment, ReplayModel(tmp_path / "second.jsonl"), tmp_path / "again.jsonl", NEXT, seen=seen)
-    assert (again.text, again.evidence) == (second.text, second.evidence)
-    third = read_prior_evidence(tmp_path / "second.jsonl", environment)
-    assert [each.question for each in third.earlier] == [FIRST.text, NEXT.text]
-    assert read_trace(tmp_path / "second.jsonl")[0]["question"]["earlier"][0]["question"] == FIRST.text
 
 
 def test_what_cannot_be_continued_says_why(environment, first, tmp_path):

@@ -96,12 +96,6 @@ def test_two_runs_on_one_video_are_noticed_and_additions_go_with_their_video(lib
     assert library.additions.complete(stage, model, add(library, stage, model, "aaaa"), {}) == ()
 
 
-def test_nothing_found_is_complete_too(library):
-    library.additions.add_detections({"aaaa": []}, "m1")
-    assert library.additions.complete("detections", "m1", {"aaaa": 0}, {}) == ()
-    assert pending(library, "detections", "m1") == ["bbbb", "cccc"]
-
-
 def test_what_cannot_be_added(library):
     with pytest.raises(LibraryError, match=r"'pictures'; it is one of captions, .*, sentences"):
         library.additions.pending("pictures", "m1")
@@ -111,20 +105,6 @@ def test_what_cannot_be_added(library):
         library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=5)}, OTHER)
     with pytest.raises(ValueError, match=r"shape \(5,\)"):
         library.additions.add_captions({"aaaa": [caption(0, "a kite", vector=np.ones(5, np.float16))]}, "m1")
-
-
-def test_the_librarys_own_vectors_are_no_addition(library):
-    own = fingerprint()
-    for refused in (
-        lambda: library.additions.add_space(own),
-        lambda: library.additions.add_vectors({"aaaa": vectors_of(6, seed=1, dim=own.dim)}, own),
-        lambda: library.additions.complete("vectors", own.digest, {"aaaa": 6}, {}),
-        lambda: library.additions.discard("vectors", own.digest, "aaaa"),
-        lambda: library.additions.discard_leftovers("vectors", own.digest),
-    ):
-        with pytest.raises(LibraryError, match=f"{own.digest}.* own: every frame has its vector"):
-            refused()
-    assert len(library.vectors("aaaa").frame_no) == 6
 
 
 def _ingest(uri: str) -> None:

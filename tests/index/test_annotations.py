@@ -15,7 +15,7 @@ from kinodex.index.annotations import MANY_FRAGMENTS, shown_speaker
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.maintain import remove_added
-from kinodex.index.rows import ClipRow, Hit, SceneRow, ScreenTextRow, SpokenWord, TranscriptRow
+from kinodex.index.rows import ClipRow, Hit, SceneRow, ScreenTextRow, TranscriptRow
 from kinodex.index.search.fusion import fuse
 from kinodex.index.store.database import Tables
 from kinodex.index.store.indexes import Thresholds, refresh, small_fragments
@@ -61,21 +61,6 @@ def test_clips_come_back_by_video_and_model_in_order_of_time_and_are_no_captions
     assert len(films.additions.pending("captions", "m")) == 2
     assert films.additions.discard_leftovers("captions", "m") == 0
     assert len(films.clips.read("aaaa", "m")) == 3
-
-
-def test_clips_go_with_their_video_and_are_not_taken_of_others(films):
-    films.clips.add([clip("aaaa", 0), clip("bbbb", 0), clip("cccc", 0)])
-    tables = Tables(films.uri)
-    assert tables.count("clips") == 2
-    films.writer.discard("aaaa")
-    films.clips.add([clip("aaaa", 1)])
-    assert tables.count("clips") == 1
-    assert audit(films).problems == ()
-    late = dict(zip(tables["clips"].schema.names, ("dddd", "m", "0-4", 0, 4, "x", 1, 4), strict=True))
-    tables.append("clips", [late])  # written while its video went
-    assert audit(films).orphans == ("dddd",)
-    assert (sweep(films), audit(films).orphans) == (1, ())
-    assert len(films.clips.read("bbbb", "m")) == 1
 
 
 def test_many_small_writes_are_joined_without_a_refresh(films):
@@ -149,15 +134,6 @@ def test_scenes_by_time_a_chapter_before_its_scenes_of_the_newest_model_that_is_
     assert [row.title for row in films.scenes.rows("aaaa")] == ["Newer"]
     films.additions.discard("summaries", "n", "aaaa")
     assert {row.model for row in films.scenes.rows("aaaa")} == {"m"}
-
-
-def test_videos_whose_words_are_newer_than_their_summaries(films):
-    for video_id in ("aaaa", "bbbb"):
-        summarised(films, video_id, [scene(video_id, "chapter", 0, 0.0, 8.0)])
-    assert films.scenes.outdated("m") == []
-    films.additions.add_speech({"bbbb": [spoken(0, "a boat")]}, "whisper")
-    films.additions.complete("speech", "whisper", {"bbbb": 1}, {})
-    assert (films.scenes.outdated("m"), films.scenes.outdated("n")) == (["bbbb"], [])
 
 
 def test_text_on_screen_by_time_and_from_top_to_bottom(films):
@@ -290,16 +266,3 @@ def test_a_speaker_is_found_by_number_or_name_or_nobody_is(films):
     for name in ("", "  ", "speaker 4", "7", "a\x00b", "x" * 101, "\u200d", "\u200cAnna", "a\u202eb", "\ud800"):
         with pytest.raises(QueryError, match="a name has 1 to 100 printed characters"):
             speakers.name(["speaker-1"], name)
-
-
-def test_words_of_lines_are_kept_where_the_table_has_a_column_for_them(films):
-    words = (SpokenWord("hello", 0.0, 0.5), SpokenWord("you", 0.5, 1.0))
-    heard(films, spoken(0, "hello you", words=words), spoken(1, "hi"))
-    assert [line.words for line in lines_of(films)] == [words, ()]
-    films.additions.discard("speech", "whisper", "aaaa")
-    films.tables["transcript"].drop_columns(["words"])
-    older = Library.open(films.uri)
-    heard(older, spoken(0, "hello", "speaker-1", words=words))
-    (line,) = lines_of(older)
-    assert (line.text, line.speaker, line.words) == ("hello", "speaker 1", ())
-    assert "words" not in older.tables.schema("transcript").names

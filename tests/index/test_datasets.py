@@ -16,17 +16,15 @@ from kinodex.index.datasets import (
     TablesAt,
     batch_counts,
     checked_versions,
-    choose,
     frames_by_video,
     plan_frames,
     read_versions,
     shares,
-    stored_names,
 )
-from kinodex.index.errors import DamagedRows, LibraryError, QueryError, SpaceMismatch, UnknownVideo
+from kinodex.index.errors import LibraryError, QueryError, SpaceMismatch, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.maintain import maintain
-from kinodex.index.store.schema import CHECKSUM, equal
+from kinodex.index.store.schema import equal
 from tests.index.conftest import ALL, VIDEOS
 from tests.support.libraries.random_library import (
     OTHER_DIM,
@@ -151,19 +149,6 @@ def test_a_video_that_is_gone_or_lacks_rows_is_an_error(patchy: Library) -> None
         list(frames_by_video(patchy, ["vector"], ["aaaa"], space=other_space().name))
 
 
-def test_rows_come_from_the_smallest_table_that_has_them() -> None:
-    for columns, base, joins, stored in (
-        (["vector", "time_s"], "vectors_x", False, ["video_id", "frame_no", "vector", "time_s"]),
-        (["title", "vector"], "vectors_x", False, ["video_id", "frame_no", "vector"]),
-        (["jpeg", "vector"], "frames", True, ["video_id", "frame_no", "jpeg"]),
-        (["title"], "frames", False, ["video_id", "frame_no"]),
-    ):
-        choice = choose(columns, "vectors_x")
-        assert (choice.base, choice.joins_vectors, choice.stored) == (base, joins, stored), columns
-    assert choose("jpeg", "vectors_x").columns == ("jpeg",)
-    assert (stored_names(["image", "time_s", "jpeg"]), stored_names("image")) == (["jpeg", "time_s"], ["jpeg"])
-
-
 # Rows of pieces: each with the picture, vector, time and title that belong to its frame.
 
 EVERYTHING = ["title", "vector", "jpeg", "frame_no", "time_s", "width_px", "height_px", "video_id"]
@@ -191,20 +176,6 @@ def test_a_frame_without_its_vector_is_an_error_and_no_other_frames_vector(patch
         FrameReader(plan).read(plan.pieces)
 
 
-def test_a_damaged_picture_is_an_error(patchy: Library) -> None:
-    patchy.tables.update("frames", equal("video_id", "dddd") & equal("frame_no", 4), {CHECKSUM: 1})
-    for columns in (["jpeg"], ["jpeg", "vector"], ["image"]):
-        plan = plan_frames(patchy, stored_names(columns))
-        with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
-            FrameReader(plan).read(plan.pieces)
-    with pytest.raises(DamagedRows, match="the picture of frame 4 of video dddd"):
-        list(frames_by_video(patchy, COLUMNS, ORDER))
-    sizes = [table.num_rows for table in frames_by_video(patchy, ["vector"], ["aaaa", "bbbb", "dddd"], batch_rows=20)]
-    assert sizes == [13, *[20] * 35], "short videos are read together"
-    without = plan_frames(patchy, ["frame_no", "width_px"])
-    assert FrameReader(without).read(without.pieces).num_rows == len(ALL)
-
-
 # Shares: every piece goes to one worker of one rank, nearly as many rows to each, the same in every process.
 
 
@@ -222,14 +193,6 @@ def test_every_piece_is_dealt_once_and_loads_are_even() -> None:
         assert max(loads) - min(loads) <= 2 * stock[:, 2].max()
     few = shares(pieces(2), Readers(2, 3), (0, 0))  # some have nothing
     assert sum(len(mine) for rank in few for mine in rank) == 2
-
-
-def test_seed_and_epoch_decide_the_order_and_nothing_else_does() -> None:
-    stock = pieces(50)
-    first, same, later = (shares(stock, Readers(2, 2), order) for order in ((3, 0), (3, 0), (3, 1)))
-    assert all(np.array_equal(a, b) for x, y in zip(first, same, strict=True) for a, b in zip(x, y, strict=True))
-    assert not np.array_equal(first[0][0], later[0][0])
-    assert shares(stock, Readers(), None)[0][0].tolist() == list(range(50))
 
 
 @pytest.mark.parametrize("drop_last", [False, True])

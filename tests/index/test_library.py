@@ -7,16 +7,14 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import lancedb
 import numpy as np
 import pytest
 
 from kinodex.index.errors import LibraryError, NotALibrary, SettingsMismatch, SpaceMismatch, StorageError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import ClipRow
-from kinodex.index.store.schema import table_schemas
 from kinodex.index.sweep import audit
-from tests.support.libraries.random_library import DIM, SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
 
 def test_open_or_create_refuses_other_settings_and_spaces(tmp_path):
@@ -68,16 +66,6 @@ def test_another_kind_of_uri(tmp_path):
     assert Library.open(f"{tmp_path}/library").has_video("aaaa")
 
 
-def test_an_interrupted_creation_is_finished(tmp_path):
-    schemas = table_schemas(SETTINGS, fingerprint())
-    database = lancedb.connect(tmp_path / "library")
-    for name in list(schemas)[:4]:
-        database.create_table(name, schema=schemas[name])
-    library = Library.open_or_create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    write(library, made("aaaa", 3, seed=1))
-    assert library.has_video("aaaa")
-
-
 def test_several_that_make_one_library_at_once(tmp_path):
     def make_and_write(number: int) -> bool:
         start.wait()
@@ -102,18 +90,6 @@ def test_several_that_make_one_library_at_once(tmp_path):
 # Readers see complete videos, each frame once, and nothing of others.
 
 
-def test_info_counts_complete_videos(library):
-    write(library, made("aaaa", 18, seed=1))
-    write(library, made("bbbb", 18, seed=2, lines=((0.0, 1.0, "hello"),)))
-    write(library, made("cccc", 18, seed=3), complete=False)
-    facts = library.info()
-    assert (facts.videos, facts.frames, facts.transcript_lines, facts.failures) == (2, 36, 1, 0)
-    assert facts.hours == pytest.approx(36 / 3600)
-    assert facts.stored_bytes > 3 * 18 * DIM * 2
-    assert (facts.space, facts.space_digest) == ("local-dir:/models/tiny", fingerprint().digest)
-    assert facts.settings == SETTINGS
-
-
 def test_leftovers_are_invisible_and_discarded(library):
     kept, broken = (
         made("aaaa", 10, seed=1, lines=((0.0, 2.0, "kite"),)),
@@ -134,16 +110,6 @@ def test_leftovers_are_invisible_and_discarded(library):
     write(library, broken)
     assert len(library.vectors("bbbb").frame_no) == 50
     assert library.search.frames(query, k=1)[0].video_id == "bbbb"
-
-
-def test_no_reader_sees_a_frame_twice(library):
-    """A run that began before another completed the video appends the same frames again, until it is noticed."""
-    video = made("aaaa", 8, seed=1)
-    write(library, video)
-    write(library, video, complete=False)
-    np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
-    assert len(library.search.frames(video.vectors[2], k=8)) == len(library.frames("aaaa", range(8))) == 8
-    assert [frame.frame_no for frame in library.frames_at("aaaa", [0.0, 7.9])] == [0, 7]
 
 
 @pytest.mark.parametrize("scheme", ["", "file-object-store://"])

@@ -19,7 +19,6 @@ from kinodex.index.maintain import (
     purge_table,
     remove_added,
     remove_videos,
-    table_facts,
 )
 from kinodex.index.rows import ClipRow, FailureRow, SourceRow
 from kinodex.index.store.indexes import Thresholds, refresh
@@ -52,16 +51,6 @@ def test_leftovers_go_unless_a_run_may_be_writing_them(library: Library) -> None
     assert (report.removed.orphans, report.notes, report.after.problems) == (("left",), (), ())
     assert len(steps) == 3
     assert library.video_ids() == {"aaaa"}
-
-
-def test_a_full_disk_is_noted_of_tables_that_would_be_written_again(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(library, made("aaaa", 3, seed=1))
-    monkeypatch.setattr("kinodex.index.maintain._missing_space", lambda tables, facts: "no room")
-    notes = maintain(library, purge=True).notes
-    noted = {note.rpartition(" in the files of ")[2] for note in notes if note.startswith("what was deleted stays")}
-    assert noted == {f"{name}: no room" for name in set(library.tables.names()) - {"leases"}}
 
 
 def test_only_one_at_a_time_and_alone_without_older_versions(library: Library) -> None:
@@ -206,19 +195,3 @@ def test_an_addition_goes_and_others_stay(library: Library) -> None:
         remove_added(library, "detections", "second", "aaaa")
     with pytest.raises(LibraryError, match="own: every frame has its vector"):
         remove_added(library, "vectors", library.fingerprint.digest, "aaaa")
-
-
-# Sizes, fragments and indexes of tables.
-
-
-def test_tables_are_measured(library: Library) -> None:
-    for number in range(3):
-        write(library, made(f"{number:04d}", 10, seed=number))
-    frames = {each.name: each for each in table_facts(library.tables)}["frames"]
-    assert (frames.rows, frames.fragments, frames.indexes) == (30, 3, ())
-    assert frames.disk_bytes is not None
-    assert 0 < frames.data_bytes <= frames.disk_bytes
-    refresh(library.tables, Thresholds(scalar_rows=10, picture_fragments=1))
-    after = {each.name: each for each in table_facts(library.tables)}["frames"]
-    assert (after.rows, after.fragments) == (30, 1)
-    assert sorted(each.name for each in after.indexes) == ["by_frame_key", "by_video_id"]

@@ -11,8 +11,6 @@ from kinodex.index.library import Library
 from kinodex.index.maintain import remove_added, remove_videos
 from kinodex.index.store.carried_towers import LEASE
 from kinodex.index.store.indexes import refresh
-from kinodex.index.store.schema import equal
-from kinodex.index.sweep import AddedAudit, AddedRows, audit_added, discard_added
 from kinodex.jobs.towers import carry_sentences
 from tests.support.libraries.random_library import caption, made, spoken, write
 from tests.support.libraries.sentence_lines import CHANCE, ConceptModel, add_sentences
@@ -98,25 +96,6 @@ def test_the_model_of_the_most_videos_is_the_librarys_and_of_several_the_one_use
         embedded.sentences.space("third")
     remove_added(embedded, "sentences", second.space.digest, "bbbb")
     assert embedded.sentences.space() == first.space
-
-
-def test_an_interrupted_run_is_a_leftover_and_lost_rows_are_broken(embedded):
-    model = ConceptModel()
-    add_sentences(embedded, model, "aaaa")
-    (table,) = [name for name in embedded.tables.names() if name.startswith("sentences_")]
-    embedded.tables.delete(table, equal("start_s", 1))
-    lines = embedded.sentences.lines("bbbb")
-    embedded.sentences.add({"bbbb": (lines, model.embed_lines([line.text for line in lines]))}, model.space)
-    meaning = model.meaning("car")
-    assert {hit.video_id for hit in embedded.search.words("car", meaning=meaning) if hit.cosine} == set()
-    found = audit_added(embedded)
-    assert found == AddedAudit(
-        leftovers=(AddedRows("sentences", model.space.digest, ("bbbb",)),),
-        broken=(AddedRows("sentences", model.space.digest, ("aaaa",)),),
-    )
-    assert embedded.additions.discard_leftovers("sentences", model.space.digest) == 1
-    discard_added(embedded, found.broken)
-    assert audit_added(embedded) == AddedAudit() and embedded.tables.count(table) == 0
 
 
 def test_a_query_is_embedded_by_the_model_that_the_library_carries(embedded, tmp_path):

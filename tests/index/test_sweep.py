@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,6 @@ from kinodex.index.rows import SceneRow, SegmentRow
 from kinodex.index.store.database import FILE_FORMAT, table_place
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import (
-    ADDED_DIGEST,
-    ADDITIONS,
-    CHECKSUM,
-    FRAMES,
     SENTENCES_PREFIX,
     VIDEO_DIGESTS,
     equal,
@@ -52,7 +48,6 @@ from tests.support.libraries.random_library import (
     SETTINGS,
     caption,
     detection,
-    empty_library,
     fingerprint,
     made,
     other_space,
@@ -86,20 +81,6 @@ def test_leftovers_of_every_table_go(library):
     assert sweep(library) == 0
 
 
-def test_rows_that_a_zombie_wrote_again_go(library, tables):
-    video, other = made("aaaa", 40, seed=1), made("bbbb", 40, seed=2)
-    write(library, video)
-    write(library, other)
-    library.writer.add_frames({"aaaa": video.frame_rows()[10:]})  # by a run that was taken for dead
-    library.writer.add_frames({"bbbb": other.frame_rows()[:5]})
-    assert audit(library).doubled == ("aaaa", "bbbb")
-    assert sweep(library) == 2
-    assert audit(library).problems == ()
-    assert tables.count("frames") == tables.count(VECTORS) == 80
-    np.testing.assert_array_equal(library.vectors("aaaa").vectors, video.vectors)
-    assert library.frames("aaaa", [12])[0].jpeg == b"jpeg aaaa 12"
-
-
 def test_lost_rows_are_reported_and_left(library, tables):
     for video_id in ("aaaa", "bbbb", "cccc"):
         write(library, made(video_id, 5, seed=1))
@@ -114,16 +95,6 @@ def test_lost_rows_are_reported_and_left(library, tables):
     )
     assert sweep(library) == 0
     assert len(library.videos()) == 3
-
-
-def test_speech_that_was_added_is_not_counted(library, tables):
-    video = made("aaaa", 5, seed=1, lines=((0.0, 1.0, "hello"),))
-    write(library, video)
-    heard = asdict(video.transcript()[0]) | {"source": "asr", "model": "whisper"}
-    tables.append("transcript", [heard, heard])
-    assert audit(library).problems == ("video aaaa has speech by whisper without its addition",)
-    assert sweep(library) == 0
-    assert library.writer.complete([video.video_row()]) == ()
 
 
 WRITE = """
@@ -340,43 +311,6 @@ def test_what_was_altered_goes_on_request_and_the_rest_stays(filled: Library) ->
     assert filled.additions.counts("sentences") == {"bbbb": 6}
 
 
-def test_a_video_written_again_has_the_digests_of_its_new_rows(filled: Library) -> None:
-    video = made("aaaa", COUNT, seed=5)
-    filled.writer.discard("aaaa")
-    written = filled.writer.add_frames({"aaaa": video.frame_rows()[3:]})
-    for name, of_video in filled.writer.add_frames({"aaaa": video.frame_rows()[:3]}).items():
-        written[name].update(of_video)
-    assert filled.writer.complete([video.video_row()], digests=written) == ()
-    assert audit(filled, deep=True).problems == ()
-    by_reading = empty_library(Path(filled.uri).parent / "other", SETTINGS, fingerprint())
-    by_reading.writer.add_frames({"aaaa": video.frame_rows()})
-    assert by_reading.writer.complete([video.video_row()]) == ()
-    digests = [
-        each.tables.rows("videos", equal("video_id", "aaaa"), [VIDEO_DIGESTS]).to_pylist()
-        for each in (filled, by_reading)
-    ]
-    assert digests[0] == digests[1]
-
-
-def test_a_library_without_digests_is_not_checked_and_says_so(tmp_path: Path) -> None:
-    """As an earlier version made it: the columns are not there, and a newer one does not write them."""
-    filled = empty_library(tmp_path / "old", SETTINGS, fingerprint())
-    videos = filled.tables.schema("videos")
-    schemas = {
-        "videos": (videos, VIDEO_DIGESTS),
-        "additions": (ADDITIONS, ADDED_DIGEST),
-    }
-    for name, (schema, column) in schemas.items():
-        filled.tables.drop(name)
-        filled.tables.create(name, schema.remove(schema.get_field_index(column)))
-    filled = Library.open(filled.uri)
-    fill(filled)
-    alter(filled, "transcript", "text", other_word)
-    found = health(Library.open(filled.uri), deep=True)
-    assert found.problems == ()
-    assert (found.audit.unchecked, found.audit.added.unchecked) == (2, 14)
-
-
 # A picture whose bytes were overwritten on the disk is found, and its video is made again on request.
 
 PICTURE_BYTES = 2_000
@@ -420,15 +354,6 @@ def test_damaged_pictures_are_found_by_a_deep_audit_and_their_videos_go_on_reque
     assert found.video_ids() == {"aaaa"}
 
 
-def test_an_older_library_has_its_pictures_begin_and_end_as_such(library: Library) -> None:
-    library.tables.drop("frames")
-    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
-    pictures = write_pictures(library)
-    assert damaged_pictures(library) == ()
-    overwrite(library, pictures["bbbb"][0], PICTURE_BYTES + 2, bytes(2))
-    assert damaged_pictures(Library.open(library.uri)) == ("bbbb",)
-
-
 # Holders of leases are listed, and known to be dead where their process was on this machine.
 
 
@@ -440,12 +365,3 @@ def test_holders_by_lease(library: Library) -> None:
         assert (ingest.lease, ingest.pid, ingest.is_dead) == ("ingest", os.getpid(), False)
         assert str(ingest).startswith(f"a run on {ingest.host}, process {os.getpid()}, since 20")
     assert lease_holders(library.tables) == ()
-
-
-def test_a_dead_holder_is_known_on_its_own_machine_alone(library: Library) -> None:
-    of_ingest = equal("name", "ingest")
-    with library.lease("ingest", "a run"):
-        library.tables.update("leases", of_ingest, {"process_start": 1})
-        assert [each.is_dead for each in lease_holders(library.tables)] == [True]
-        library.tables.update("leases", of_ingest, {"host": "far-away"})
-        assert [each.is_dead for each in lease_holders(library.tables)] == [False]

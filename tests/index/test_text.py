@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,7 +13,7 @@ from kinodex.index.errors import QueryError, checked_text
 from kinodex.index.search.words import check_words
 from kinodex.index.spaces.sentence_model import ModelFacts
 from kinodex.index.spaces.text_tower import clean
-from kinodex.index.text import beginning, end, plain_words, redact, redact_uri, redact_values, words
+from kinodex.index.text import beginning, end, redact, redact_uri, redact_values
 from tests.support.scripts import SCRIPTS
 
 SIGNED = "X-Amz-Algorithm=A&X-Amz-Credential=c%2Fd&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=ff"
@@ -93,23 +92,6 @@ def test_a_text_that_is_not_utf8_is_refused_with_a_reason() -> None:
 # Words and characters of thirteen scripts: none is split at its marks, none is cut to nothing.
 
 UNSPACED = ("Thai", "Chinese", "Japanese")
-
-
-def test_words_are_those_between_spaces_and_are_shared_with_their_own_line_alone() -> None:
-    for script in SCRIPTS:
-        for line in script.lines:
-            if script.name in UNSPACED:
-                letters = [each for each in regex.findall(r"\X", line) if each[0].isalpha()]
-                assert words(line) == ["".join(letters[at : at + 2]) for at in range(len(letters) - 1)], line
-            else:
-                assert words(line) == regex.sub(r"\p{P}", " ", line).split()
-        first, *others = script.lines
-        for word in (
-            plain_words(unicodedata.normalize("NFC", script.word)),
-            plain_words(unicodedata.normalize("NFD", script.word)),
-        ):
-            assert word <= plain_words(first) or script.name == "Japanese", "象 is one character, and no pair"
-            assert not any(word & plain_words(line) for line in others), script
 
 
 def test_a_cut_text_keeps_what_fits() -> None:

@@ -15,18 +15,18 @@ from PIL import Image
 from kinodex.index.datasets import Batching, plan_frames, stored_names
 from kinodex.index.errors import LibraryError, QueryError
 from kinodex.index.library import Library
-from kinodex.index.torch_frames import FrameBatches
-from tests.index.conftest import ALL, VIDEOS
+from tests.index.conftest import ALL
+from tests.support.late import late
 from tests.support.libraries.random_library import made
 
-torch = pytest.importorskip("torch")
+torch, torch_frames = late("torch"), late("kinodex.index.torch_frames")
 KEY = ("video_id", "frame_no")
 
 
 def dataset(library: Library, size: int = 32, columns: tuple[str, ...] = KEY, piece_rows: int = 16, **options: Any):
     even, drop_last = options.pop("even", False), options.pop("drop_last", False)
     plan = plan_frames(library, stored_names(columns), piece_rows=piece_rows)
-    return FrameBatches(plan, columns, Batching(size, drop_last, even), buffer_rows=100, **options)
+    return torch_frames.FrameBatches(plan, columns, Batching(size, drop_last, even), buffer_rows=100, **options)
 
 
 def keys(batches: Any) -> list[tuple[str, int]]:
@@ -52,24 +52,6 @@ def test_every_frame_comes_once_an_epoch_in_an_order_of_its_own(patchy: Library)
     assert [number for video_id, number in stored if video_id == "dddd"] == list(range(700))
 
 
-def test_batches_are_full_but_the_last(patchy: Library) -> None:
-    sizes = [len(batch["frame_no"]) for batch in dataset(patchy, 50)]
-    assert sizes == [50] * (len(ALL) // 50) + [len(ALL) % 50]
-    assert (
-        len(list(dataset(patchy, 50, drop_last=True)))
-        == len(ALL) // 50
-        == dataset(patchy, 50, drop_last=True).batches()
-    )
-    assert dataset(patchy, 50).batches() == len(sizes)
-
-
-def test_ranks_share_the_frames(patchy: Library) -> None:
-    ranks = [keys(dataset(patchy, rank=rank, world_size=3)) for rank in range(3)]
-    assert sorted(ranks[0] + ranks[1] + ranks[2]) == ALL
-    even = [len(list(dataset(patchy, 10, even=True, rank=rank, world_size=3))) for rank in range(3)]
-    assert len(set(even)) == 1
-
-
 @pytest.mark.slow
 def test_spawned_workers_share_them_too_and_hear_of_the_next_epoch(patchy: Library) -> None:
     frames = dataset(patchy)
@@ -83,7 +65,7 @@ def test_spawned_workers_share_them_too_and_hear_of_the_next_epoch(patchy: Libra
     del loader
 
 
-def first_batch_or_error(frames: FrameBatches, sent: Any) -> None:
+def first_batch_or_error(frames: Any, sent: Any) -> None:
     try:
         sent.put(len(next(iter(frames))))
     except LibraryError as error:
@@ -99,15 +81,6 @@ def test_a_forked_worker_is_refused_with_the_remedy(patchy: Library) -> None:
     worker.start()
     assert "a worker that was forked, in which Lance may hang; use dataset.loader(num_workers=...)" in sent.get()
     worker.join()
-
-
-def test_columns_come_as_tensors_of_their_type(patchy: Library) -> None:
-    (batch,) = dataset(patchy, 800, (*KEY, "title", "time_s", "width_px", "vector", "jpeg"))
-    assert batch["vector"].dtype == torch.float16 and batch["vector"].shape == (len(ALL), 32)
-    assert (batch["time_s"].dtype, batch["width_px"].dtype) == (torch.float64, torch.int32)
-    row = keys([batch]).index(("dddd", 611))
-    assert np.array_equal(batch["vector"][row].numpy(), VIDEOS["d"].vectors[611])
-    assert (batch["jpeg"][row], batch["title"][row]) == (b"jpeg dddd 611", "film dddd")
 
 
 def jpeg(width: int, height: int, seed: int) -> bytes:

@@ -78,22 +78,6 @@ def test_an_ingest_follows_moved_films_decodes_nothing_and_keeps_copies(
     assert (audit(library).problems, library.ingest_log.failures()) == ((), [])
 
 
-def test_a_copy_becomes_the_address_once_the_address_is_gone(media: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        shutil.copy(media / "clips" / BOOK, tmp_path / name / "a.mkv")
-        run(tmp_path / "library", str(tmp_path / name))
-    (tmp_path / "one" / "a.mkv").unlink()
-    library = Library.open(str(tmp_path / "library"))
-    (video,) = library.videos()
-    assert Path(video.uri).parent.name == "one"
-    with video_file(library, video) as path:  # the copy stands for it until then
-        assert path.parent.name == "two"
-    (outcome,) = run(tmp_path / "library", str(tmp_path / "two")).outcomes
-    assert (outcome.state, outcome.moved_from) == ("moved", video.uri)
-    assert [Path(row.uri).parent.name for row in library.videos()] == ["two"]
-
-
 def test_a_place_is_gone_only_where_its_own_file_system_says_so(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp")
     (tmp_path / "empty").mkdir()

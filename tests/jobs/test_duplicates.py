@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.jobs.duplicates import (
-    BEST_ALL,
-    PARTNERS,
-    Timeline,
     align,
-    best_partners,
-    find_diagonals,
     find_duplicates,
-    make_timeline,
-    pairs_in_memory,
-    probe_places,
     read_mean,
     read_timeline,
     shared_parts,
@@ -92,17 +84,6 @@ def test_a_cut_is_not_taken_for_another_speed(cut_s: int, lost_s: int) -> None:
     assert whole_film.speed == 25 / 24
 
 
-def test_parts_around_what_was_cut_out_have_an_offset_each() -> None:
-    whole = shot(LONG, 0, 300)
-    without_ads = np.concatenate([shot(LONG, 0, 80, noise=0.05), shot(LONG, 110, 200), shot(LONG, 220, 300)])
-    found = shared_parts(timeline(whole), timeline(without_ads), 5.0)
-    places = sorted((each.ranges[0].start_a_s, each.ranges[-1].end_a_s, each.offset_s) for each in found)
-    assert [place[2] for place in places] == pytest.approx([0, -30, -50], abs=0.5)
-    ends_s = ((0, 80), (110, 200), (220, 300))
-    assert [place[:2] for place in places] == [pytest.approx(each, abs=9.0) for each in ends_s], "to a scene"
-    assert len(shared_parts(timeline(whole), timeline(without_ads), 85.0)) == 1, "but for the first they last so long"
-
-
 def test_a_film_that_is_there_twice_is_found_in_both_places() -> None:
     film = shot(FILM, 0, 60)
     twice = np.concatenate([film, shot(OTHER, 0, 20), shot(FILM, 0, 60, noise=0.05)])
@@ -134,40 +115,6 @@ def test_stills_and_one_change_between_two_stills_prove_nothing(noise: float) ->
     for pictures in ((card,), (black, card)):
         found = align(timeline(film(*pictures)), timeline(film(*pictures)))
         assert found is None or not found.is_same, "identical, but nothing happens in it"
-
-
-@pytest.mark.parametrize("start_s", [0.0, 12.0, 41.5])
-def test_a_part_votes_for_its_place_in_the_whole(start_s: float) -> None:
-    film = walk(90, 1)
-    part, whole = timeline(shot(film, start_s, start_s + 30, noise=0.05)), timeline(shot(film, 0, 90))
-    best, *_ = found = find_diagonals(part, whole)
-    assert best.speed == 1.0
-    assert best.offset_s == pytest.approx(start_s, abs=0.75)
-    assert len(found) <= BEST_ALL
-    assert [each.votes for each in found] == sorted((each.votes for each in found), reverse=True)
-
-
-def test_a_film_at_another_speed_votes_for_it_where_it_lasts() -> None:
-    film = walk(240, 2)
-    plain = timeline(shot(film, 0, 240))
-    assert find_diagonals(timeline(shot(film, 0, 240, speed=25 / 24)), plain)[0].speed == 25 / 24
-    assert find_diagonals(plain, timeline(shot(film, 0, 240, speed=25 / 24)))[0].speed == 24 / 25
-    short = find_diagonals(timeline(shot(film, 0, 40, speed=25 / 24)), timeline(shot(film, 0, 40)))
-    assert {each.speed for each in short} == {1.0}, "in a few frames speeds cannot be told apart"
-    (one_frame, *_) = find_diagonals(timeline(shot(film, 3, 4)), timeline(shot(film, 0, 20)))
-    assert one_frame.offset_s == pytest.approx(3, abs=1)
-
-
-def test_a_timeline_is_without_its_mean_and_between_frames_the_mean_of_both() -> None:
-    made_of = make_timeline(np.array([0.0, 1.0]), np.array([[2.0, 0.0], [0.0, 3.0]]), np.array([1.0, 0.0], np.float32))
-    assert made_of.units[0].tolist() == [0.0, 0.0]
-    assert made_of.units[1] == pytest.approx([-(0.5**0.5), 0.5**0.5])
-    line = Timeline(np.array([0.0, 2.0, 3.0]), np.eye(3, dtype=np.float32))
-    between = line.at(np.array([-1.0, 0.5, 2.0, 9.0]))
-    assert between.tolist() == [[1, 0, 0], [0.75, 0.25, 0], [0, 1, 0], [0, 0, 1]]
-    alone = Timeline(np.array([4.0]), np.array([[0.6, 0.8]], np.float32))
-    assert alone.at(np.array([0.0, 9.0])) == pytest.approx(np.array([[0.6, 0.8]] * 2))
-    assert (line.gap_s, alone.gap_s) == (1.5, 1.0)
 
 
 def test_timelines_of_a_library(tmp_path: Path) -> None:
@@ -252,40 +199,3 @@ def test_a_film_with_its_middle_cut_out_is_shared_whole(tmp_path: Path, names: t
     for each in found.ranges:
         assert each.start_b_s == pytest.approx(each.speed * each.start_a_s + each.offset_s, abs=1e-6)
     assert found.shared_s == pytest.approx(70, abs=2.0)
-
-
-FILMS = {name: walk(60, seed) for name, seed in (("a", 1), ("b", 2), ("c", 3))}
-FRAMES = {
-    "a": shot(FILMS["a"], 0, 60),
-    "a cut": shot(FILMS["a"], 20, 50, noise=0.05),
-    "b": shot(FILMS["b"], 0, 60),
-    "c": shot(FILMS["c"], 0, 60),
-}
-
-
-def nothing(done: int) -> None:
-    """Progress that nobody follows."""
-
-
-@pytest.mark.parametrize(("frames", "duration_s", "count"), [(3, 3.0, 3), (60, 60.0, 8), (3600, 3600.0, 120)])
-def test_frames_that_look_for_others_are_spread_evenly(frames: int, duration_s: float, count: int) -> None:
-    places = probe_places(frames, duration_s, 30.0)
-    assert len(places) == len(set(places.tolist())) == count
-    assert 0 <= places.min() <= places.max() < frames
-    assert np.ptp(np.diff(places)) <= 1
-
-
-def test_only_the_film_and_its_cut_are_a_pair() -> None:
-    lines = {name: timeline(units) for name, units in FRAMES.items()}
-    assert pairs_in_memory(lines, 30.0, set(lines), nothing) == [("a", "a cut")]
-    assert pairs_in_memory(lines, 30.0, {"a cut"}, nothing) == [("a", "a cut")]
-    assert pairs_in_memory(lines, 30.0, {"b"}, nothing) == []
-
-
-def test_a_video_keeps_its_best_partners_alone() -> None:
-    votes = {("hub", f"video {n:03}"): n for n in range(1, 41)}
-    assert best_partners(votes, least=1) == sorted(votes), "each is the best partner of the other one"
-    both = votes | {(f"video {n:03}", f"wideo {m:03}"): 99 for n in range(1, 41) for m in range(PARTNERS)}
-    kept = [pair for pair in best_partners(both, least=1) if pair[0] == "hub"]
-    assert [pair[1] for pair in kept] == [f"video {n:03}" for n in range(21, 41)]
-    assert best_partners({("a", "b"): 1}, least=2) == []

@@ -26,16 +26,13 @@ from kinodex.jobs.add.run import add
 from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
 from kinodex.jobs.forecast import (
-    ALIKE,
     DryRun,
     Forecast,
     add_up,
-    describe_helper_calls,
     forecast_captions,
     forecast_question,
     forecast_summaries,
     forecast_tasks,
-    paid_times,
     past_ledgers,
     pending_videos,
     spread,
@@ -43,7 +40,6 @@ from kinodex.jobs.forecast import (
     without_writing,
 )
 from kinodex.jobs.models import ModelChoice, endpoint_roles
-from kinodex.jobs.train.rollouts import MasterSettings
 from tests.support.command import Kinodex
 from tests.support.libraries.sketch_library import SketchLibrary
 from tests.support.runs.solved_runs import answer, item, plan_of, write_run
@@ -77,13 +73,6 @@ def test_rows_add_up_and_some_stand_for_all() -> None:
     assert "| all |" not in table([one])
     assert spread(range(100), 8) == [0, 14, 28, 42, 57, 71, 85, 99]
     assert spread([1, 2, 3], 8) == [1, 2, 3]
-
-
-def test_captions_are_paid_until_a_video_has_all() -> None:
-    assert paid_times(100, 10, 1000, 20) == 100, "every question pays for its own"
-    assert paid_times(100, 10, 100, 20) == 50, "five questions have all frames of a video captioned"
-    assert paid_times(100, 10, 20, 20) == 10, "all of a video with the first question"
-    assert paid_times(100, 10, 20, 0) == 100
 
 
 # A dry run: all agents on drawn films, with nothing sent and nothing written.
@@ -169,16 +158,6 @@ def test_a_past_run_is_the_better_basis(
     assert "| eea | 0 | 0 | 0 | 0 | 0 |" in done.out
 
 
-@pytest.mark.slow
-def test_helper_calls_grow_with_the_rollouts(sketches: SketchLibrary) -> None:
-    films = {each.film: sketches.films[Path(each.film).stem] for each in sketches.known}
-    choice = replace(ModelChoice("m", "http://127.0.0.1:9/v1"), input_price=1.0)
-    lines = [describe_helper_calls(MasterSettings.read(steps=steps), sketches.known, films, choice) for steps in (1, 3)]
-    once, thrice = (int(line.partition("at most ")[2].partition(" calls")[0].replace(",", "")) for line in lines)
-    assert once > 0 and thrice == pytest.approx(3 * once, abs=2)
-    assert "cost 0," not in lines[0]
-
-
 # Captions and summaries: counted from the library.
 
 REPLY = {"caption": "A boat lies on a beach at sea, and a cat sits on it; it rains.", "confidence": 80}
@@ -235,43 +214,11 @@ def test_a_forecast_of_summaries_is_what_a_run_sends(kinodex: Kinodex, tmp_path:
 ITEMS = [item(f"q{n}") for n in range(6)]
 SETTINGS: dict[str, Any] = {"prices": {"default": "input 1, output 0"}, "states": {"library:v1": "a"}}
 PLANNED = plan_of(ITEMS, **SETTINGS)
-OTHER: dict[str, Any] = {
-    "benchmark": "another",
-    "library": "/another",
-    "space": "another",
-    "models": {"default": "another"},
-    "contents": {"local:x": "1"},
-    "prices": {},
-    "budget": Budget(rounds=3),
-    "rules": AnswerRules(verify=True),
-    "subtitles": False,
-    "screen_text": False,
-    "keep_captions": False,
-}
 
 
 def past_run(folder: Path, cost: float, **others: Any) -> Path:
     answers = [answer(each.item_id, ledger=Ledger(calls=1, cost=cost)) for each in ITEMS]
     return write_run(folder, ITEMS, answers, **{**SETTINGS, **others})
-
-
-def test_a_run_that_differs_in_what_costs_depend_on_is_no_past_run(tmp_path: Path) -> None:
-    assert set(OTHER) == set(ALIKE)
-    for name in ALIKE:
-        past_run(tmp_path / name / "past", 2.0, **{name: OTHER[name]})
-        assert past_ledgers(tmp_path / name / "new", PLANNED, PLANNED.contenders[0]) == ([], ""), name
-        past_run(tmp_path / name / "alike", 3.0)
-        ledgers, folder = past_ledgers(tmp_path / name / "new", PLANNED, PLANNED.contenders[0])
-        assert (folder, {each.cost for each in ledgers}) == ("alike", {3.0}), name
-
-
-def test_of_a_video_that_changed_since_nothing_is_known_and_others_do_not_matter(tmp_path: Path) -> None:
-    past_run(tmp_path / "past", 2.0)
-    system = PLANNED.contenders[0]
-    changed = replace(PLANNED, states={"library:v1": "b"})
-    assert past_ledgers(tmp_path / "new", changed, system) == ([], "")
-    more = replace(PLANNED, states={"library:v1": "a", "library:v2": "c"})
-    assert past_ledgers(tmp_path / "new", more, system)[1] == "past"
 
 
 DAMAGE: dict[str, bytes | None] = {

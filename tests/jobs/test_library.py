@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from kinodex.index.library import Library
 from kinodex.index.repair import FileFacts
 from kinodex.index.rows import SourceRow, VideoRow
-from kinodex.jobs.library import read_facts, source_of, stored_pictures
+from kinodex.jobs.library import read_facts, source_of
 from kinodex.pipeline.decoding.open import probe
 from kinodex.pipeline.errors import SourceMissing
 from kinodex.pipeline.fetch import Source, identify
@@ -43,22 +42,6 @@ def video(path: Path, library: Library) -> VideoRow:
 def also_at(library: Library, path: Path, video_id: str) -> None:
     """Record that an ingest found the same video there."""
     library.ingest_log.add_sources([SourceRow(str(path), video_id, len(BYTES), "", datetime.now(UTC))])
-
-
-def test_pictures_are_read_without_vectors(library, monkeypatch):
-    monkeypatch.setattr(Library, "vectors", lambda *_: pytest.fail("no vector is wanted"))
-    monkeypatch.setattr("kinodex.jobs.library.picture_of", lambda frame: frame)
-    (row,) = library.videos()
-    numbers = [[frame.frame_no for frame, _ in batch] for batch in stored_pictures(library, row, 3)]
-    assert [*chain(*numbers)] == library.frame_times(row.video_id)[0].tolist()
-    assert [len(some) for some in numbers[:-1]] == [3] * (len(numbers) - 1)
-
-
-def test_a_local_source_is_read_where_it_is(library, tmp_path):
-    row = video(tmp_path / "film.mp4", library)
-    with source_of(library, row) as found:
-        assert (found.path, found.video_id, found.size_bytes) == (row.uri, row.video_id, len(BYTES))
-    assert Path(row.uri).read_bytes() == BYTES
 
 
 def test_a_remote_source_is_in_a_folder_that_goes(library, tmp_path):

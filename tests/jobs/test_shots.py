@@ -16,10 +16,7 @@ from kinodex.index.rows import SceneRow, SegmentRow
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.shots import METHOD, Shots
 from kinodex.jobs.export.moments import MomentChoice, choose_moments
-from kinodex.jobs.ingest.config import IngestConfig
-from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.cuts import find_cuts
-from kinodex.pipeline.sources import list_sources
 
 FRAME_S = 1 / 12
 FILM = "film-01"
@@ -123,12 +120,3 @@ def test_real_clips_that_ffmpeg_joined_are_cut_where_it_joined_them(media: Path,
     assert dissolve.fade_start_s is not None and dissolve.fade_end_s is not None
     assert abs(dissolve.fade_start_s - 6.6) <= 1.01 / 25 and abs(dissolve.fade_end_s - 7.4) <= 1.01 / 25
     assert [*find_cuts(clips / "intel__one-by-one-person-detection.mp4", "still", [(0.0, 60.0)])] == []
-
-
-def test_ingest_does_it_where_it_is_asked_for(ingested: Library, films: Path, tmp_path: Path) -> None:
-    place = tmp_path / "library"
-    run_ingest(IngestConfig(space="builtin", cuts="exact"), list_sources([str(films / f"{FILM}.mp4")]), str(place))
-    own, video = Library.open(str(place)), ingested.video(FILM)
-    spans_s = [(each.start_s, each.end_s, each.fade_start_s) for each in ingested.segments(video.video_id)]
-    assert [(each.start_s, each.end_s, each.fade_start_s) for each in own.segments(video.video_id)] == spans_s
-    assert [each.stage for each in own.additions.facts() if each.stage == "shots"] == ["shots"]

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from kinodex.agent.ask import ask
-from kinodex.agent.protocol import Note
-from kinodex.agent.trace import Acted, Event, trace_to
+from kinodex.agent.trace import Event, trace_to
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import ModelChoice, chosen_models
 from kinodex.jobs.open import open_environment
-from kinodex.jobs.telemetry import MOST_TEXT, Watch, flat, spans_to, tool_attributes, traces_address
+from kinodex.jobs.telemetry import Watch, spans_to, traces_address
 from tests.support.command import Kinodex, bad
 from tests.support.runs.otlp_collector import Collector, collecting, values
 
@@ -112,33 +111,3 @@ def test_an_address_that_is_none_is_refused(kinodex: Kinodex, library: Path) -> 
     with pytest.raises(UsageError, match="give a collector's address"):
         traces_address("localhost:4318")
     bad(kinodex, "ask", library, "What?", "--otlp", "collector", code=2, says="give a collector's address")
-
-
-def test_every_question_of_a_run_is_sent(kinodex: Kinodex, library: Path, films: Path, tmp_path: Path) -> None:
-    own = ("eval", "run", "sketch", library, "--annotations", films / "questions.jsonl", "--out", tmp_path / "run")
-    with collecting() as collector:
-        ran = kinodex(*own, "--limit", 2, "--no-controls", "--no-page", "--otlp", collector.url)
-    assert ran.code == 0, ran.err
-    assert len(collector.named("invoke_agent eea")) == 2
-    assert len({span.trace_id for span in collector.spans}) == 2
-
-
-def test_a_step_with_a_tool() -> None:
-    note = Note("film", 1.0, 2.0, "look", "a gull")
-    made = tool_attributes(Acted(3, "look", {"query": f"key {SECRET}", "from": 1.5}, notes=(note,)))
-    assert (made["gen_ai.operation.name"], made["gen_ai.tool.name"]) == ("execute_tool", "look")
-    assert json.loads(str(made["gen_ai.tool.call.arguments"])) == {"query": "key ***", "from": 1.5}
-    assert (made["kinodex.round"], made["kinodex.notes"]) == (3, 1)
-    assert "error.type" not in made
-    assert tool_attributes(Acted(3, "look", {}, problem="no such video"))["error.type"] == "tool_error"
-
-
-def test_fields_of_an_event_are_plain_and_short() -> None:
-    fields = {"round": 2, "forced": False, "segment": None, "action": f"explore {SECRET}", "children": [1, 2, 3]}
-    assert flat(fields) == {
-        "kinodex.round": 2,
-        "kinodex.forced": False,
-        "kinodex.action": "explore ***",
-        "kinodex.children.count": 3,
-    }
-    assert len(str(flat({"thought": "x" * 10_000})["kinodex.thought"])) == MOST_TEXT

@@ -70,17 +70,6 @@ def test_a_tower_is_exported_once_and_used_without_the_model(library, torch_spac
         away.rename(model)
 
 
-def test_a_space_trained_by_a_sigmoid_carries_its_scale_and_bias(library, tmp_path):
-    """Loading and carrying alone: the weights are random, so their probabilities mean nothing."""
-    assert library.sigmoid(library.fingerprint, "a boat") is None, "a softmax gives an order alone"
-    space = load_space(write_model(tmp_path / "siglip", TINY | {"init_logit_bias": -10.0}))
-    assert space.sigmoid is not None and space.sigmoid.bias == pytest.approx(-10, abs=0.01)
-    other = Library.create(str(tmp_path / "other"), SETTINGS, space.fingerprint)
-    carry_towers(other, other.fingerprint, ["text"])
-    kept = Library.open(other.uri).sigmoid(other.fingerprint, "any words")
-    assert kept == space.sigmoid and kept.probability(1.0) > kept.probability(0.0)
-
-
 def test_it_is_exported_again_on_demand(library, kinodex):
     carry_towers(library, library.fingerprint, ["text"])
     folder = Path(library.uri) / "towers" / library.fingerprint.digest

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -19,9 +16,9 @@ from PIL import Image
 
 from kinodex.index.spaces.space import import_open_clip
 from kinodex.pipeline.decoding.open import open_video, probe
-from kinodex.pipeline.images import HLG, PQ, ModelInput, encode_video, is_hdr, repeat_video, rgb_scaler, tone_map
-from tests.pipeline.conftest import FILM_FPS, FILM_S, film_frames
-from tests.support.ffmpeg import ffmpeg, ffmpeg_shows, needs_ffmpeg, psnr_db, read_whole
+from kinodex.pipeline.images import HLG, PQ, ModelInput, encode_video, repeat_video, rgb_scaler, tone_map
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg, read_whole
+from tests.support.late import late
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 av = pytest.importorskip("av")
 
 
-open_clip = import_open_clip()
+open_clip = late(import_open_clip)
 
 
 SHAPES = [(288, 512), (512, 288), (97, 511), (144, 193), (31, 30), (64, 64), (40, 300), (1, 7), (224, 224), (225, 224)]
@@ -51,21 +48,6 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @needs_ffmpeg
-def test_transparent_pixels_lie_over_black(tmp_path: Path) -> None:
-    for codec, pix_fmt in (("qtrle", "argb"), ("prores_ks", "yuva444p10le"), ("png", "rgba")):
-        path = tmp_path / f"{codec}.mov"
-        ffmpeg("-f", "lavfi", "-i", "color=white:size=64x64:rate=5:duration=1,format=rgba,"
-               "geq=r=255:g=255:b=255:a='if(lt(X,32),255,0)'", "-c:v", codec, "-pix_fmt", pix_fmt, path)  # fmt: skip
-        rgb = first_picture(path, 64)
-        assert rgb[:, :28].min() > 245 and rgb[:, 36:].max() < 10, codec
-
-
-def first_picture(path: Path, side_px: int) -> NDArray[np.uint8]:
-    with open_video(path) as video:
-        return rgb_scaler(Fraction(1), side_px, 1)(next(video.samples(1)).frame)
-
-
-@needs_ffmpeg
 def test_interlaced_frames_do_not_comb(tmp_path: Path) -> None:
     """A white bar that moves between two fields: woven, every second line would differ at its edge."""
     path = tmp_path / "interlaced.mpg"
@@ -84,26 +66,6 @@ def test_interlaced_frames_do_not_comb(tmp_path: Path) -> None:
     assert whole.shape == (240, 320)
     assert np.abs(woven[1:] - woven[:-1]).mean() > 5 * np.abs(whole[1:] - whole[:-1]).mean()
     assert np.abs(whole[::2] - woven[::2]).mean() < 0.5 * np.abs(ours[::2] - woven[::2]).mean() + 1  # its own lines
-
-
-def test_mirrored_pictures_are_set_right(media: Path, tmp_path: Path) -> None:
-    clip, mirrored = media / "clips" / "pixeltable__bangkok_half_res.mp4", tmp_path / "mirrored.mp4"
-    plain, data = first_picture(clip, 320), bytearray(clip.read_bytes())
-    header = data.index(b"tkhd")
-    at = header + 4 + 40 if data[header + 4] == 0 else header + 4 + 52
-    for matrix, expected in (((-1, 0, 0, 1), plain[:, ::-1]), ((1, 0, 0, -1), plain[::-1])):
-        for place, value in zip((0, 4, 12, 16), matrix, strict=True):
-            data[at + place : at + place + 4] = (value << 16).to_bytes(4, "big", signed=True)
-        mirrored.write_bytes(data)
-        assert np.array_equal(first_picture(mirrored, 320), expected), matrix
-
-
-@needs_ffmpeg
-def test_pixel_formats_give_the_colours_of_ffmpeg(tmp_path: Path) -> None:
-    for pix_fmt in ("yuv420p10le", "yuv444p", "yuv422p12le", "gray", "gbrp", "yuvj420p"):
-        path, made = tmp_path / f"{pix_fmt}.mkv", "testsrc2=size=320x240:rate=1:duration=1"
-        ffmpeg("-f", "lavfi", "-i", made, "-c:v", "ffv1", "-pix_fmt", pix_fmt, path)
-        assert psnr_db(first_picture(path, 160), ffmpeg_shows(path, 0, 1, 160, 120)[0]) > 40, pix_fmt
 
 
 def noise(shape: tuple[int, int]) -> np.ndarray:
@@ -136,15 +98,6 @@ def test_the_preprocessing_of_every_model_that_open_clip_knows() -> None:
         settings = {name: value for name, value in json.loads(each).items() if name in ("interpolation", "resize_mode")}
         made = ModelInput.from_json(json.dumps({"size": 64} | settings))
         assert made(noise((50, 70))).shape == (3, 64, 64)
-
-
-def test_it_travels_and_needs_no_torch(root: Path) -> None:
-    made = ModelInput.from_json('{"size": [64, 96], "resize_mode": "squash"}')
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert made.side_px == 96
-    script = "import sys, kinodex.pipeline.images; print([name for name in sys.modules if 'torch' in name])"
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True, text=True)
-    assert done.stdout == "[]\n"
 
 
 BT709 = 1
@@ -202,17 +155,6 @@ def test_colours_go_by_the_matrix_and_the_primaries_of_bt_2020(transfer: int) ->
     assert shown[0] > shown[1] > shown[2]
 
 
-def test_other_frames_are_scaled_as_before() -> None:
-    from av.video.reformatter import Interpolation
-
-    frame = film_frame(BT709)
-    assert not is_hdr(frame)
-    flags = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INT
-    plain = frame.reformat(format="rgb24", interpolation=flags).to_ndarray()
-    assert np.array_equal(rgb_scaler(Fraction(1), SIDE_PX, SIDE_PX)(frame), plain)
-    assert not np.array_equal(rgb_scaler(Fraction(1), SIDE_PX, SIDE_PX)(film_frame(PQ)), plain)
-
-
 def write_film(path: Path, transfer: int) -> None:
     with av.open(str(path), "w") as file:
         try:
@@ -241,23 +183,6 @@ def test_the_picture_and_the_models_input_of_a_film_are_both_tone_mapped(tmp_pat
     assert np.abs(picture.astype(int) - expected).max() <= 12
     with open_video(tmp_path / "sdr.mp4") as video:
         assert np.ptp(rgb_scaler(Fraction(1), SIDE_PX, SIDE_PX)(next(video.samples(1.0)).frame)[0, 32]) <= 1
-
-
-def test_frames_come_back_as_they_were(film: Path) -> None:
-    with open_video(film) as video:
-        to_rgb = rgb_scaler(Fraction(1), 128, 64)
-        decoded = [(sample.time_s, to_rgb(sample.frame)) for sample in video.samples(1000)]
-        assert video.end_s == FILM_S
-    assert [time_s for time_s, _ in decoded] == [number / FILM_FPS for number in range(FILM_S * FILM_FPS)]
-    assert min(psnr_db(rgb, frame) for (_, rgb), frame in zip(decoded, film_frames(), strict=True)) > 30
-
-
-def test_the_same_frames_give_the_same_bytes(film: Path, tmp_path: Path) -> None:
-    again = tmp_path / "again.mp4"
-    encode_video(film_frames(), again, width_px=128, height_px=64, fps=FILM_FPS, key_frame_s=2)
-    assert again.read_bytes() == film.read_bytes()
-    metadata = probe(again)
-    assert (metadata.codec, metadata.width_px, metadata.height_px, metadata.fps) == ("h264", 128, 64, FILM_FPS)
 
 
 FRAMES, FPS = 20, 10

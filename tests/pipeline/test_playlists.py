@@ -133,9 +133,3 @@ def test_an_allowed_playlist_names_plain_files_of_its_folder_alone(films: Path) 
     path.write_text(m3u8("b.ts"))
     with pytest.raises(PlaylistRefused, match="rename it"):
         playlist_members(path, "hls", "list")
-
-
-def test_names_initialisation_and_byte_ranges_are_members(films: Path) -> None:
-    path = films / "list.m3u8"
-    path.write_text(m3u8("b.ts", "b.ts", extra='#EXT-X-KEY:METHOD=NONE\n#EXT-X-MAP:URI="a.mp4",BYTERANGE="5@0"\n'))
-    assert [each.name for each in playlist_members(path, "hls", "list")] == ["a.mp4", "b.ts"]

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
 from contextlib import closing
-from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from kinodex.pipeline.decoding.open import open_video
 from kinodex.pipeline.errors import NotAVideo
-from kinodex.pipeline.images import ModelInput, rgb_scaler
+from kinodex.pipeline.images import ModelInput
 from kinodex.pipeline.sample import (
-    FrameRow,
-    IngestSettings,
     SampledFrame,
     find_segments,
-    frame_row,
     prefetch,
     sample_chunk,
 )
@@ -58,18 +50,6 @@ def test_jpegs_are_upright_square_pixelled_and_never_enlarged(media: Path) -> No
         _, (first, *_) = read_whole(media / name, fps=0.1)
         picture = Image.open(io.BytesIO(first.jpeg))
         assert (picture.format, picture.size) == ("JPEG", size) == ("JPEG", (first.width_px, first.height_px)), name
-
-
-def test_a_tower_sees_as_many_pixels_as_it_needs(media: Path) -> None:
-    path = media / "clips" / "moviepy__sintel_trailer_52s.mp4"
-    wide = ModelInput(384, 384)
-    _, seen = read_whole(path, fps=0.1, input=wide)
-    with open_video(path) as video:
-        to_rgb = rgb_scaler(Fraction(1), READING.jpeg_side_px, 384)
-        rgbs = [to_rgb(sample.frame) for sample in video.samples(0.1)]
-    assert {rgb.shape for rgb in rgbs} == {(384, 683, 3)}
-    assert all((picture.model_input == wide(rgb)).all() for picture, rgb in zip(seen, rgbs, strict=True))
-    assert (seen[0].width_px, seen[0].height_px) == (512, 288)
 
 
 def test_vectors_are_those_of_the_full_picture(media: Path) -> None:
@@ -135,63 +115,6 @@ def test_memory_is_flat_in_the_length_of_the_video(media: Path, root: Path, tmp_
         assert frames == pytest.approx(40 * repeats, rel=0.05)
         peak_mib[repeats] = peak_kib / 1024
     assert peak_mib[60] - peak_mib[5] < 12
-
-
-def test_no_frame_waits_for_the_garbage_collector(media: Path) -> None:
-    """A cycle through each frame would keep its picture until a collection that may not come for hundreds of them."""
-    gc.collect()
-    gc.disable()
-    try:
-        before = frames_in_memory()
-        _, pictures = read_whole(media / "clips" / "torchcodec__dog_eating_854132.mp4")
-        left = frames_in_memory() - before
-    finally:
-        gc.enable()
-    assert len(pictures) == 14
-    assert left <= 2
-
-
-def frames_in_memory() -> int:
-    from av import VideoFrame
-
-    return sum(type(each) is VideoFrame for each in gc.get_objects())
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    wrong: list[tuple[str, Any]] = [
-        ("fps", 0),
-        ("fps", -1),
-        ("fps", float("nan")),
-        ("jpeg_quality", 0),
-        ("jpeg_quality", 101),
-    ]
-    for name, value in [*wrong, ("jpeg_side_px", 0), ("window_s", 0)]:
-        with pytest.raises(ValueError, match="out of range"):
-            replace(IngestSettings(), **{name: value})
-
-
-def test_a_frame_with_its_vector_is_a_row() -> None:
-    frame = SampledFrame(7, 3.5, b"jpeg", 64, 36, np.zeros((3, 8, 8), np.uint8))
-    vector = np.array([0.6, 0.8], np.float16)
-    assert frame_row(frame, vector) == FrameRow(7, 3.5, 64, 36, b"jpeg", vector)
-
-
-def test_a_slow_reader_holds_the_decoder_back(media: Path) -> None:
-
-    made: list[int] = []
-    path = media / "awkward" / "mediabunny__frames.webm"
-    with closing(decoded_numbers(path, made)) as numbers, closing(prefetch(numbers, 4)) as waiting:
-        for taken, _ in enumerate(waiting, 1):
-            threading.Event().wait(0.01)
-            assert len(made) <= taken + 4
-    assert len(made) == 100
-
-
-def decoded_numbers(path: Path, made: list[int]) -> Generator[int, None, None]:
-    with open_video(path) as video:
-        for sample in video.samples(1000):
-            made.append(sample.number)
-            yield sample.number
 
 
 def test_ahead_keeps_order_and_stops_when_its_reader_stops() -> None:

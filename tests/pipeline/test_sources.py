@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tracemalloc
-from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
 
 from kinodex.pipeline.errors import SourceMissing
-from kinodex.pipeline.fetch import Source, Stamp, local_copy, stamp
-from kinodex.pipeline.sources import ChosenSources, SourceList, _sidecars, list_sources, named_sources, sidecar_tags
+from kinodex.pipeline.fetch import Source, local_copy, stamp
+from kinodex.pipeline.sources import list_sources, named_sources, sidecar_tags
 
 
 def names(sources: list[Source]) -> list[str]:
@@ -43,17 +39,6 @@ def test_folders_files_and_globs_give_each_video_once(folder: Path, monkeypatch:
     known, a, gone = named_sources(uris)
     assert [known, a] == list_sources(uris[:1]) + list_sources(uris[1:2])
     assert (gone.uri, gone.title) == (uris[2], "gone")
-
-
-def test_a_name_that_is_no_utf8_is_a_failure_and_no_crash(folder: Path) -> None:
-    Path(os.fsdecode(bytes(folder) + b"/odd\xff.mp4")).write_bytes(b"film")
-    sources = {Path(source.uri).name: source for source in list_sources([str(folder)])}
-    odd = sources["odd\\xff.mp4"]
-    assert odd.title.encode() == b"odd\\xff"
-    with pytest.raises(SourceMissing, match="its name is not UTF-8; rename it"), local_copy(odd):
-        pass
-    with local_copy(sources["film.mp4"]):
-        pass
 
 
 def test_language_of_a_sidecar() -> None:
@@ -118,23 +103,6 @@ def test_a_remote_listing_brings_the_stamps() -> None:
         stamp(Source(listed[0].uri, "a"))
 
 
-class CountedNames(list[str]):
-    """Sorted file names that count how often one is read."""
-
-    reads = 0
-
-    def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        self.reads += len(found) if isinstance(index, slice) else 1
-        return found
-
-
-def test_sidecars_in_a_folder_of_many_are_found_without_reading_all_names() -> None:
-    names = CountedNames(sorted(f"v{number}{suffix}" for number in range(3000) for suffix in (".mp4", ".en.srt")))
-    assert _sidecars("v2717.mp4", names) == ["v2717.en.srt"]
-    assert names.reads < 40
-
-
 def test_links_are_followed_and_odd_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each folder once, though a link leads back to it; a dead link is a source whose failure shows."""
     monkeypatch.chdir(tmp_path)
@@ -154,44 +122,3 @@ def test_links_are_followed_and_odd_names_are_names(tmp_path: Path, monkeypatch:
         assert [str(Path(each.uri).relative_to(tmp_path)) for each in list_sources([argument])] == found, argument
     with pytest.raises(SourceMissing, match="no such file or folder"):
         list_sources(["~nobody-here/x.mp4"])
-
-
-SOURCES = [
-    Source("/films/a.mp4", "a"),
-    Source("s3://shelf/b.mp4", "b\0\n", ("s3://shelf/b.srt", "s3://shelf/b.en.vtt"), "B 1", Stamp(2**40, "etag"), 5.0),
-    Source("/films/\\xff Ü 日本.mp4", "", id=""),
-]
-
-
-def test_sources_come_out_as_they_went_in() -> None:
-    made = SourceList(iter(SOURCES))
-    assert [astuple(each) for each in made] == [astuple(each) for each in SOURCES]
-    assert len(made) == 3 and made[-1] == SOURCES[2] and list(made[1:]) == SOURCES[1:]
-    assert list(SourceList([])) == []
-    with pytest.raises(IndexError):
-        made[3]
-
-
-def test_chosen_ones_are_in_the_order_of_their_places_with_their_newer_stamps() -> None:
-    new = Stamp(7, "new")
-    chosen = ChosenSources(SourceList(SOURCES), [2, 1], {1: new})
-    assert [each.uri for each in chosen] == [SOURCES[2].uri, SOURCES[1].uri]
-    assert [each.stamp for each in chosen] == [None, new]
-    assert [each.stamp for each in chosen[1:]] == [new] and chosen[-1].timeout_s == 5.0
-
-
-def test_a_source_takes_a_fraction_of_the_memory_of_its_object() -> None:
-    def sources() -> list[Source]:
-        stamps = (Stamp(10**9 + number, f"mark {number}") for number in range(5_000))
-        return [Source(f"s3://shelf/film-{at:08d}.mp4", f"film-{at:08d}", stamp=each) for at, each in enumerate(stamps)]
-
-    tracemalloc.start()
-    try:
-        kept = sources()
-        objects_bytes, _ = tracemalloc.get_traced_memory()
-        made = SourceList(kept)
-        both_bytes, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(made) == len(kept)
-    assert both_bytes - objects_bytes < objects_bytes / 2

@@ -15,14 +15,12 @@ from kinodex.pipeline.subtitles import (
     Line,
     ass_text,
     decode_text,
-    embedded_lines,
     parse_cues,
     read_subtitles,
     sidecar_lines,
     split_voices,
     srt_voices,
 )
-from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 
 MANY = 150_000
 
@@ -47,20 +45,6 @@ def test_only_known_tags_and_entities_are_markup() -> None:
         assert list(srt_voices(f"{code}top")) == [(None, "top")], "players follow codes of place and style in SRT"
         assert list(split_voices(f"{code}top")) == [(None, f"{code}top")]
     assert list(srt_voices(r"{\temp} and {\\server}")) == [(None, r"{\temp} and {\\server}")]
-
-
-def test_text_of_ass() -> None:
-    for event, text in (
-        (r"{\i1}Run{\i0},\Nnow!\hnow\nnow", "Run,\nnow! now\nnow"),
-        (r"{comment}said", "said"),
-        (r"{\p1}m 0 0 l 10 10{\p0}after", "after"),
-        (r"{\p1}m 0 0{\an8} l 1 1", ""),
-        (r"{\pos(1,2)}here", "here"),
-        ("a {b", "a {b"),
-        (r"\{shown\}{hidden}", "{shown}"),
-        ("<i>no tag</i> &amp;", "<i>no tag</i> &amp;"),
-    ):
-        assert ass_text(event) == text, event
 
 
 def test_long_texts_are_read_in_linear_time() -> None:
@@ -93,15 +77,6 @@ def test_srt_with_everything_that_players_take() -> None:
         Cue(1.0, 2.5, "Hello\n- there"),
         Cue(360_005.0, 360_006.0, "The answer is\n42"),
     ]
-
-
-def test_numbers_and_json_that_are_said_stay() -> None:
-    text = "1\n00:00:01,000 --> 00:00:02,000\n7\n\n2\n00:00:03,000 --> 00:00:04,000\n8\n"
-    assert [cue.text for cue in parse_cues(text)] == ["7", "8"]
-    text = "WEBVTT\n\nname\n00:01.000 --> 1:00:02.00 align:start\nroom\n42\n\nNOTE\nno --> no\n\n00:03.0 --> x\nlost\n"
-    assert list(parse_cues(text)) == [Cue(1.0, 3602.0, "room\n42")]
-    cues = "".join(f'00:{i:02}.000 --> 00:{i:02}.900\n{{"n": {i}}}\n\n' for i in range(40))
-    assert [cue.text for cue in parse_cues(f"WEBVTT\n\n{cues}")] == [f'{{"n": {i}}}' for i in range(40)]
 
 
 def test_ass_by_its_columns_and_what_is_no_subtitles() -> None:
@@ -180,15 +155,6 @@ def test_webvtt_with_everything(tmp_path: Path) -> None:
     ]
 
 
-def test_ass_drops_overrides_drawings_and_comments(tmp_path: Path) -> None:
-    path = tmp_path / "film.ass"
-    events = "0,0:00:01.00,0:00:02.50,Default,Hero,0,0,0,,{\\i1}Run{\\i0},\\Nnow!\n"
-    events += "Comment: 0,0:00:03.00,0:00:04.00,Default,,0,0,0,,not spoken\n"
-    events += "Dialogue: 0,0:00:05.00,0:00:06.00,Default,,0,0,0,,{\\p1}m 0 0 l 10 10{\\p0}"
-    path.write_text(ASS.format(columns=COLUMNS, event=events))
-    assert sidecar_lines(str(path)) == [Line(1.0, 2.5, "Run,\nnow!", "sidecar", None, "Hero")]
-
-
 def test_a_broken_sidecar_is_reported_and_the_rest_is_read(media: Path, tmp_path: Path) -> None:
     broken, good, long = tmp_path / "broken.srt", media / "subs" / "mediabunny__test.srt", tmp_path / "long.srt"
     with long.open("wb") as file:
@@ -223,34 +189,3 @@ def test_random_damage_to_sidecars_is_a_subtitle_error_or_lines(media: Path, tmp
         except SubtitleError:
             continue
     assert readable > 30
-
-
-def test_the_same_track_twice_gives_each_line_once(media: Path) -> None:
-    path = media / "clips" / "torchcodec__nasa_13013.mp4"
-    lines, errors = read_subtitles(path, Source(str(path), "nasa"), probe(path))
-    assert errors == []
-    assert len(lines) == len({line.text for line in lines}) == 4
-    assert lines[0].text == "NAR: This is the optical and science segment of the Webb"
-
-
-def test_embedded_tracks(media: Path) -> None:
-    for name, shift_s in {"mkv-srt.mkv": 0.021, "mkv-ass.mkv": 0.021, "mov-tx3g.mov": 0, "mp4-webvtt.mp4": 0}.items():
-        lines = embedded_lines(media / "awkward" / f"mediabunny__test-{name}", name)
-        assert plain(lines) == [(round(a + shift_s, 3), round(b + shift_s, 3), text) for a, b, text in HELLO], name
-        assert {(line.source, line.language) for line in lines} == {("embedded", "eng")}, name
-    assert embedded_lines(media / "clips" / "moviepy__chaplin.mp4", "chaplin") == []
-
-
-WAVES = "{waves} at C:\\new, I <heart> it"
-
-
-@needs_ffmpeg
-def test_a_track_holds_the_text_that_a_sidecar_holds(tmp_path: Path) -> None:
-    """FFmpeg's own decoders make ASS of it, where text in braces would be markup."""
-    for suffix, codec, text in (("mkv", "copy", WAVES), ("webm", "copy", WAVES), ("mp4", "mov_text", "{waves} at sea")):
-        sidecar, video = tmp_path / ("film.vtt" if suffix == "webm" else "film.srt"), tmp_path / f"film.{suffix}"
-        header, point = ("WEBVTT\n\n", ".") if suffix == "webm" else ("1\n", ",")
-        sidecar.write_text(f"{header}00:00:01{point}000 --> 00:00:02{point}000\n<b>{text}</b>\n")
-        ffmpeg("-i", sidecar, "-c:s", codec, video)
-        (line,) = embedded_lines(video, "film")
-        assert (line.start_s, line.end_s, line.text) == (1.0, 2.0, text), suffix

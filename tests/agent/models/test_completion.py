@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
 import json
 import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-import regex
-from PIL import Image
 
 from kinodex.agent.errors import ContextSpent, InvalidReply
-from kinodex.agent.models.completion import parse_completion, parse_json, parse_reply
+from kinodex.agent.models.completion import parse_json, parse_reply
 from kinodex.agent.models.endpoint import (
-    GAP_PX,
     MAX_TILES,
-    STRIP_PX,
     count_pictures,
     fit_pictures,
 )
 from kinodex.agent.models.openai_model import (
     OpenAIModel,
-    fit_context,
     fit_request,
-    shorten_request,
     shorten_texts,
 )
 from kinodex.agent.models.roles import Role
@@ -37,9 +28,8 @@ from kinodex.agent.protocol import Question, Turn, Video
 from kinodex.agent.requests.answer import Guess
 from kinodex.agent.requests.tree import Queries
 from kinodex.agent.variants.longvideoagent_requests import ChooseAction, Clip
-from tests.support.scripts import SCRIPTS
 from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, in_turn
-from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame, score
+from tests.support.servers.wire import ANSWER, GO, HOME, QUERIES, Walk, ask, decide, discover, frame
 
 
 def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
@@ -52,13 +42,6 @@ def test_text_in_parts_is_put_together_without_the_thoughts() -> None:
     with ChatServer(lambda _: Behaviour(body=sent)) as server:
         [exchange] = ask(server, discover())
     assert exchange.reply == Queries(queries=["a"])
-
-
-def test_arguments_may_be_text_or_an_object_and_do_not_change_the_tool() -> None:
-    for arguments in ['{"where": "home"}', {"where": "home"}, '{"where": "home", "tool": "stop"}']:
-        with ChatServer(in_turn(Behaviour(calls=(("go", arguments),)))) as server:
-            [exchange] = ask(server, Walk())
-        assert exchange.reply == HOME, arguments
 
 
 def answered(message: dict, **others: object) -> dict:
@@ -76,23 +59,6 @@ def test_tokens_that_a_server_does_not_count_are_unknown_and_estimated() -> None
         prompt = len(server.seen[0].text)
         assert prompt / 5 < exchange.usage.estimated_tokens < prompt / 2, usage
         assert prompt / 5 < exchange.usage.cost < prompt / 2, usage
-
-
-def test_a_reply_in_the_place_of_the_thoughts_is_read() -> None:
-    for content in [None, "", " \n"]:
-        for place in ["reasoning_content", "reasoning"]:
-            thoughts = f'First I wanted {{"queries": ["a dog"]}}, but better: {json.dumps(QUERIES)}'
-            completion = parse_completion(answered({"content": content, place: thoughts}))
-            assert parse_reply(completion.text, discover()) == (Queries(queries=QUERIES["queries"]), None), (
-                place,
-                content,
-            )
-
-
-def test_tokens_below_none_are_none() -> None:
-    told = {"prompt_tokens": -5, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": -2}}
-    completion = parse_completion({"choices": [{"message": {"content": "{}"}}], "usage": told})
-    assert (completion.input_tokens, completion.output_tokens, completion.cached_tokens) == (0, 7, 0)
 
 
 # Typed replies: schemas that are requested, completions, and replies parsed out of whatever a model writes.
@@ -194,20 +160,6 @@ def test_a_model_that_thinks_before_it_writes_is_not_asked_for_its_reasons() -> 
     assert ["reasoning" in seen.text for seen in server.seen] == [False, True]
 
 
-def test_reasons_under_another_name_are_read_and_never_make_a_reply_invalid() -> None:
-    for said in ({"thought": "late"}, {"Explanation": "late"}, {"rationale": ["late"]}, {"reasoning": "late"}):
-        assert parse_json(json.dumps({**said, **QUERIES}), discover()) == Queries(
-            reasoning="late", queries=QUERIES["queries"]
-        )
-    assert parse_json(json.dumps({"reasoning": {"step": 1}, **QUERIES}), discover()).reasoning == '{"step": 1}'
-
-
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
-def test_what_is_no_number_of_json_is_refused(constant: str) -> None:
-    with pytest.raises(InvalidReply, match=f"holds {constant}"):
-        parse_json('{"segments": [{"segment": 1, "score": ' + constant + "}]}", score())
-
-
 def test_a_complaint_is_one_line_that_can_be_shown_to_a_model_again() -> None:
     reply, invalid = parse_reply(json.dumps({**ANSWER, "option": "9\n" * 5000, "answer": None}), decide())
     assert reply is None and invalid is not None
@@ -228,10 +180,6 @@ def parts(messages: list[Message]) -> list[Any]:
     return list(content)
 
 
-def picture(part: Any) -> Image.Image:
-    return Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
-
-
 def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes() -> None:
     for count, most, sheets, left_out in [(4, 1, 1, 0), (8, 3, 3, 0), (40, 2, 2, 8), (3, 2, 1, 0)]:
         fitted = fit_pictures(shown(count), most)
@@ -242,19 +190,6 @@ def test_pictures_are_dealt_to_as_many_sheets_as_the_server_takes() -> None:
         assert len(named) == count - left_out <= most * MAX_TILES, count
         assert {1, count} <= set(named), "the first and the last stay"
         assert fitted.messages[1]["content"] == "Well.", count
-
-
-def test_the_text_says_which_tile_is_which_frame_and_the_tiles_are_in_that_order() -> None:
-    [look, text, sheet] = parts(fit_pictures(shown(3, (320, 180)), 1).messages)
-    assert look["text"] == "Look:"
-    tiles = "; ".join(f"tile {number} is frame {number} at {number}.00 s" for number in (1, 2, 3))
-    assert text["text"].endswith(f": {tiles}")
-    drawn = picture(sheet).convert("RGB")
-    assert drawn.size == (2 * (320 + GAP_PX), 2 * (180 + STRIP_PX))
-    centres = [(160, 114), (480, 114), (160, 318)]
-    reds = np.asarray(drawn)[..., 0]
-    assert [round(reds[y, x] / 40) for x, y in centres] == [1, 2, 3]
-    assert reds[:STRIP_PX, :320].max() > 200, "a label is drawn above the tile"
 
 
 # Long requests in short contexts: which quoted words are shortened, in which order, and what never changes.
@@ -288,31 +223,6 @@ def test_the_longest_texts_lose_first_and_keep_their_beginning_and_end():
     assert len(kept) + len(cut) <= 80
 
 
-def test_texts_are_never_longer_than_allowed_nor_lost():
-    for characters in [0, 1, 5, 50, 500, 5000]:
-        texts = [LINE * 3, "", "door", LINE * 30]
-        shorter = shorten_texts(texts, characters)
-        assert sum(map(len, shorter)) <= max(characters, 3), characters
-        assert [bool(text) for text in shorter] == [True, False, True, True], characters
-        assert shorter == texts or sum(map(len, texts)) > characters, characters
-
-
-def test_captions_in_gaps_go_before_words_and_words_before_the_conversation():
-    located = Turn("user", "Located: " + LINE * 10)
-    request = choosing(clip(1, 900, "a red kite " * 30), clip(2, 400), turns=(Turn("assistant", "<answer>"), located))
-    first = shorten_request(request, 200)
-    assert len(first.clips[0].seen) <= 130
-    assert [each.text for each in first.clips] == [each.text for each in request.clips]
-    second = shorten_request(request, 800)
-    assert second.clips[0].seen == "…"
-    assert len(second.clips[0].text) < 450
-    assert second.clips[1] == request.clips[1]
-    assert second.turns == request.turns
-    last = shorten_request(request, 2_000)
-    assert last.turns[0] == request.turns[0]
-    assert len(last.turns[1].text) < len(located.text)
-
-
 def test_a_request_is_fitted_and_its_question_stays():
     for tokens in [400, 600, 1200, 2400]:
         request = choosing(*(clip(number, 300 + 40 * number) for number in range(1, 41)))
@@ -322,18 +232,6 @@ def test_a_request_is_fitted_and_its_question_stays():
         assert count(fitted) <= max(tokens, 550), tokens
         assert QUESTION.text in render(fitted), tokens
         assert {each.number for each in fitted.clips} <= {each.number for each in request.clips}, tokens
-
-
-def test_the_first_message_of_a_conversation_stays_the_same_from_turn_to_turn():
-    request = choosing(*(clip(number, 500) for number in range(1, 21)))
-    turns = (Turn("assistant", "<request_grounding>"), Turn("user", "Located: " + LINE * 6))
-    first = fit_context(request, 2_000, 200, count)
-    later = fit_context(replace(request, turns=turns), 2_000, 200, count)
-    assert render(first) == render(later) != render(request)
-    assert later.turns == turns
-    full = fit_context(replace(request, turns=turns * 8), 2_000, 200, count)
-    assert count(full) <= 1_800
-    assert len(render(full)) < len(render(first))
 
 
 def counted(body: dict) -> int:
@@ -384,11 +282,3 @@ def test_what_cannot_be_shortened_is_refused_with_what_to_do():
     with ChatServer(short_of_context(60, names_it=True)) as server, pytest.raises(ContextSpent, match="longer than"):
         sent_over(server, Guess(question=QUESTION, videos=(FILM,)))
     assert len(server.seen) == 1
-
-
-def test_a_text_of_any_script_keeps_what_fits() -> None:
-    for script in SCRIPTS:
-        text = ("" if script.name in ("Thai", "Chinese", "Japanese") else " ").join(script.lines * 40)
-        [cut] = shorten_texts([text], len(text) * 93 // 100)
-        assert 0.85 * len(text) < len(cut) < 0.94 * len(text), script
-        assert set(regex.findall(r"\X", cut)) <= {*regex.findall(r"\X", text), " ", "…"}, "a character was cut apart"

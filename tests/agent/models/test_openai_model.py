@@ -26,20 +26,17 @@ from tests.support.servers.chat_server import (
     Behaviour,
     ChatServer,
     Reply,
-    calling,
     cut_off,
     failing,
     in_turn,
     refusing,
 )
 from tests.support.servers.wire import (
-    ANSWER,
     GO,
     HOME,
     QUERIES,
     SCORES,
     Walk,
-    decide,
     discover,
     frame,
     one_line,
@@ -155,14 +152,6 @@ def test_openai_gets_one_schema_for_all_steps_of_a_search(environment: Environme
     assert len({json.dumps(each) for each in others[1:]}) > 1
 
 
-def test_a_server_without_schemas_gets_the_joint_one_in_words() -> None:
-    with ChatServer(lambda request: {"step": ANSWER}, rejects={"json_schema"}) as server:
-        [exchange] = ask_model(server, decide(), joint_schema=True)
-    assert exchange.reply is not None and exchange.reply.option == "A"
-    text = json.dumps(server.seen[-1].body["messages"])
-    assert text.index("as {") < text.index("It must fit this JSON schema") < text.index("anyOf")
-
-
 def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Environment, tmp_path: Path) -> None:
     with ResponseCache(tmp_path / "replies.sqlite") as cache:
         with ChatServer(finder) as server:
@@ -173,15 +162,6 @@ def test_a_run_is_repeated_from_the_cache_without_the_server(environment: Enviro
     assert paid.ledger.cost > 0
     assert free.ledger.cost == 0
     assert free.ledger.cached_calls == free.ledger.calls == paid.ledger.calls
-
-
-@pytest.mark.parametrize("limit", [{"context_tokens": 2000}, {"images": 1}])
-def test_a_reply_under_a_limit_that_the_user_set_is_not_one_without_it(limit: dict[str, int], tmp_path: Path) -> None:
-    """A reply that a short context cut off would else come from the cache for ever, and one to a contact sheet too."""
-    with ResponseCache(tmp_path / "replies.sqlite") as cache, ChatServer(lambda _: QUERIES) as server:
-        for settings in ({}, limit, {}, limit):
-            ask_model(server, discover(), cache=cache, **settings)
-    assert len(server.seen) == 2
 
 
 UNUSABLE: list[tuple[Behaviour | str, str]] = [
@@ -253,36 +233,6 @@ def test_an_endpoint_that_refuses_tools_is_asked_for_json_from_then_on(
     assert [bool(seen.tools) for seen in server.seen] == [True, False, False]
     assert server.seen[1].schema == "Step"
     assert caplog.text.count("takes no tools") == 1
-
-
-def test_parallel_calls_are_a_parameter_that_may_be_left_out() -> None:
-    with ChatServer(lambda _: calling(GO), rejects=["parallel_tool_calls"]) as server:
-        first, second = ask_model(server, Walk(), Walk())
-    assert first.reply == second.reply == HOME
-    assert ["parallel_tool_calls" in seen.body for seen in server.seen] == [True, False, False]
-    assert all(seen.tools for seen in server.seen)
-
-
-FORMAT = "response_format"
-WORDED: list[tuple[str, Behaviour]] = [
-    ("message", failing(400, "'response_format' of this type is unavailable")),
-    ("detail", Behaviour(status=422, body={"detail": "Unexpected fields in the request: {'response_format'}"})),
-    ("details", Behaviour(status=422, body={"detail": [{"loc": ["body", "response_format"], "msg": "extra"}]})),
-    ("bare", Behaviour(status=400, body={"error": "'response_format.type' must be 'text'"})),
-    ("failure", failing(500, "response_format type must be text")),
-    ("failed", Behaviour(status=500, raw=b"KeyError: 'json_schema'")),
-    ("nested", failing(400, "Provider returned error", metadata={"raw": '{"error": {"message": "no json_object"}}'})),
-    ("hidden", Behaviour(body={"error": {"code": 400, "message": "response_format is not supported"}})),
-]
-
-
-def test_a_format_is_refused_in_many_ways_and_asked_for_in_words_at_once() -> None:
-    for refused in [each for _, each in WORDED]:
-        with ChatServer(lambda body: refused if FORMAT in body else QUERIES) as server:  # noqa: B023
-            first, second = ask_model(server, discover(), discover())
-        assert first.reply == second.reply == Queries(queries=QUERIES["queries"]), refused
-        assert [FORMAT in seen.body for seen in server.seen] == [True, True, False, False], refused
-        assert "JSON schema" in server.seen[-1].text, refused
 
 
 def refusing_pictures(refused: Behaviour, most: int, reply: dict) -> Reply:

@@ -22,7 +22,7 @@ from kinodex.agent.errors import (
 )
 from kinodex.agent.models import provider_errors
 from kinodex.agent.models.roles import Role
-from tests.support.servers.chat_server import Behaviour, ChatServer, failing
+from tests.support.servers.chat_server import ChatServer, failing
 from tests.support.servers.wire import QUERIES, ask, discover, one_line
 
 RATE_LIMIT = {"error": {"message": "Provider returned error", "metadata": {"raw": "rate-limited upstream"}}}
@@ -72,22 +72,6 @@ def test_an_unknown_model_is_met_with_the_nearest_names() -> None:
         "127.0.0.1 has no model 'Qwen3-VL-8B'; the nearest of the 3 it lists: qwen3-vl-8b-"
     )
     assert len(server.seen) == 1
-
-
-def test_a_web_page_is_not_a_completion() -> None:
-    page = Behaviour(raw=b"<html>\nWelcome</html>", headers={"Content-Type": "text/html"})
-    with ChatServer(lambda _: page) as server, pytest.raises(ModelUnreachable) as caught:
-        ask(server, discover(), attempts=1)
-    assert "<html> Welcome</html>" in one_line(caught)
-
-
-def test_a_reply_longer_than_the_context_is_asked_for_shorter_once_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    said = failing(400, "max_tokens is too large: 5000. This model's maximum context length is 4096 tokens.")
-    with ChatServer(lambda _: said) as server, pytest.raises(ModelRejected) as caught:
-        ask(server, discover(), max_tokens=5000)
-    assert [each.body["max_tokens"] for each in server.seen] == [5000, 1024]
-    assert "4096" in one_line(caught)
-    assert "holds 4,096 tokens; a reply has 1,024 at most" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -176,38 +160,6 @@ def test_each_word_of_the_tables_comes_from_a_recorded_refusal() -> None:
     for cause, words in CAUSES.items():
         recorded = {word for each in RECORDED for word in causes(each).get(cause, ())}
         assert set(words) == recorded, (cause, words)
-
-
-def test_a_servers_own_words_are_found_wherever_they_stand() -> None:
-    for body, message in [
-        ({"error": {"message": "no such thing"}}, "no such thing"),
-        ({"error": "no such thing"}, "no such thing"),
-        ({"message": "no such thing", "code": 7}, "no such thing"),
-        ({"detail": "no such thing"}, "no such thing"),
-        ({"detail": [{"msg": "no such thing", "input": "my prompt"}]}, "no such thing"),
-        ({"detail": [{"loc": ["body", "seed"], "msg": "extra"}, {"msg": "none"}]}, "body.seed: extra; none"),
-        ({"error": {"message": {"detail": [{"msg": "no such thing"}]}}}, "no such thing"),
-        ({"error": {"message": "Provider returned error", "metadata": {"raw": '{"error": "none"}'}}}, "none"),
-        ({"error": {"message": "Provider returned error", "code": 502}}, "Provider returned error"),
-        ({"fault": {"kind": 3}}, '{"fault": {"kind": 3}}'),
-        ("no such\n thing", "no such thing"),
-        ("<html>no such thing</html>", ""),
-        ("", ""),
-    ]:
-        assert provider_errors.server_message(refusal(400, body)) == message, (body, message)
-
-
-def test_the_most_images_are_read_or_halved() -> None:
-    for message, sent, most in [
-        ("At most 5 image(s) may be provided in one request.", 30, 5),
-        ("At most 5 image(s) may be provided in one request.", 5, None),
-        ("At most 0 image(s) may be provided in one prompt.", 2, 0),
-        ("Too many images in request. Max is 10.", 30, 10),
-        ("Too many images.", 30, 15),
-        ("The image is too large", 3, None),
-        ("max_tokens must be at most 4096", 3, None),
-    ]:
-        assert provider_errors.most_images(refusal(400, {"error": {"message": message}}), sent) == most, message
 
 
 def test_an_error_sent_with_success_is_a_refusal() -> None:

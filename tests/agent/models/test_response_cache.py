@@ -7,7 +7,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,19 +15,16 @@ from typing import Any, Literal, Self
 import pytest
 from pydantic import BaseModel
 
-from kinodex.agent.errors import CacheDamaged, ModelRejected
+from kinodex.agent.errors import CacheDamaged
 from kinodex.agent.models.openai_model import OpenAIModel
-from kinodex.agent.models.roles import ResponseCache, Role
+from kinodex.agent.models.roles import ResponseCache
 from kinodex.agent.protocol import Question, Reply, Turn
 from kinodex.agent.requests.tree import ScoreSegments
-from kinodex.jobs.models import REPLY_SETTINGS
-from tests.support.servers.chat_server import Behaviour, ChatServer, calling, failing, hanging, in_turn, refusing
+from tests.support.servers.chat_server import Behaviour, ChatServer, calling, hanging, in_turn, refusing
 from tests.support.servers.wire import (
-    ANSWER,
     QUERIES,
     SCORES,
     ask,
-    decide,
     discover,
     frame,
     role,
@@ -75,7 +71,6 @@ DESCRIBED: dict[str, Any] = {
     "interpret": lambda request, reply: reply,
 }
 """The parts of a request that are about its reply."""
-PRICE = {"input": 1.0, "output": 1.0}
 
 
 def test_an_invalid_reply_is_asked_for_again_and_the_good_one_kept(tmp_path: Path) -> None:
@@ -108,17 +103,6 @@ def _store_nonsense(file: Path) -> int:
     return len(rows)
 
 
-def test_a_reply_takes_the_place_of_the_one_that_was_read_and_of_no_other(tmp_path: Path) -> None:
-    with ResponseCache(tmp_path / "c") as cache:
-        cache.put("key", {"text": "first"})
-        cache.put("key", {"text": "second"})
-        assert cache.get("key") == {"text": "first"}
-        cache.put("key", {"text": "third"}, instead={"text": "second"})
-        assert cache.get("key") == {"text": "first"}
-        cache.put("key", {"text": "fourth"}, instead={"text": "first"})
-        assert cache.get("key") == {"text": "fourth"}
-
-
 def again(**differs: object) -> Any:
     """The request that `score` gives, with the same words, of a class that differs."""
     kind: Any = type("Again", (ScoreSegments,), differs)
@@ -145,83 +129,6 @@ def test_whatever_matters_in_a_request_makes_a_different_question(tmp_path: Path
             assert not exchange.cached, other
         [exchange] = ask(server, score(), cache=cache, sample=1)
         assert not exchange.cached
-
-
-MATTERS: dict[str, Any] = {
-    "model": "another",
-    "temperature": 0.9,
-    "max_tokens": 99,
-    "reasoning": False,
-    "joint_schema": True,
-    "context_tokens": 9999,
-    "seed": 4,
-    "extra": {"reasoning_effort": "low"},
-    "image_side_px": 32,
-    "detail": "low",
-    "images": 1,
-}
-"""Settings on which a reply depends, with other values than usual."""
-MATTERS_NOT: dict[str, Any] = {
-    "key_env": None,
-    "price": PRICE,
-    "at_once": 1,
-    "timeout_s": 3.0,
-    "attempts": 1,
-    "give_up_after_s": 1.0,
-}
-
-
-def test_a_stored_reply_is_used_only_if_all_settings_that_it_depends_on_are_the_same(tmp_path: Path) -> None:
-    """Of those that matter the plan of a run tells too: `kinodex.jobs.models`."""
-    assert {*MATTERS, *MATTERS_NOT, "base_url"} == set(Role.model_fields), "say of a new one if replies depend on it"
-    assert set(MATTERS) - {"model"} == REPLY_SETTINGS
-    with ChatServer(lambda _: ANSWER, models=("tester", "another")) as server:
-        for setting, value in (MATTERS | MATTERS_NOT).items():
-            with ResponseCache(tmp_path / setting) as cache:
-                ask(server, decide(), cache=cache)
-                [exchange] = ask(server, decide(), cache=cache, **{setting: value})
-            assert exchange.cached == (setting in MATTERS_NOT), setting
-
-
-OTHER_SHAPES = [
-    b"null",
-    b"[]",
-    b"{}",
-    b"7",
-    b'"text"',
-    b"not json",
-    b"",
-    b"\xff\xfe\x00",
-    b"[" * 100_000,
-    b'{"a": ' * 100_000,
-    b'{"text": 5}',
-    b'{"text": null}',
-    b'{"text": "x", "calls": "many"}',
-    b'{"text": "x", "input_tokens": 1e400}',
-    b'{"text": "\\ud800"}',
-    b'{"completion": {"text": "x"}}',
-]
-"""Rows that are no stored completion: of another version, or damaged."""
-
-
-def test_a_row_in_another_shape_is_asked_for_again_and_replaced(tmp_path: Path) -> None:
-    with ChatServer(lambda _: QUERIES) as server:
-        for at, row in enumerate(OTHER_SHAPES):
-            stored: object = row if at % 2 else row.decode(errors="replace")
-            with ResponseCache(tmp_path / f"{at}") as cache:
-                ask(server, discover(), kites(), cache=cache)
-            with closing(sqlite3.connect(tmp_path / f"{at}")) as database, database:
-                key = database.execute("SELECT key FROM replies ORDER BY rowid").fetchone()[0]
-                database.execute("UPDATE replies SET reply = ? WHERE key = ?", (stored, key))
-            with ResponseCache(tmp_path / f"{at}") as cache:
-                again, other, kept = ask(server, discover(), kites(), discover(), cache=cache)
-            assert (again.cached, other.cached, kept.cached) == (False, True, True), row[:40]
-            assert again.reply == kept.reply is not None, row[:40]
-
-
-def kites() -> Any:
-    """Another request with the same reply."""
-    return replace(discover(), question=Question("How many kites are there?"))
 
 
 def test_endpoint_form_and_tools_make_a_different_question(tmp_path: Path) -> None:
@@ -263,13 +170,6 @@ def test_what_is_under_way_already_is_waited_for(tmp_path: Path) -> None:
     assert len({each.raw for each in exchanges}) == 1
 
 
-def test_after_a_failure_the_next_one_asks_itself(tmp_path: Path) -> None:
-    with ChatServer(in_turn(replace(failing(400, "not now"), after_s=0.1), QUERIES)) as server:
-        refused, paid, free = asked_together(server, tmp_path / "c")
-    assert isinstance(refused, ModelRejected)
-    assert (len(server.seen), paid.cached, free.cached) == (2, False, True)
-
-
 def test_whoever_goes_away_leaves_the_asking_to_the_next(tmp_path: Path) -> None:
     with ChatServer(in_turn(hanging(0.5), QUERIES)) as server:
         gone, paid, free = asked_together(server, tmp_path / "c", cancel_first=True)
@@ -297,26 +197,6 @@ def test_several_processes_may_use_one_file_at_once(tmp_path: Path) -> None:
     with ResponseCache(path) as cache:
         for name in ("a", "b", "c"):
             assert all(cache.get(f"{name} {number}") == {"text": name} for number in range(200))
-
-
-OPENER = """
-import sys, time
-from pathlib import Path
-from kinodex.agent.models.roles import ResponseCache
-for number in range(50):
-    time.sleep(max(0.0, float(sys.argv[2]) + 0.02 * number - time.time()))
-    with ResponseCache(Path(sys.argv[1]) / str(number)) as cache:
-        cache.put(sys.argv[3], {"text": "made"})
-"""
-
-
-@pytest.mark.slow
-def test_several_processes_may_make_one_file_in_the_same_moment(tmp_path: Path) -> None:
-    begin = str(time.time() + 1.0)
-    openers = [
-        subprocess.Popen([sys.executable, "-c", OPENER, str(tmp_path), begin, name]) for name in ("a", "b", "c", "d")
-    ]
-    assert [opener.wait(timeout=60) for opener in openers] == [0, 0, 0, 0]
 
 
 def test_a_file_that_is_no_cache_is_said_and_left_alone(tmp_path: Path) -> None:

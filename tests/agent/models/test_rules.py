@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -20,33 +19,24 @@ from kinodex.agent.models.rules import (
     Sights,
     Verdict,
     cloze_statements,
-    describe,
     find_moment,
     frames_settle,
-    is_general,
     is_talk,
     judge_frames,
-    promise,
     read_moment,
     read_screen,
     screen_reply,
-    sights_of,
-    telling_lines,
     to_reply,
-    words_of,
 )
 from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Note, Question, Segment
-from kinodex.agent.requests.answer import AnswerFrames, AnswerNotes, Conclusion, Recall
-from kinodex.agent.requests.describe import DescribeSegment
+from kinodex.agent.requests.answer import AnswerNotes, Conclusion
 from kinodex.agent.trace import Event, Exchanged
 from kinodex.agent.variants.longvideoagent_requests import ReadFrames
-from kinodex.agent.variants.videoagent import FindMissing, ReflectOnAnswer
 from kinodex.agent.variants.videoagent2_requests import CaptionFrames
 from kinodex.agent.variants.videoseek_requests import FocusClip, OverviewVideo, SkimRange
-from kinodex.agent.variants.videotree import JudgeRelevance
 from kinodex.index.spaces.space import Space, load_space
 from kinodex.sketch import scenes as world
-from kinodex.sketch.script import Script, write_questions, write_script
+from kinodex.sketch.script import Script, write_script
 from tests.sketch.captions import full_claim, plain_wording
 from tests.sketch.vocabulary import DAY, NIGHT
 from tests.support.libraries.agent_library import environment_of, film, make_library
@@ -124,43 +114,6 @@ def test_agents_that_reason_in_words_are_refused(elsewhere, agent):
     assert not any(isinstance(event, Exchanged) for event in events)
 
 
-def seeking(question, told, segments, most=5):
-    return FindMissing(question=question, videos=(), notes=told, segments=segments, most=most)
-
-
-def test_what_is_missing_is_looked_for_in_the_longest_segments(elsewhere):
-    parts = (Segment(1, "v" * 32, 0.0, 5.0), Segment(2, "v" * 32, 5.0, 50.0), Segment(3, "v" * 32, 50.0, 70.0))
-    request = seeking(KITE, (), parts, most=2)
-    reply = replied(elsewhere, request)
-    request.check(reply)
-    assert [(each.segment, each.description) for each in reply.frames] == [
-        (2, "red kite in the desert"),
-        (3, "blue kite in the desert"),
-    ]
-
-
-def test_what_comes_after_a_moment_is_looked_for_beside_it(elsewhere):
-    question = Question("What appears right after the red kite at sea?", ("a car", "a hat"))
-    parts = (Segment(1, "v" * 32, 0.0, 10.0), Segment(2, "v" * 32, 10.0, 20.0), Segment(3, "v" * 32, 20.0, 99.0))
-    before = replied(elsewhere, seeking(question, (), parts))
-    found = replied(elsewhere, seeking(question, notes("a bus", "a red kite at sea"), parts))
-    assert {each.description for each in before.frames} == {"red kite at sea"}
-    assert [(each.segment, each.description) for each in found.frames] == [(2, "car"), (2, "hat")]
-
-
-def test_a_follow_up_is_answered_from_notes_only_if_they_say_it_outright(elsewhere):
-    (video,) = elsewhere.videos
-    shown = elsewhere.frames(video.video_id, [3.0])
-    replies = [
-        replied(elsewhere, Recall(question=KITE, videos=(video,), frames=shown, notes=told))
-        for told in (notes("a bus", "a blue kite in the desert"), notes("a blue kite in the desert", confidence=0.5))
-    ]
-    assert [(each.action, each.option, each.evidence) for each in replies] == [
-        ("answer", "B", [3]),
-        ("insufficient_evidence", None, []),
-    ]
-
-
 @pytest.mark.parametrize(
     ("order", "shown_s", "moment_s", "answer_s"),
     [("after", (64, 67), 67, 72), ("before", (61, 64), 61, 52), ("after", (64, 67, 90), 67, 72)],
@@ -181,17 +134,6 @@ def test_frames_that_show_the_moment_show_no_answer(tmp_path, order, shown_s, mo
     assert (verdict.choice, frames_settle(verdict)) == (1, True)
 
 
-def test_where_an_option_has_to_be_chosen_it_is_the_one_that_the_frames_show_best(environment):
-    question = Question("What colour is the zeppelin in the tunnel?", ("purple", "orange", "grey"))
-    shown = environment.frames(environment.videos[0].video_id, environment.times(environment.videos[0].video_id)[:1])
-    request = AnswerFrames(question=question, videos=environment.videos, frames=shown)
-    assert replied(environment, request).declines
-    forced = replied(environment, replace(request, declining="never"))
-    assert (forced.action, forced.option in "ABC") == ("answer", True)
-    open_ended = replace(request, question=Question("What is there?"), declining="never")
-    assert replied(environment, open_ended).declines
-
-
 @pytest.fixture(scope="module")
 def space() -> Space:
     return load_space("builtin", device="cpu")
@@ -206,34 +148,6 @@ def script() -> Script:
 def sketch(tmp_path_factory, script, space) -> Environment:
     library = sketch_library(tmp_path_factory.mktemp("sketch"), script, space)
     return Environment.of(library, library.videos(), space.embed_text)
-
-
-@pytest.mark.slow
-def test_frames_are_described_and_confidence_tells_right_from_wrong(tmp_path, space):
-    script = write_script("film", 600.0, 3)
-    library = sketch_library(tmp_path, script, space)
-    sketch = Environment.of(library, library.videos(), space.embed_text)
-    (video,) = sketch.videos
-    said = []
-    for shot in script.shots:
-        phrase = describe(sketch, sketch.frames(video.video_id, [(shot.start_s + shot.end_s) / 2]))
-        said.append((phrase.confidence, phrase.text == plain_wording(full_claim(shot.scene))))
-    sure = [right for confidence, right in said if confidence >= 0.8]
-    unsure = [right for confidence, right in said if confidence < 0.4]
-    assert len(sure) >= 15
-    assert sum(sure) / len(sure) >= 0.85
-    assert sum(unsure) / len(unsure) <= 0.5
-
-
-def test_a_stretch_of_frames_is_described_in_order_each_scene_once(sketch, script):
-    (video,) = sketch.videos
-    first, second = script.shots[3:5]
-    times_s = [first.start_s + 1.5, first.start_s + 2.5, second.start_s + 1.5]
-    shown = sketch.frames(video.video_id, times_s)
-    part = Segment(0, video.video_id, first.start_s, second.end_s)
-    reply = replied(sketch, DescribeSegment(segment=part, frames=shown))
-    assert reply.caption == "; then ".join(plain_wording(full_claim(shot.scene)) for shot in (first, second))
-    assert 0 < reply.confidence <= 100
 
 
 def test_frames_are_told_apart_one_by_one(sketch, script):
@@ -266,28 +180,6 @@ def test_a_caption_has_a_confidence_for_each_clause(sketch, script):
     assert [clause.confidence for clause in unasked.clauses] == [None, None]
     with pytest.raises(NeedsLanguage, match="not enlarged parts"):
         replied(sketch, replace(request, box=(0.0, 0.0, 0.5, 0.5)))
-
-
-def test_it_has_no_words_for_other_spaces(elsewhere):
-    (video,) = elsewhere.videos
-    shown = elsewhere.frames(video.video_id, [3.0])
-    with pytest.raises(NeedsLanguage, match="only for libraries in the built-in space, and this one is in words; give"):
-        replied(elsewhere, DescribeSegment(segment=Segment(0, video.video_id, 0.0, 4.0), frames=shown))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("agent", ["videoagent", "videotree"])
-def test_it_plays_the_baselines_in_the_sketch_world(sketch, script, agent):
-    """Captions of a few frames miss much, but what is answered is mostly right."""
-    right, wrong = 0, 0
-    for asked in write_questions(script, "film.mp4", 0)[:8]:
-        question = Question(asked.question, asked.options)
-        answer = asyncio.run(ask(question, sketch, RuleBasedModel(sketch), agent=agent))
-        right += answer.option == asked.answer
-        wrong += answer.option not in (asked.answer, None)
-        assert answer.ledger.invalid_replies == 0
-    assert right >= 2
-    assert right > wrong
 
 
 @pytest.fixture(scope="module")
@@ -332,24 +224,6 @@ def test_notes_answer_by_their_words(elsewhere, question, said, answer, evidence
 def test_notes_that_do_not_tell_are_no_answer(elsewhere, question, said):
     reply = replied(elsewhere, AnswerNotes(question=question, videos=(), notes=notes(*said)))
     assert (reply.action, reply.option) == ("insufficient_evidence", None)
-
-
-def test_confidence_follows_what_the_notes_say_and_how_sure_they_are(elsewhere):
-    levels = [
-        replied(elsewhere, ReflectOnAnswer(question=KITE, videos=(), notes=told, answer="B. blue")).confidence
-        for told in (
-            notes("a blue kite in the desert"),
-            notes("a blue kite in the desert", confidence=0.5),
-            notes("a blue kite at sea"),
-        )
-    ]
-    assert levels == [3, 2, 1]
-
-
-def test_relevance_has_three_levels(elsewhere):
-    told = notes("a red kite in the desert", "a red kite at sea", "a red car at sea")
-    reply = replied(elsewhere, JudgeRelevance(question=KITE, videos=(), notes=told))
-    assert [(each.cluster, each.relevance) for each in reply.clusters] == [(1, 3), (2, 2), (3, 1)]
 
 
 SEEN = {10.0: "red cat", 17.0: "blue bus", 30.0: "green tent", 50.0: "yellow house", 90.0: "green tent"}
@@ -426,16 +300,6 @@ def test_nothing_is_told_where_lines_or_frames_say_nothing(question: Question, l
     assert read_moment(question, lines, seen) is None
 
 
-def test_what_to_look_for_and_where() -> None:
-    assert telling_lines(WHO, [OTHER, NAME]) == [1], "the other line speaks of somebody who may be away"
-    assert telling_lines(WHO, [OTHER]) == [0]
-    assert telling_lines(PURPOSE, [*GIFTS, NAME]) == [0, 1]
-    assert sights_of(WHO) == WHO.options and words_of(WHO) == ("Lina",)
-    assert sights_of(SIGN) == ("yellow house",) and words_of(SIGN) == SIGN.options
-    assert sights_of(PURPOSE) == ("blue bus", "red cat")
-    assert not sights_of(Question("Who is there?")) and not words_of(Question("Who is there?"))
-
-
 WRITTEN_CARD = Note("v", 10.0, 13.0, SCREEN_TEXT, "MAPLE")
 WRITTEN_SIGN = Note("v", 30.0, 60.0, SCREEN_TEXT, "LIBRARY 40")
 SAID = Note("v", 40.0, 43.0, "subtitle", "RIVER, I said")
@@ -462,16 +326,6 @@ def test_nothing_is_read_where_it_is_not_asked_for_or_not_clear(question: Questi
     assert read_screen(question, notes).choice is None
 
 
-def test_a_line_that_names_whom_the_question_names_is_read_and_no_other() -> None:
-    late = Note("v", 4.0, 7.0, "subtitle", "Lina was late, because somebody had locked the cellar.")
-    other = Note("v", 9.0, 12.0, "subtitle", "Vera was late, because the road was flooded.")
-    question = Question("Why was Lina late?", ("the road was flooded", "somebody had locked the cellar"))
-    verdict = read_screen(question, [other, late])
-    assert (verdict.choice, verdict.evidence) == (1, (2,))
-    assert read_screen(question, [other]).choice is None
-    assert read_screen(Question("Who was late?", question.options), [late]).choice is None
-
-
 def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
     cellar = Note("v", 4.0, 7.0, "subtitle", "Whoever wants to get into the cellar has to say velvet.")
     vault = Note("v", 9.0, 12.0, "subtitle", "Remember, for the vault the code word is tango.")
@@ -482,28 +336,6 @@ def test_a_code_word_is_that_of_the_door_that_is_asked_for() -> None:
     bare = read_screen(Question("What is the code word?", ("tango", "velvet")), [cellar, vault])
     assert (bare.choice, bare.evidence) == (0, (2,)), "the line that speaks of one"
     assert is_talk(question) and not is_talk(Question(question.text)), "the line itself answers without options"
-
-
-FILM, OTHER_FILM = "a" * 32, "b" * 32
-QUESTION = Question("Who gives the blue hat to the cat?", ("the dog", "the duck"))
-CHAPTERS = (
-    Note(FILM, 0.0, 100.0, "chapter", "in the desert: the cat gets a blue hat"),
-    Note(FILM, 100.0, 300.0, "chapter", "on the beach: the cat sleeps"),
-)
-
-
-@pytest.mark.parametrize(
-    ("part", "promising"),
-    [
-        (Segment(1, FILM, 10.0, 120.0), True),
-        (Segment(2, FILM, 90.0, 280.0), False),
-        (Segment(3, FILM, 400.0, 500.0), False),
-        (Segment(4, OTHER_FILM, 10.0, 90.0), False),
-        (Segment(5, FILM, 10.0, 50.0), False),
-    ],
-)
-def test_the_chapter_in_which_most_of_a_part_lies_counts(part, promising):
-    assert (promise(QUESTION, CHAPTERS, part) > 0.2) is promising
 
 
 CAPTIONS = (
@@ -525,35 +357,6 @@ def test_the_option_that_the_notes_hold_most_of_is_chosen_with_the_notes_that_ho
     assert (verdict.choice, verdict.evidence) == (1, (1, 2, 3, 5))
     assert 0 < verdict.lead < verdict.score
     assert not rules.is_settled(verdict)
-
-
-def test_the_choice_does_not_hang_on_the_order_of_notes_or_options():
-    for order in itertools.islice(itertools.permutations(CAPTIONS), 0, 120, 7):
-        for options in itertools.permutations(THEME.options):
-            verdict = rules.judge(Question(THEME.text, options), told(*order))
-            assert verdict.choice == options.index("C is washing plates.")
-
-
-def test_what_is_unsure_counts_less():
-    doubtful, sure = told("she paints walls", confidence=0.2), told("", "she repairs engines", confidence=0.9)[1:]
-    verdict = rules.judge(
-        Question("What happens?", ("she paints walls daily", "she repairs engines daily")), [*doubtful, *sure]
-    )
-    assert verdict.choice == 1
-
-
-def test_it_abstains_only_where_no_word_of_any_option_is_held_and_without_options():
-    elsewhere = Question("What is bought?", ("insurance", "groceries"))
-    assert rules.judge(elsewhere, told(*CAPTIONS)) == Verdict()
-    assert rules.judge(elsewhere, []) == Verdict()
-    assert rules.judge(Question("What is C busy with?"), told(*CAPTIONS)).choice is None
-
-
-def test_in_the_sketch_world_it_goes_by_statements_alone():
-    sketch = told("a red boat at sea by day", "two blue kites in the desert at night")
-    assert not is_general(sketch)
-    assert rules.judge(Question("What colour is the cup?", ("red", "blue")), sketch).choice is None
-    assert is_general(told(*CAPTIONS))
 
 
 @pytest.mark.parametrize(

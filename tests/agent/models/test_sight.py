@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,14 @@ from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask, find_variant, spent_until
 from kinodex.agent.environment import Environment
 from kinodex.agent.errors import ModelError, TakesNoPictures
-from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import ResponseCache, Role
 from kinodex.agent.models.sight import listed_sight
-from kinodex.agent.protocol import USUAL, Question
-from kinodex.jobs.forecast import forecast_question, sight_tries, table
+from kinodex.agent.protocol import Question
+from kinodex.jobs.forecast import sight_tries
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
-from tests.support.servers.chat_server import ChatServer, cut_off, failing, in_turn
+from tests.support.servers.chat_server import ChatServer, failing, in_turn
 from tests.support.servers.rule_server import MODEL, Rules
 
 UNSAID: dict[str, object] = {"architecture": None}
@@ -94,28 +91,6 @@ def test_one_that_sees_is_shown_one_picture_once(environment: Environment, tmp_p
         answer(environment, server, cache, max_tokens=9999)
         answer(environment, server, images=4)
         assert tries(server) == 0, "kept by address and model; a role may say it"
-
-
-def once_then(first: Iterator[Any], then: Callable[[dict[str, Any]], Any], body: dict[str, Any]) -> Any:
-    return next(first, None) or then(body)
-
-
-def test_any_other_failure_decides_nothing(environment: Environment) -> None:
-    ruled = Rules()
-    for failed in (*(failing(status, "not now") for status in (500, 429, 401)), cut_off("Let me"), " "):
-        first = iter([failed])
-        with ChatServer(partial(once_then, first, ruled), models=(MODEL,)) as server:
-            server.model_facts = UNSAID
-            assert answer(environment, server).rounds > 0
-            assert tries(server) == 1, failed
-
-
-def test_a_dry_run_counts_it(environment: Environment) -> None:
-    choice = ModelChoice("tester", "http://127.0.0.1:1/v1", cache=False)
-    rest: tuple[Any, ...] = ({}, Budget(), USUAL)
-    said = table([forecast_question(QUESTION, environment, choice, "eea", *rest)])
-    assert "1 call more, of a small picture, comes before them if the server does not say that its model sees" in said
-    assert "of a small picture," not in table([forecast_question(QUESTION, environment, choice, "uniform", *rest)])
 
 
 def test_lists_of_models_as_servers_write_them() -> None:

@@ -17,13 +17,10 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import LISTED, Exchange, Question, Request, ScoredSegment, Segment, ShownFrame, Usage, Video
-from kinodex.agent.requests.answer import chosen_option, join_parts, missing_positions
+from kinodex.agent.requests.answer import chosen_option
 from kinodex.agent.requests.tree import (
     Decide,
     Decision,
-    DiscoverQueries,
-    ProposeQueries,
-    Queries,
     ScoreSegments,
     SegmentScore,
     SegmentScores,
@@ -58,14 +55,6 @@ def deciding(**more) -> Decide:
             **more,
         }
     )
-
-
-def test_rewards_are_shown_on_their_own_scale():
-    text = render(deciding())
-    assert "with scores from 0 to 100; those that were looked into before overlap with their own parts" in text
-    assert ", score 26, looked into before: a kite at its end\n" in text
-    assert "Segment 4" not in text  # nothing is left to see there
-    assert "\n\n\n" not in text
 
 
 COLOURS = Question("What colour is the kite?", ("red", "dark blue", "green"))
@@ -113,14 +102,6 @@ def test_impossible_decisions(decision, must_answer, said):
         two_parts(must_answer).check(Decision.model_validate(decision))
 
 
-def test_null_may_be_written_as_a_word_and_an_action_in_capitals():
-    for nothing in [None, "", "null", "None", "n/a"]:
-        said = {"action": "Answer", "segment": nothing, "option": "B", "answer": None, "evidence": nothing}
-        assert Decision.model_validate(said) == Decision(
-            action="answer", segment=None, option="B", answer=None, evidence=[]
-        ), nothing
-
-
 @pytest.mark.parametrize("scores", ["fused", "none"])
 def test_the_complaint_about_a_segment_names_those_that_were_listed(scores):
     many = tuple(
@@ -135,30 +116,11 @@ def test_the_complaint_about_a_segment_names_those_that_were_listed(scores):
     assert str(complaint.value) == f"segment 77 cannot be explored; choose one of {shown}, or answer"
 
 
-def test_queries_are_short_texts():
-    with pytest.raises(InvalidReply, match="no query"):
-        DiscoverQueries(question=COLOURS).check(Queries(queries=[]))
-    with pytest.raises(InvalidReply, match="empty or over 300"):
-        ProposeQueries(question=COLOURS, known=(), frames=(FRAME,)).check(Queries(queries=["x" * 301]))
-
-
 def test_scores_in_the_shape_of_the_paper():
     paper = {"Segment 1": {"explanation": "sky", "score": "85%"}, "Segment 2": {"explanation": "sea", "score": 10}}
     reply = SegmentScores.model_validate(paper)
     assert [(each.segment, each.score, each.reasoning) for each in reply.segments] == [(1, 85, "sky"), (2, 10, "sea")]
     assert SegmentScores.model_validate({"segments": [{"segment": "Segment 2", "score": 7}]}).segments[0].segment == 2
-
-
-@pytest.mark.parametrize("scores", [{"Segment 1": {"score": 101}}, {"Segment 1": {"score": "high"}}, "none", None])
-def test_scores_that_are_none(scores):
-    with pytest.raises(ValidationError):
-        SegmentScores.model_validate(scores)
-
-
-def test_queries_in_every_shape_of_the_paper():
-    for said in (["kite", "sea"], {"query1": "kite", "query2": "sea"}, {"queries": ["kite", "sea"]}):
-        assert Queries.model_validate(said).queries == ["kite", "sea"]
-    assert Queries.model_validate({}).queries == []
 
 
 def test_decisions_in_the_shape_of_the_paper():
@@ -200,21 +162,6 @@ def test_a_score_is_on_one_scale_or_is_asked_for_again():
 
 def written(*scores: float, first: int = 1) -> str:
     return json.dumps({"segments": [{"segment": at, "score": each} for at, each in enumerate(scores, start=first)]})
-
-
-def test_a_part_that_is_none_costs_no_score_beside_it():
-    """One number too many discarded all scores; seven times segment 1 was no reply, though the schema takes it."""
-    for segments, read, rest in [
-        ([(1, 70), (2, 15), (9, 80)], {1: 70, 2: 15}, ()),
-        ([(1, 70), (1, 70), (1, 70)], {1: 70}, (2,)),
-        ([(1, 70), (2, 15), (2, 90)], {1: 70}, (2,)),
-    ]:
-        text = json.dumps({"segments": [{"segment": number, "score": score} for number, score in segments]})
-        reply, problem = parse_reply(text, scoring())
-        assert reply is not None, problem
-        assert {each.segment: each.score for each in reply.segments} == read
-        missing = scoring().missing(reply)
-        assert (tuple(each.number for each in missing.segments) if missing else ()) == rest
 
 
 def scored(*scores: float) -> SegmentScores:
@@ -290,25 +237,7 @@ def test_what_a_reply_leaves_out_is_asked_for_alone_and_joined(
     assert second.attempt == 0 and second.complaint == ""
 
 
-def test_what_is_there_is_used_if_the_rest_is_never_given(ask: Callable[..., Any]) -> None:
-    kind, name = JudgeRelevance, "clusters"
-    lazy = Sluggish(lambda request, reply: {**reply, name: reply[name][:1]})
-    assert len(getattr(ask(lazy, of_full_size(kind)), name)) == 2, "one of each of two replies"
-    assert len(lazy.requests) == 2
-    stubborn = Sluggish(lambda request, reply: {**reply, name: reply[name][:1] if len(reply[name]) == WHOLE else []})
-    assert len(getattr(ask(stubborn, of_full_size(kind)), name)) == 1
-    assert len(stubborn.requests) == 3, "a reply without any part is invalid, and asked for again"
-
-
 def test_what_is_there_is_used_if_a_budget_does_not_allow_another_call(ask: Callable[..., Any]) -> None:
     kind, model = ScoreSegments, Sluggish(keep(slice(0, 3)))
     reply = ask(model, of_full_size(kind), tokens=120)
     assert (len(model.requests), len(getattr(reply, LISTS[kind][0]))) == (1, 3)
-
-
-def test_parts_keep_the_order_and_the_numbers_of_the_first_request() -> None:
-    first = [SegmentScore(segment=12, score=1)]
-    rest = [SegmentScore(segment=2, score=3), SegmentScore(segment=1, score=2)]
-    assert missing_positions([11, 12, 31], [12]) == [0, 2]
-    parts = join_parts("segment", first, rest, known=[11, 12, 31], rest_known=[1, 2])
-    assert [(each.segment, each.score) for each in parts] == [(11, 2), (12, 1), (31, 3)]

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 import pytest
 
 from kinodex.agent.errors import ModelRejected, ModelUnreachable
-from kinodex.agent.limits import Budget, gather_all
+from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.session import Session
 from kinodex.agent.tools.captions import (
     caption_clips,
-    caption_spans,
     summarize_video,
     windows,
 )
@@ -104,30 +103,6 @@ def test_what_was_said_is_kept_by_model_and_no_caption_of_a_stage(library):
     assert len(library.additions.pending("captions", "scripted")) == 1
 
 
-def test_captions_that_were_added_are_taken_where_they_speak_of_the_same_part(library):
-    (video,) = library.videos()
-    library.additions.add_captions({video.video_id: [Caption(0, 4.0, 8.0, "added", None, None)]}, "other")
-    library.additions.complete("captions", "other", {video.video_id: 1}, {})
-    model = Model()
-    assert captions(session_of(library, model))[1].text == "added"
-    assert 4.0 not in model.starts_s()
-
-
-def test_a_picture_that_stands_still_is_described_once(library):
-    model = Model()
-    session = session_of(library, model)
-    video_id = session.environment.videos[0].video_id
-    spans_s = [(10.0, 10.25), (10.25, 10.5), (10.5, 10.75), (11.0, 12.0)]
-    notes = asyncio.run(caption_spans(session, video_id, spans_s))
-    assert [(note.start_s, note.text) for note in notes] == [
-        (10.0, "from 10"),
-        (10.25, "from 10"),
-        (10.5, "from 10"),
-        (11.0, "from 11"),
-    ]
-    assert model.starts_s() == [10.0, 11.0]
-
-
 def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
     events: list[object] = []
     model = Model(lambda request: "mumble" if request.segment.start_s in (8, 20) else describing(request))
@@ -143,24 +118,6 @@ def test_what_is_invalid_twice_is_left_out_counted_and_said(library):
     assert sorted(later.starts_s()) == [8, 20]
 
 
-@pytest.mark.parametrize(
-    ("budget", "asked"),
-    [(Budget(frames=41), 5), (Budget(tokens=1700), 8), (Budget(cost=7.0), 3), (Budget(frames=6), 0)],
-)
-def test_half_of_what_a_budget_allows_is_for_captions_all_over_the_video(library, budget, asked):
-    events: list[object] = []
-    model = Model(usage=Usage(90, 10, cost=1.0))
-    session = session_of(library, model, budget, events.append)
-    notes = captions(session)
-    assert len(notes) == asked
-    assert problems(events) == [f"{16 - asked} of 16 captions were not asked for, to leave half of the budget"]
-    if asked >= 3:
-        assert {0.0, 32.0, 16.0} <= {note.start_s for note in notes}
-    later = Model()
-    assert len(captions(session_of(library, later))) == 16
-    assert len(later.requests) == 16 - asked
-
-
 def test_what_came_before_a_model_broke_down_is_kept(library):
     def breaking(request):
         if request.segment.start_s == 40:
@@ -173,18 +130,6 @@ def test_what_came_before_a_model_broke_down_is_kept(library):
     assert len(captions(session_of(library, later))) == 16
     assert 40 in later.starts_s()
     assert len(later.requests) < 16
-
-
-def test_of_several_questions_at_once_one_asks(library):
-    model = Model()
-
-    async def several():
-        sessions = [session_of(library, model) for _ in range(3)]
-        return await gather_all([caption_clips(each, each.environment.videos[0].video_id) for each in sessions])
-
-    first, *others = asyncio.run(several())
-    assert others == [first, first]
-    assert len(model.requests) == 16
 
 
 def test_captions_that_cannot_be_written_are_remembered_and_that_is_said_once(library):
@@ -266,18 +211,6 @@ class Refusing(Model):
         return await super().ask(request)
 
 
-def test_a_part_that_the_server_refuses_has_no_caption_and_does_not_end_the_run(library):
-    events: list[Acted] = []
-    notes = captions(session_of(library, Refusing(lambda start_s: start_s in (16.0, 20.0)), emit=events.append))
-    assert len(notes) == 14
-    assert not {note.start_s for note in notes} & {16.0, 20.0}
-    (problem,) = problems(events)
-    assert problem.startswith("2 of 16 captions were refused, the last because: the host refuses the request")
-    assert "invalid" not in problem
-    stored = library.clips.read(library.videos()[0].video_id, "scripted")
-    assert len(stored) == 14
-
-
 def test_a_server_that_refuses_every_part_ends_the_run(library):
     model = Refusing(lambda start_s: True)
     with pytest.raises(ModelRejected):
@@ -296,6 +229,3 @@ def test_captions_of_the_library_stand_in_for_windows_unless_they_are_long(libra
     assert [note.text for note in notes][:3] == ["short", "from 12", "long"]
     assert min(model.starts_s()) == 12.0
     assert session.account.ledger.frames_with_kept > session.account.ledger.frames
-
-
-# Stored captions: in the library, of one model; in memory for a question by itself.

@@ -16,17 +16,12 @@ from kinodex.agent.errors import InvalidReply, OutOfBudget
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question
 from kinodex.agent.session import Session
-from kinodex.agent.tools.captions import uniform_frames, uniform_times
-from kinodex.agent.tools.detection import WHOLE, Box, Match, detect, match_label, track, zoom
-from kinodex.index.rows import DetectionRow
+from kinodex.agent.tools.detection import Box, Match, detect, match_label, track, zoom
 from kinodex.jobs.open import detect_with, open_environment
 from kinodex.pipeline.errors import ModelMissing, WrongModel
 from tests.support.libraries.agent_library import ScriptedModel, embed_words, environment_of, film, make_library
 from tests.support.libraries.random_library import detection
 from tests.support.models import stage_models as stage_kit
-
-LEFT_HALF = (0.0, 0.0, 0.5, 1.0)
-RIGHT_HALF = (0.5, 0.0, 1.0, 1.0)
 
 
 def quarters() -> bytes:
@@ -73,44 +68,6 @@ def film_id(session) -> str:
     return str(session.environment.video("film").video_id)
 
 
-def test_the_librarys_detections_come_first(library):
-    session = session_of(library, detector=lambda frames, label: pytest.fail("the library knows"))
-    found = run(detect(session, frames(session, 4, 6, 30), "red  BOAT"))
-    assert [(each.time_s, each.label, each.source) for each in found] == [
-        (6, "red boat", "library"),
-        (30, "red boat", "library"),
-    ]
-    assert found[0].box == pytest.approx((0.125, 0.25, 0.5, 0.75))
-    assert found[0].score == pytest.approx(0.56)
-    assert run(detect(session, frames(session, 6), "red boat", LEFT_HALF)) == found[:1]
-    assert run(detect(session, frames(session, 6), "red boat", RIGHT_HALF)) == ()
-    assert session.account.ledger.frames == 0
-
-
-def test_tracks_of_the_library_go_by_their_numbers_and_last_until_the_next_frame(library):
-    session = session_of(library)
-    tracks = run(track(session, film_id(session), "red boat", 7, 33))
-    assert [(each.start_s, each.end_s, len(each.sightings)) for each in tracks] == [
-        (7, 10, 3),
-        (10, 15, 5),
-        (30, 31, 1),
-    ]
-    assert tracks[0].score == pytest.approx(0.58)
-
-
-def test_without_detections_the_index_tells_where_a_thing_stands_out(library):
-    session = session_of(library)
-    found = run(detect(session, frames(session, 3, 41, 49, 75), "Kite  desert"))
-    assert [(each.time_s, each.label, each.box, each.track_id, each.source) for each in found] == [
-        (41, "kite desert", None, None, "index"),
-        (49, "kite desert", None, None, "index"),
-    ]
-    assert {1 / 3 < each.score < 1 for each in found} == {True}
-    tracks = run(track(session, film_id(session), "kite desert", 0, 1000))
-    assert [(each.start_s, each.end_s) for each in tracks] == [(40, 50), (60, 65)]
-    assert session.account.ledger.frames == 0
-
-
 @pytest.mark.slow
 def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(library, models):
     session = session_of(library, detect_with(library, str(models.closed), min_score=0.1, device="cpu"))
@@ -125,20 +82,6 @@ def test_a_detector_of_its_own_labels_looks_where_the_library_does_not_tell(libr
     assert session.account.ledger.frames == 2 + 4
 
 
-def test_boxes_found_in_a_part_of_a_frame_are_boxes_of_the_whole(library):
-    seen = []
-
-    def everywhere(frames, label):
-        seen.extend(frames)
-        return [DetectionRow(each.video_id, each.frame_no, each.time_s, label, 0.5, WHOLE, 0, "m") for each in frames]
-
-    session = session_of(library, everywhere)
-    (found,) = run(detect(session, frames(session, 3), "thing", (0.5, 0.25, 1.0, 0.75)))
-    assert found.box == (0.5, 0.25, 1.0, 0.75)
-    assert (seen[0].width_px, seen[0].height_px) == (40, 20)
-    assert seen[0].jpeg != frames(session, 3)[0].jpeg
-
-
 def test_a_spent_budget_stops_a_detector(library):
     session = session_of(library, lambda frames, label: [], Budget(frames=2))
     assert run(detect(session, frames(session, 3, 4), "thing")) == ()
@@ -148,19 +91,6 @@ def test_a_spent_budget_stops_a_detector(library):
     spent = session_of(library, lambda frames, label: [], Budget(seconds=1e-9))
     with pytest.raises(OutOfBudget, match="seconds"):
         run(spent.account.clock.count(track(spent, film_id(spent), "thing", 0, 9)))
-
-
-def test_zoom_shows_a_part_as_large_as_the_frame(library):
-    session = session_of(library)
-    (frame,) = frames(session, 3)
-    part = zoom(frame, (0.5, 0.5, 1.0, 1.0))
-    assert (part.video_id, part.frame_no, part.time_s) == (frame.video_id, frame.frame_no, frame.time_s)
-    assert (part.width_px, part.height_px) == (40, 20)
-    with Image.open(io.BytesIO(part.jpeg)) as picture:
-        assert picture.size == (40, 20)
-        assert np.asarray(picture)[4:-4, 4:-4].min() > 240  # the white quarter
-    assert zoom(frame, (0.0, 0.0, 0.01, 1.0)).height_px == 40
-    assert zoom(frame, (0.5, 0.5, 1.0, 1.0)) == part
 
 
 def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(library):
@@ -182,31 +112,6 @@ def test_impossible_boxes_labels_ranges_and_videos_are_replies_that_are_invalid(
             session.environment.video(name)
     assert session.environment.video(shown[0].video_id[:12]).title == "film"
     assert run(detect(session, (), "kite")) == ()
-
-
-def test_labels_of_the_library_are_meant_by_other_words_for_them(library):
-    for asked in ["Red boats", "the red boat", "a small red boat"]:
-        session = session_of(library, detector=lambda frames, label: pytest.fail("the library knows"))
-        found = asyncio.run(detect(session, frames(session, 4, 6, 30), asked))
-        assert (len(found.things), found.source, found.label) == (2, "library", "red boat"), asked
-        assert found.loose == (asked == "a small red boat"), asked
-        tracks = asyncio.run(track(session, film_id(session), asked, 7, 33))
-        assert (len(tracks.things), tracks.source) == (3, "library"), asked
-
-
-def test_no_label_is_everything_that_the_library_or_a_detector_knows(library):
-    asked = []
-
-    def everything(frames, label):
-        asked.append(label)
-        return [DetectionRow(each.video_id, each.frame_no, each.time_s, "kite", 0.5, WHOLE, 0, "m") for each in frames]
-
-    session = session_of(library, everything)
-    found = asyncio.run(detect(session, frames(session, 4, 6, 30), ""))
-    assert ([each.label for each in found.things], found.source, asked) == (["red boat"] * 2, "library", [])
-    other = session.environment.frames(session.environment.video("other").video_id, [3, 4])
-    found = asyncio.run(detect(session, other, ""))
-    assert ([each.label for each in found.things], found.source, asked) == (["kite"] * 2, "detector", [""])
 
 
 @pytest.mark.slow
@@ -236,17 +141,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return environment_of(make_library(tmp_path_factory.mktemp("labels"), {"film": film(1, 5)}))
 
 
-def test_singular_and_plural_are_one(environment: Environment) -> None:
-    for asked, label in [
-        ("Cars", "car"),
-        ("the bus", "bus"),
-        ("buses", "bus"),
-        ("Red  boats", "red boat"),
-        ("knives", "knife"),
-    ]:
-        assert match_label(environment, asked, KNOWN) == Match(label, loose=False), (asked, label)
-
-
 def test_kinds_of_a_thing_are_it_loosely(environment: Environment) -> None:
     for asked, label in [
         ("a big black dog", "dog"),
@@ -271,19 +165,3 @@ def test_likeness_of_words_makes_synonyms(tmp_path: Path) -> None:
     environment = Environment.of(library, library.videos(), embed)
     assert match_label(environment, "automobiles", KNOWN) == Match("car", loose=True)
     assert match_label(environment, "house", KNOWN) is None
-
-
-# Equally spaced frames: shared out among videos by duration, of videos with pictures only.
-
-
-def test_videos_get_their_share_of_the_frames_by_duration(tmp_path: Path) -> None:
-    library = make_library(tmp_path / "library", {"short": film(1, 30), "long": film(2, 90)})
-    environment = environment_of(library)
-    times_s = uniform_times(environment, 8)
-    counts = {video.title: len(times_s[video.video_id]) for video in environment.videos}
-    assert counts == {"short": 2, "long": 6}
-    short = library.video("short").video_id
-    assert times_s[short] == [10.0, 20.0]
-    shown = uniform_frames(environment, times_s)
-    assert [frame.time_s for frame in shown if frame.video_id == short] == [10.0, 20.0]
-    assert len(shown) == 8

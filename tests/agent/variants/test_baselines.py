@@ -10,11 +10,10 @@ import pytest
 
 from kinodex.agent.answer import Answer
 from kinodex.agent.ask import ask
-from kinodex.agent.environment import Environment, LibraryVideos
-from kinodex.agent.limits import Budget
+from kinodex.agent.environment import Environment
 from kinodex.agent.models.rules import RuleBasedModel
 from kinodex.agent.protocol import Models, Question
-from kinodex.agent.requests.answer import AnswerFrames, Guess
+from kinodex.agent.requests.answer import AnswerFrames
 from kinodex.agent.trace import Event
 from kinodex.agent.variants.baselines import UniformParameters
 from kinodex.index.library import Library
@@ -22,12 +21,11 @@ from tests.support.libraries.agent_library import (
     ScriptedModel,
     embed_words,
     environment_of,
-    explorer,
     film,
     make_library,
 )
 from tests.support.libraries.text_library import text_video_id
-from tests.support.runs.kite_runs import but, kite_environment, run
+from tests.support.runs.kite_runs import kite_environment
 from tests.support.screen_text.lines import Line, add_screen_text
 
 QUESTION = Question("What colour is the kite?", ("blue", "red"))
@@ -84,17 +82,6 @@ def environment(tmp_path_factory):
     return kite_environment(tmp_path_factory.mktemp("run"))
 
 
-def test_uniform_shows_equally_spaced_frames_in_one_call(environment):
-    answer, model = run(environment, explorer, agent="uniform", parameters=UniformParameters(8))
-    (request,) = model.asked(AnswerFrames)
-    assert [round(frame.time_s) for frame in request.frames] == [100, 200, 300, 400, 500, 600, 700, 800]
-    ledger = answer.ledger
-    assert (answer.status, ledger.frames, ledger.frame_shows, ledger.calls) == ("answered", 8, 8, 1)
-    assert (ledger.index_frames, ledger.invalid_replies) == (900, 0)
-    answer, _ = run(environment, but(AnswerFrames, {"option": "Q"}), Budget(frames=5), agent="uniform")
-    assert (answer.status, answer.ledger.frames, answer.ledger.frame_shows) == ("invalid", 5, 10)
-
-
 def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):
     library = make_library(tmp_path / "library", {"film": film(1, 60)})
     lines = [Line(13.0, 17.0, "ECHO"), Line(29.0, 33.0, "MAPLE"), Line(44.5, 44.9, "BETWEEN FRAMES")]
@@ -110,18 +97,6 @@ def test_text_on_screen_at_its_frames_is_read_cited_and_counted(tmp_path):
     unread, _ = asked(hidden, question, model, "uniform", UniformParameters(frames=9))
     assert model.asked(AnswerFrames)[0].notes == ()
     assert unread.ledger.screen_lines == 0
-
-
-def test_it_guesses_from_the_question_alone(words_library: Library) -> None:
-    environment = environment_of(words_library, "film")
-    model = ScriptedModel(lambda request: {"option": "B", "evidence": [1]})
-    answer = asyncio.run(ask(QUESTION, environment, model, agent="blind"))
-    (request,) = model.asked(Guess)
-    assert (request.frames, request.videos) == ((), environment.videos)
-    assert (answer.status, answer.text, answer.evidence) == ("answered", "red", ())
-    assert (answer.ledger.frames, answer.ledger.calls, answer.rounds) == (0, 1, 1)
-    assert isinstance(environment.source, LibraryVideos)
-    assert environment.source._in_memory == {}
 
 
 def choose(environment: Environment, question: Question, seed: int = 0) -> Answer:

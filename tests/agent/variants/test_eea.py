@@ -16,7 +16,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
 from kinodex.agent.protocol import Question, Segment, Video, citation_numbers
 from kinodex.agent.requests.tree import Decide, DiscoverQueries, ProposeQueries, ScoresAndQueries, ScoreSegments
-from kinodex.agent.trace import Event, Expanded, QueriesAdded, Remembered, RunStarted, Scored
+from kinodex.agent.trace import Event, Expanded, QueriesAdded, Scored
 from kinodex.agent.tree import MOST_QUOTED
 from kinodex.agent.variants.eea import EEAParameters, ScoreAndPropose, fuse, query_score, reward_entropy
 from kinodex.index.rows import TranscriptRow
@@ -30,12 +30,6 @@ EVENT_S = range(1234, 1246)
 def library(tmp_path_factory):
     event = {EVENT_S.start: ("red kite desert", len(EVENT_S))}
     return make_library(tmp_path_factory.mktemp("eea"), {"hour": film(1, 3600, event)})
-
-
-@pytest.fixture(scope="module")
-def two_films(tmp_path_factory):
-    films = {"first": film(2, 400), "second": film(3, 400, {300: ("red kite desert", 10)})}
-    return make_library(tmp_path_factory.mktemp("films"), films)
 
 
 def run(library, script=explorer, budget=None, question=QUESTION, **parameters):
@@ -79,30 +73,6 @@ def test_segments_stay_a_partition_and_frames_are_never_sampled_twice(library):
     assert len(shown) == len(set(shown)) > 24
 
 
-def test_equal_rewards_leave_the_choice_to_the_queries(library):
-    _, events, _ = run(library)
-    scored = of(Scored, events)[0]
-    assert scored.entropy == pytest.approx(1.0)
-    best = max(scored.candidates, key=lambda each: each.fused)
-    assert best.fused == pytest.approx(best.query_score)
-    chosen = next(part for part in of(Expanded, events)[0].children if part.number == best.number)
-    assert chosen.start_s <= EVENT_S.stop
-    assert chosen.end_s >= EVENT_S.start
-
-
-def test_one_clear_reward_decides_alone(library):
-    def last_wins(request):
-        if isinstance(request, ScoreSegments):
-            last = request.segments[-1].number
-            return {f"Segment {each.number}": {"score": 100 * (each.number == last)} for each in request.segments}
-        return explorer(request)
-
-    _, events, _ = run(library, last_wins)
-    first = of(Scored, events)[0]
-    assert first.entropy == pytest.approx(0.0, abs=0.01)
-    assert max(first.candidates, key=lambda each: each.fused).reward == 100
-
-
 def proposing(query):
     def script(request):
         if isinstance(request, ProposeQueries):
@@ -127,53 +97,8 @@ def test_new_queries_come_with_the_scores_and_are_retrieved_alone(library):
     assert len(of(QueriesAdded, events)) == 2
 
 
-def test_known_queries_are_not_added_again(library):
-    _, events, model = run(library, proposing("RED kite desert"), Budget(rounds=3))
-    assert len(of(QueriesAdded, events)) == 1
-    assert [request.known for request in model.asked(ScoreAndPropose)] == [("red kite desert",)] * 2
-
-
 def frame_nos(frames):
     return [frame.frame_no for frame in frames]
-
-
-def early_is_best(request):
-    if isinstance(request, ScoreSegments):
-        return {f"Segment {each.number}": {"score": 90 if each.start_s < 1000 else 0} for each in request.segments}
-    return explorer(request)
-
-
-def test_memory_keeps_the_frames_with_the_highest_rewards_and_those_of_this_round(library):
-    _, events, model = run(library, early_is_best, Budget(rounds=2), memory=8, slack=0)
-    first, second = (frame_nos(event.frames) for event in of(Expanded, events))
-    assert frame_nos(model.asked(Decide)[-1].frames) == sorted([*first[:2], *second]), "in the order of time"
-    assert max(first[:2]) < 1100
-    assert sum(len(event.evicted) for event in of(Remembered, events)) == 4
-
-
-def test_the_policy_sees_every_frame_that_the_reward_model_saw(library):
-    """With a full memory the frame that decides, without a reward, was evicted before the policy saw it."""
-    decisive, settled = set(EVENT_S), []
-
-    def unrewarded(request):
-        if isinstance(request, ScoreSegments):
-            beside = {frame.time_s for frame in request.frames if frame.frame_no in decisive}
-            return {
-                f"Segment {each.number}": {"score": 0 if beside & {each.start_s, each.end_s} else 90}
-                for each in request.segments
-            }
-        if isinstance(request, Decide):
-            shows_it = [frame.label for frame in request.frames if frame.frame_no in decisive]
-            settled.append(bool(shows_it))
-            if shows_it:
-                return {"action": "answer", "option": "B", "answer": "red", "evidence": shows_it}
-        return explorer(request)
-
-    answer, _, model = run(library, unrewarded, Budget(rounds=4), memory=4, slack=0)
-    scored = [any(frame.frame_no in decisive for frame in each.frames) for each in model.asked(ScoreSegments)]
-    assert scored == settled
-    assert answer.text == "red"
-    assert answer.evidence[0].start_s in EVENT_S
 
 
 def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library):
@@ -186,17 +111,6 @@ def test_labels_never_change_and_the_two_requests_of_a_round_begin_alike(library
         labels |= {frame.frame_no: frame.label for frame in scoring.frames if frame.frame_no not in labels}
         assert all(labels[frame.frame_no] == frame.label for frame in scoring.frames)
     assert sorted(labels.values()) == list(range(1, len(labels) + 1))
-
-
-def test_a_segment_is_rated_by_the_frames_that_it_was_divided_at(library):
-    """A known frame at the end of a divided segment made both it and its neighbour look good: the search went back."""
-    _, events, model = run(library, budget=Budget(rounds=3))
-    for scoring, expanded in zip(model.asked(ScoreSegments), of(Expanded, events), strict=True):
-        assert frame_nos(scoring.new_frames) == frame_nos(expanded.frames)
-        assert set(frame_nos(scoring.new_frames)) <= set(frame_nos(scoring.frames))
-    _, events, model = run(library, budget=Budget(rounds=3), form="paper")
-    shown = [frame_nos(request.frames) for request in model.asked(ScoreSegments)]
-    assert shown == [frame_nos(event.frames) for event in of(Expanded, events)], "the new ones alone"
 
 
 @pytest.mark.parametrize(("reward", "counts"), [(10, False), (60, True)])
@@ -241,18 +155,6 @@ def test_the_time_that_a_question_names_is_looked_at_first(library):
         _, events, _ = run(library, budget=Budget(rounds=1), question=at, form=form)
         seen[form] = 754 in frame_nos(of(Expanded, events)[0].frames)
     assert seen == {"ours": True, "paper": False}
-
-
-def test_search_begins_in_the_video_that_matches(two_films):
-    _, events, _ = run(two_films, budget=Budget(rounds=1))
-    titles = {video.video_id: video.title for video in of(RunStarted, events)[0].videos}
-    assert titles[of(Expanded, events)[0].parent.video_id] == "second"
-    scored = of(Scored, events)[0]
-    assert len(scored.candidates) == 8
-    assert [each.reward for each in scored.candidates if each.number == 1] == [None], "the other video"
-    _, events, model = run(two_films, budget=Budget(rounds=1), videos=1)
-    assert [video.title for video in model.asked(Decide)[0].videos] == ["second"]
-    assert len(of(Scored, events)[0].candidates) == 7
 
 
 def test_the_policy_reads_what_is_said_at_its_frames_only_if_it_may(tmp_path):

@@ -15,11 +15,10 @@ from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.models.completion import parse_reply as reply_in
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Usage, Video
+from kinodex.agent.protocol import Exchange, Question, ShownFrame, Turn, Video
 from kinodex.agent.session import Session
 from kinodex.agent.trace import Acted, Event, trace_to
 from kinodex.agent.variants.longvideoagent import (
-    SHORTEST_CLIP_S,
     LongVideoAgentParameters,
     answer_now,
     begin_episode,
@@ -36,8 +35,6 @@ from kinodex.agent.variants.longvideoagent_requests import (
     LastAction,
     LocateClips,
     ReadFrames,
-    thought,
-    until_action,
 )
 from kinodex.agent.variants.longvideoagent_training import ALPHA, answer_correctness, rewards, structural_validity
 from kinodex.index.rows import SegmentRow, TranscriptRow
@@ -232,12 +229,6 @@ def test_the_grounding_agent_reads_every_clip_the_wish_and_what_was_visited(spok
     assert spans(answer) == [(30.0, 40.0)]
 
 
-def test_words_that_give_no_hint_leave_it_to_the_pictures(spoken):
-    answer, model, _ = run(spoken, saying("<request_grounding>red kite</request_grounding>", ANSWER, clips=((),)))
-    assert len(model.asked(LocateClips)) == 1
-    assert spans(answer) == [(40.0, 50.0)]
-
-
 def test_without_words_the_index_locates_and_never_twice_the_same(silent):
     wish = "<request_grounding>red kite</request_grounding>"
     answer, model, acted = run(silent, saying(wish, wish, LOOK, ANSWER))
@@ -256,15 +247,6 @@ def test_when_every_clip_was_located_the_master_is_told(silent):
     assert answer.status == "answered"
 
 
-def test_the_last_turn_is_an_answer(spoken):
-    answer, model, _ = run(spoken, saying(LOCATE, LOOK, LOCATE, LOOK, ANSWER, clips=(4, 1)))
-    (last,) = model.asked(AnswerNow)
-    assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "rounds", 1)
-    assert spans(answer) == [(0.0, 10.0), (30.0, 40.0)]
-    assert len(last.turns) == 8
-    assert last.turns[-1].text.endswith("This is your last turn: answer now, as <answer>...</answer>.")
-
-
 def test_nothing_is_looked_at_before_a_clip_is_located(spoken):
     answer, model, acted = run(spoken, saying(LOOK, LOCATE, LOOK, ANSWER))
     assert "No clip has been located yet" in acted[0].problem
@@ -277,29 +259,6 @@ def test_an_unknown_clip_is_asked_for_again_then_left(spoken):
     assert "there is no <clip_77>; the clips are <clip_1> to <clip_6>" in model.asked(LocateClips)[2].complaint
     assert [bool(each.problem) for each in acted] == [False, True, False]
     assert (acted[2].notes[0].start_s, acted[2].notes[0].source) == (30.0, "vision")
-
-
-def test_of_many_videos_the_best_matching_are_read(several):
-    def read_of(text, videos):
-        _, model, _ = run(several, saying("<answer>here</answer>"), question=Question(text), videos=videos, clips=1)
-        return [video.title for video in model.requests[0].videos]
-
-    assert read_of("green tree forest", 1) == ["other"]
-    assert read_of("blue boat sea", 2) == ["film", "third"]
-    assert "other" in read_of("blue boat sea, good morning", 2)
-
-
-def test_a_budget_spent_in_the_middle_of_a_turn_drops_that_turn(spoken):
-    class Dearer(ScriptedModel):
-        async def ask(self, request):
-            exchange = await super().ask(request)
-            return replace(exchange, usage=Usage(input_tokens=6000 if isinstance(request, LocateClips) else 500))
-
-    model = Dearer(saying(LOCATE, LOOK, ANSWER))
-    budget = Budget(tokens=19_000)
-    answer = asyncio.run(ask(QUESTION, spoken, model, agent="longvideoagent", parameters=SEGMENTS, budget=budget))
-    assert (answer.status, answer.reason, answer.option) == ("budget_exhausted", "tokens", 1)
-    assert [turn.speaker for turn in model.requests[-1].turns] == ["assistant", "user"]
 
 
 @pytest.fixture(scope="session")
@@ -315,16 +274,6 @@ def silent(tmp_path_factory):
 @pytest.fixture(scope="session")
 def several(tmp_path_factory):
     return environment_of(library_of(tmp_path_factory.mktemp("several"), spoken=("other",), captioned=("third",)))
-
-
-@pytest.fixture(scope="module")
-def longtvqa(tmp_path_factory):
-    """An episode as LongTVQA publishes it: a video for each of its 40 clips, with lines and no pictures."""
-    lines = {
-        f"s05e06_seg{number // 20:02d}_clip_{number % 20:02d}": [(0.0, 60.0, f"this is said in scene {number}")]
-        for number in range(40)
-    }
-    return environment_of(text_library(tmp_path_factory.mktemp("longtvqa"), {}, lines))
 
 
 SHOTS_S = (0.0, 20.0, 55.0, 58.0, 90.0, 100.0, 128.0, 170.0, 230.0)
@@ -394,21 +343,6 @@ def test_clips_end_with_segments_or_are_cut_and_captions_fill_gaps_of_a_transcri
     assert [(clip.start_s, clip.end_s) for clip in tagged_clips(one_shot, 90.0)] == [(0, 100), (100, 200), (200, 300)]
 
 
-def test_of_an_episode_all_clips_are_read_and_of_a_library_the_best_matching(longtvqa, words_library):
-    def clips(question, **more):
-        _, model, _ = run(longtvqa, saying(ANSWER), question=question, clip_s=60.0, **more)
-        return model.asked(ChooseAction)[0].clips
-
-    whole = clips(QUESTION)
-    assert [(clip.number, clip.text) for clip in whole] == [(n + 1, f"this is said in scene {n}") for n in range(40)]
-    best = [clip.text for clip in clips(Question("Who is in scene 7", ("he", "she")), clips=10)]
-    assert len(best) == 10 and "this is said in scene 7" in best
-    words = list(tagged_clips(environment_of(words_library, "dinner", "talk"), 0.0))
-    assert all(clip.end_s - clip.start_s >= SHORTEST_CLIP_S - 1 for clip in words)
-    assert {clip.source for clip in words} == {"captions", "transcript"}
-    assert sum(clip.text.count("stirs") for clip in words) == 10
-
-
 def test_a_clip_in_which_nobody_speaks_is_never_the_best_match(tmp_path):
     lines = {f"clip_{n}": [(0.0, 30.0, text)] for n, text in enumerate(("a red kite", "a blue boat"))}
     library = text_library(tmp_path / "library", {}, lines)
@@ -474,19 +408,6 @@ def test_turns_are_read_in_every_form_and_refused_where_they_are_not_one_action(
     for words in ("insufficient_evidence", "Insufficient evidence."):
         for kind in (Action, LastAction):
             assert kind.from_text(f"<answer>{words}</answer>").action == "insufficient_evidence"
-
-
-def test_thoughts_stand_before_the_action_and_a_turn_ends_with_it():
-    for text, thinking in (
-        ("<think> Where?\n</think>\n<answer>A</answer>", "Where?"),
-        ("Where? <answer>A</answer>", "Where?"),
-        ("Where? </think><answer>A</answer>", "Where?"),
-        ("<answer>A</answer>", ""),
-    ):
-        assert thought(text) == thinking, text
-    turn = "<think>a</answer></think><answer>A</answer>"
-    assert until_action(f"{turn} and more") == turn
-    assert until_action('{"answer": "A"}') == '{"answer": "A"}'
 
 
 FILM = Video("abcdef0123456789" * 2, "Film", 1.5, 100.0)

@@ -75,14 +75,6 @@ def rewarding(score):
     return script
 
 
-def test_frames_are_equally_spaced_and_divide_the_video(library):
-    _, events, _ = run(library, budget=Budget(rounds=1))
-    (first,) = of(Expanded, events)
-    assert [frame.time_s for frame in first.frames] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
-    assert [(part.start_s, part.end_s) for part in first.children] == [(at, at + 100.0) for at in range(0, 700, 100)]
-    assert first.anchor_frame_nos == ()
-
-
 def test_a_video_alone_is_no_candidate_but_explored_segments_stay(library):
     _, events, model = run(library, going_to(5))
     first, second, _ = model.asked(Decide)
@@ -114,43 +106,8 @@ def test_rewards_come_with_explanations_and_lead_on_their_own_scale(library):
     assert [each.fused for each in scored.candidates][-1] == 0.6
 
 
-def test_later_rewards_are_asked_for_with_the_history(library):
-    _, _, model = run(library, rewarding(lambda part: 50), Budget(rounds=2))
-    first, second = model.asked(ScoreSegments)
-    assert (first.history, first.parent) == ((), None)
-    assert [each.segment for each in second.history] == list(first.segments)
-    assert {(each.score, each.explanation) for each in second.history} >= {(50.0, "why 1")}
-    assert second.parent in [each.number for each in first.segments]
-
-
 def numbers(frames):
     return [frame.frame_no for frame in frames]
-
-
-def test_the_memory_lets_the_lowest_rewards_go(library):
-    rewards = rewarding(lambda part: part.start_s / 10)
-    _, events, model = run(library, rewards, Budget(rounds=2), memory=6, slack=0)
-    assert [frame.time_s for frame in model.asked(Decide)[0].frames] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
-    assert [frame.time_s for frame in model.asked(Decide)[1].frames] == [614.0, 629.0, 643.0, 657.0, 671.0, 686.0]
-    assert [len(event.evicted) for event in of(Remembered, events)] == [0, 6]
-
-
-def test_a_segment_left_out_has_no_reward(library):
-    def only_the_first(request):
-        if isinstance(request, ScoreSegments):
-            return {f"Segment {request.segments[0].number}": {"score": 70}}
-        return explorer(request)
-
-    _, _, model = run(library, only_the_first, Budget(rounds=2))
-    assert [each.score for each in model.asked(Decide)[0].candidates] == [70, 70, *[None] * 5]  # asked for twice
-    assert ", not rated" in render(model.asked(Decide)[0])
-
-
-def test_its_own_limit_ends_the_search_with_an_answer(library):
-    answer, _, model = run(library, budget=Budget(), rounds=4)
-    assert (answer.status, answer.reason, answer.rounds, answer.option) == ("budget_exhausted", "rounds", 4, 0)
-    assert answer.ledger.frames == 24
-    assert model.requests[-1].must_answer
 
 
 def test_without_reward_nothing_is_scored_and_the_oldest_frames_leave(library):
@@ -212,24 +169,6 @@ def test_without_tree_search_the_policy_names_the_frames(library):
     assert [event.action for event in of(Acted, events)] == ["look"] * 3
     assert (answer.status, answer.ledger.frames) == ("budget_exhausted", 12)
     assert (model.requests[-1].candidates, model.requests[-1].must_answer) == ((), True)
-
-
-def test_without_tree_search_the_answer_may_come_at_any_time(library):
-    def at_once(request):
-        return {"option": "B", "evidence": [2]} if isinstance(request, ChooseFrames) else explorer(request)
-
-    answer, _, _ = run(library, at_once, tree_search=False)
-    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 1)
-    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(200.0, 201.0)]
-
-
-def test_without_tree_search_a_video_has_to_be_named_and_is_looked_at(two_films):
-    first = next(video for video in environment_of(two_films).videos if video.title == "first")
-    script = looking_at(10, 20, video=first.video_id[:12])
-    _, events, _ = run(two_films, script, Budget(rounds=2), tree_search=False)
-    begun, then = of(Remembered, events)
-    assert first.video_id not in {frame.video_id for frame in begun.added}
-    assert [(frame.video_id, frame.time_s) for frame in then.added] == [(first.video_id, 10), (first.video_id, 20)]
 
 
 def test_a_short_video_is_seen_whole_and_then_answered(tmp_path):

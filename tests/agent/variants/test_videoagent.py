@@ -12,11 +12,10 @@ from kinodex.agent.ask import ask, default_parameters
 from kinodex.agent.errors import InvalidReply
 from kinodex.agent.limits import Budget
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Earlier, Note, Question, Segment, Video
-from kinodex.agent.requests.answer import AnswerNotes, Recall
+from kinodex.agent.protocol import Note, Question, Segment, Video
+from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment
-from kinodex.agent.requests.tree import DiscoverQueries
-from kinodex.agent.trace import Acted, Assessed, Event, PriorEvidence
+from kinodex.agent.trace import Acted, Assessed, Event
 from kinodex.agent.variants.videoagent import FindMissing, Missing, Reflection, ReflectOnAnswer
 from tests.support.libraries.agent_library import ScriptedModel, environment_of, film, make_library
 
@@ -132,34 +131,6 @@ def test_an_answer_without_support_is_not_asked_about(library):
     assert len(model.asked(FindMissing)) == 2
 
 
-def test_frames_without_a_caption_are_no_notes_and_not_looked_at_again(library):
-    def half_blind(request):
-        if isinstance(request, DescribeSegment) and request.frames[0].time_s > 1800:
-            return "?"
-        return script()(request)
-
-    _, _, model = run(library, half_blind)
-    assert {note.start_s for note in model.asked(AnswerNotes)[0].notes} == set(map(float, range(225, 1801, 225)))
-    assert len({cut.start_s for cut in model.asked(FindMissing)[0].segments}) == 16
-
-
-def test_ablations(library):
-    answer, _, whole = run(library, script(), segment_selection=False)
-    (segment,) = whole.asked(FindMissing)[0].segments
-    assert (segment.start_s, segment.end_s) == (0.0, 3600.0)
-    assert set(shown_s(whole)[15:]) <= set(map(float, EVENT_S))
-    answer, _, unasked = run(library, script(), self_evaluation=False)
-    assert (unasked.asked(ReflectOnAnswer), answer.rounds, len(unasked.asked(AnswerNotes))) == ([], 3, 1)
-
-
-def test_several_videos_share_the_first_frames(two_films):
-    _, _, model = run(two_films, script(segment=-1))
-    first, second = sorted(model.asked(FindMissing)[0].videos, key=lambda video: video.title)
-    shown_in = [request.frames[0].video_id for request in model.asked(DescribeSegment)]
-    assert abs(shown_in[:15].count(first.video_id) - shown_in[:15].count(second.video_id)) <= 1
-    assert [each.number for each in model.asked(FindMissing)[0].segments] == list(range(1, 18))
-
-
 @pytest.mark.parametrize("agent", ["videoagent", "videotree"])
 def test_a_budget_of_frames_holds_over_several_videos(two_films, agent):
     def reply(request):
@@ -180,30 +151,6 @@ class Slow(ScriptedModel):
     async def ask(self, request):
         await asyncio.sleep(0)
         return await super().ask(request)
-
-
-def test_of_many_videos_those_that_queries_match_are_searched(two_films):
-    def reply(request):
-        return {"queries": ["red kite desert"]} if isinstance(request, DiscoverQueries) else script()(request)
-
-    _, _, model = run(two_films, reply, videos=1)
-    assert [video.title for video in model.asked(AnswerNotes)[0].videos] == ["second"]
-
-
-def test_a_follow_up_begins_with_what_was_found_before(library):
-    environment = environment_of(library)
-    (video,) = environment.videos
-    told = Note(video.video_id, 40.0, 44.0, "caption", "a kite", 0.7)
-    seen = PriorEvidence((Earlier("What is seen?", "a kite"),), environment.frames(video.video_id, [1240.0]), (told,))
-
-    def forgetful(request):
-        return {"action": "insufficient_evidence"} if isinstance(request, Recall) else script(confidence=3)(request)
-
-    answer, _, model = run(library, forgetful, seen=seen)
-    assert answer.status == "answered"
-    assert shown_s(model).count(1240.0) == 1
-    assert len(shown_s(model)) == 16
-    assert told in model.asked(AnswerNotes)[0].notes
 
 
 def test_as_many_frames_are_looked_for_as_are_described_up_to_five(library, tmp_path):

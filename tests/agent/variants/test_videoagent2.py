@@ -23,7 +23,7 @@ from kinodex.agent.limits import Budget
 from kinodex.agent.models.openai_model import OpenAIModel
 from kinodex.agent.models.roles import Role
 from kinodex.agent.prompts import render
-from kinodex.agent.protocol import Earlier, Note, Question, Request, ShownFrame, Usage, Video, named_video
+from kinodex.agent.protocol import Note, Question, Request, ShownFrame, Usage, Video, named_video
 from kinodex.agent.requests.answer import AnswerNotes
 from kinodex.agent.requests.describe import DescribeSegment, Summarize
 from kinodex.agent.trace import (
@@ -31,7 +31,6 @@ from kinodex.agent.trace import (
     Assessed,
     Decided,
     Event,
-    PriorEvidence,
     read_prior_evidence,
     trace_to,
 )
@@ -109,16 +108,6 @@ def test_it_stops_when_it_is_sure_and_plans_until_then(library: Library) -> None
     assert len(model.asked(Assess)[2].notes) == 15 + 2
 
 
-def test_at_most_five_assessments_and_four_calls_then_the_last_answer_counts(library: Library) -> None:
-    answer, events, model = run(library, Script([UNSURE]))
-    assert (answer.status, answer.reason, answer.letter, answer.rounds) == ("budget_exhausted", "rounds", "B", 5)
-    assert [each.number for each in model.asked(Assess)] == [1, 2, 3, 4, 5]
-    assert len(acted(events)) == 4
-    assert [each.toolbox.calls_left for each in model.asked(AdjustPlan)] == [3, 2, 1]
-    assert model.asked(AnswerNotes) == []
-    assert events[-2] == Decided(5, "answer", None, forced=True)
-
-
 def test_a_plan_that_cannot_be_carried_out_is_asked_for_again_and_then_costs_the_step(library: Library) -> None:
     outside = {"tool": "caption", "start_s": 999.0}
     answer, events, model = run(library, Script([UNSURE, SURE], [outside, CAPTION]))
@@ -132,54 +121,11 @@ def test_a_plan_that_cannot_be_carried_out_is_asked_for_again_and_then_costs_the
     assert model.asked(AdjustPlan) == []
 
 
-def test_contradictory_and_unreadable_assessments_are_no_answers(library: Library) -> None:
-    nothing_chosen = {"thought": "clear", "confidence": 5}
-    answer, _, model = run(library, Script([nothing_chosen, {**SURE, "confidence": 9}, SURE]))
-    assert (answer.status, answer.letter, answer.rounds, answer.ledger.invalid_replies) == ("answered", "A", 2, 2)
-    assert model.asked(CreatePlan)[0].doubt == ""
-
-    doubtful = {**UNKNOWN, "option": "B"}
-    answer, events, _ = run(library, Script([doubtful]))
-    assert (answer.letter, [each.confidence for each in events if isinstance(each, Assessed)]) == ("A", [0] * 5)
-
-    answer, _, _ = run(library, Script(["mumble"]))
-    assert (answer.status, answer.letter, answer.rounds) == ("budget_exhausted", "A", 5)
-
-
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Library:
     films = {f"film {seed}": film(seed, 40) for seed in range(6)}
     films["kite"] = film(9, 40, {20: ("what colour is kite", 10)})
     return make_library(tmp_path_factory.mktemp("several"), films, picture())
-
-
-def test_of_many_videos_the_nearest_are_captioned_in_parts_that_the_bank_can_hold(several: Library) -> None:
-    kite = several.video("kite").video_id
-    call = {"tool": "caption", "video": kite[:12], "start_s": 25.0}
-    question = Question("What colour is the kite?")
-    script = Script(
-        [{**UNSURE, "answer": "blue"}, {**SURE, "answer": "red", "evidence": [11]}], [{**call, "video": None}, call]
-    )
-    answer, _, model = run(several, script, question=question, videos=2, captions=12)
-    assert len({each.segment.video_id for each in model.asked(DescribeSegment)}) == 2
-    assert kite in {each.segment.video_id for each in model.asked(DescribeSegment)}
-    assessed = model.asked(Assess)[0]
-    assert [note.end_s - note.start_s for note in assessed.notes] == [8.0] * 10
-    assert [note.video_id for note in assessed.summaries] == [video.video_id for video in assessed.videos]
-    assert "names no video" in model.asked(CreatePlan)[1].complaint
-    assert (answer.text, answer.rounds) == ("red", 2)
-    assert [(each.video_id, each.start_s, each.end_s) for each in answer.evidence] == [(kite, 25.0, 26.0)]
-
-
-def test_a_follow_up_knows_what_the_tools_returned_before(library: Library) -> None:
-    _, events, first = run(library, Script([UNSURE, SURE]))
-    notes = first.asked(Assess)[0].notes[:2] + acted(events)[0].notes
-    answer, _, model = run(
-        library, Script([SURE]), seen=PriorEvidence((Earlier("Is there a kite?", "yes"),), (), notes)
-    )
-    (assessed,) = model.asked(Assess)
-    assert assessed.notes == first.asked(Assess)[1].notes
-    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(40.0, 41.0)]
 
 
 def test_runs_that_end_early_give_the_surest_answer_so_far(library: Library) -> None:
@@ -217,14 +163,6 @@ def test_every_ablation_keeps_those_before_it(library: Library) -> None:
     assert (answer.status, answer.rounds, len(model.asked(Assess))) == ("answered", 1, 1), (
         "the first answer is the last"
     )
-
-
-def test_without_tool_confidence_nothing_but_the_answer_has_one(library: Library) -> None:
-    quiet = VIDEOAGENT2.ablations["no tool confidence"]
-    found, model, _ = call_once(library, CAPTION, **quiet)
-    assert found == ["a red kite; a desert"] and not model.asked(CreatePlan)[0].toolbox.confidence
-    found, _, _ = call_once(library, {"tool": "detect", "start_s": 24.0}, **quiet)
-    assert found == ["house number 8 at [0.60, 0.10, 0.80, 0.50]; boat number 7 at [0.24, 0.10, 0.44, 0.50]"]
 
 
 def test_the_first_plan_is_carried_out_to_its_end_or_there_is_none(library: Library) -> None:

@@ -158,15 +158,6 @@ def test_it_narrows_down_looks_closely_and_cites_what_it_saw(one: Environment) -
     assert re.search(r"^\d+\. 70\d\.0 s to 70\d\.0 s \(skim\): a red kite Relevant: it is the kite$", skimmed, re.M)
 
 
-def test_subtitles_are_evidence_too_and_can_be_switched_off(one: Environment) -> None:
-    with ChatServer(seeker({**ANSWER, "evidence": [1]})) as server:
-        answer, _ = run(server, one)
-    assert (finding(answer), answer.ledger.frames) == ([(10.0, 12.0)], 0)
-    with ChatServer(seeker(OVERVIEW, ANSWER)) as server:
-        run(server, one, parameters=VideoSeekParameters(subtitles=False))
-    assert not [seen for seen in server.seen if "Welcome" in seen.text]
-
-
 def test_a_call_that_breaks_a_limit_is_told_so_and_costs_the_step(one: Environment) -> None:
     for call, result in (
         ({**SKIM, "end_s": 647.5}, "640.0 s to 647.5 s is too short for skim, which takes at least 8 s"),
@@ -238,24 +229,6 @@ def test_blind_tools_thoughtless_steps_and_no_answer_are_told_apart(one: Environ
         answer, _ = run(server, one, Budget(rounds=2))
     assert (answer.status, answer.text, answer.ledger.invalid_replies) == ("invalid", None, 2)
     assert "the search is over; call answer" in server.seen[-1].text
-
-
-def test_budgets_that_run_out_leave_the_last_word(one: Environment) -> None:
-    for reason, calls, budget in (
-        ("frames", (OVERVIEW, FOCUS), Budget(frames=37)),
-        ("tokens", (SKIM,), Budget(tokens=9_000)),
-    ):
-        always = seeker(*calls)
-
-        def last(body: dict, always: Any = always) -> Any:
-            return calling(ANSWER) if "is the last step" in str(body) else always(body)
-
-        with ChatServer(last) as server:
-            answer, acted = run(server, one, budget)
-        assert (answer.status, answer.reason, answer.letter) == ("budget_exhausted", reason, "B")
-        assert answer.ledger.frames == 37 or reason == "tokens"
-    # What the last word takes is foreseen from the calls before it, and the conversation has grown by one tool's words.
-    assert 1 < len(acted) < 19 and answer.ledger.input_tokens + answer.ledger.output_tokens <= 9_000
 
 
 def of_length(reply: Callable[[dict], Any], most: int) -> Callable[[dict], Any]:
@@ -346,20 +319,6 @@ def test_of_several_videos_a_call_names_one(environment: Environment) -> None:
     assert f'- video {other.video_id[:12]} ("other")' in server.seen[0].text
     assert "Welcome" not in server.seen[0].text
     assert f"of video {other.video_id[:12]} (focus): Which colour" in server.seen[-1].text
-
-
-def test_a_follow_up_knows_the_notes_of_before(one: Environment) -> None:
-    before = Note(one.videos[0].video_id, 701.0, 709.0, "focus", "A red kite.")
-
-    def reply(request: dict) -> dict | str | Behaviour:
-        recalling = "insufficient_evidence" in str(request.get("response_format"))
-        return {"action": "insufficient_evidence", "evidence": []} if recalling else seeking(request)
-
-    seeking = seeker({**ANSWER, "evidence": [1]})
-    with ChatServer(reply) as server:
-        answer, _ = run(server, one, seen=PriorEvidence((), (), (before,)))
-    assert "1. 701.0 s to 709.0 s (focus): A red kite.\n2. 10.0 s to 12.0 s (subtitle)" in server.seen[1].text
-    assert [(each.start_s, each.end_s) for each in answer.evidence] == [(701.0, 709.0)]
 
 
 ALPHA = 2

@@ -94,14 +94,6 @@ def test_it_doubles_the_clusters_until_enough_are_highly_relevant(library):
     assert sizes(run(library, script(lambda number, note: 3 if number % 4 == 0 else 2))[2]) == [8, 16]
 
 
-def test_without_relevant_clusters_their_middles_are_all_that_is_read(library):
-    answer, events, model = run(library, script())
-    assert deepened_s(events) == []
-    assert len(read_s(model)) == 32
-    assert (answer.status, answer.text, answer.rounds) == ("answered", "red", 4)
-    assert answer.ledger.frames == len(model.asked(DescribeSegment)) <= 8 + 16 + 32
-
-
 @pytest.mark.parametrize(("relevance", "below"), [(1, 0), (2, 4), (3, 4 + 4 * 4)])
 def test_a_relevance_deepens_the_cluster_it_was_given_for(library, relevance, below):
     """The cluster judged fifth in the order of time, and no other: the published code took another one."""
@@ -137,14 +129,6 @@ def test_the_answer_comes_from_captions_in_order_each_once(library):
     (asked,) = model.asked(AnswerNotes)
     assert all(note.text == CAPTIONS[int(note.start_s)] for note in asked.notes)
     assert {request.frames[0].time_s for request in model.asked(DescribeSegment)} == set(times_s)
-
-
-def test_ablations(library):
-    assert sizes(run(library, script(), max_breadth=8)[2]) == [8]
-    _, events, model = run(library, script(lambda number, note: 3), depth=1)
-    assert (deepened_s(events), len(read_s(model))) == ([], 8)
-    _, events, _ = run(library, script(lambda number, note: 3), depth=2)
-    assert 8 < len(deepened_s(events)) <= 8 * 4
 
 
 def test_budgets_end_with_the_best_answer_so_far(library):

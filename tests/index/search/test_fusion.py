@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from kinodex.index.rows import Hit
-from kinodex.index.search.fusion import fuse, fuse_same, shares_words, suppress_neighbours, word_share
+from kinodex.index.search.fusion import fuse, fuse_same, shares_words
 
 
 def frame(time_s: float, video_id: str = "a") -> Hit:
@@ -48,37 +47,6 @@ def test_fusion_by_hand():
     np.testing.assert_allclose([hit.score for hit in fused], [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63, 1 / 63])
 
 
-def test_fusion_of_three_by_hand():
-    def hit(video_id: str, time_s: float, end_s: float, source) -> Hit:
-        return Hit(video_id, time_s, end_s, None, 1.0, f"{source} {time_s}", source)
-
-    lines = [hit("b", 1.0, 2.0, "transcript")]
-    captions = [hit("a", 0.0, 10.0, "caption"), hit("b", 0.0, 10.0, "caption"), hit("a", 4.0, 9.0, "caption")]
-    fused = fuse([frame(5.0), frame(8.0)], lines, captions)
-    assert [(h.video_id, h.time_s, h.end_s, h.text, h.source) for h in fused] == [
-        ("a", 5.0, 10.0, "caption 0.0", "both"),
-        ("b", 1.0, 10.0, "transcript 1.0", "both"),
-        ("a", 8.0, 9.0, "caption 4.0", "both"),
-    ]
-    np.testing.assert_allclose([h.score for h in fused], [2 / 61, 1 / 61 + 1 / 62, 1 / 62 + 1 / 63])
-
-
-def test_a_line_counts_by_the_share_of_the_words_that_it_has():
-    def said(time_s: float, text: str, **more) -> Hit:
-        return replace(line(time_s, time_s + 1.0), text=text, **more)
-
-    query = "a red boat at sea"
-    assert word_share(query, said(0.0, "The red boat is at sea!")) == pytest.approx(12 / 13)
-    assert word_share(query, said(0.0, "At sea again.")) == pytest.approx(5 / 13)
-    assert word_share(query, said(0.0, "the reed baot")) == pytest.approx(1 / 5)
-    assert word_share(query, said(0.0, "a ship", cosine=0.7)) == word_share("", said(0.0, "x")) == 1.0
-    assert word_share(query, frame(0.0)) == 1.0
-    frames = [frame(10.0), frame(50.0), frame(90.0)]
-    found = fuse(frames, [said(70.0, "At sea again.")], query=query)
-    assert [hit.time_s for hit in found] == [10.0, 50.0, 70.0, 90.0]
-    assert [hit.time_s for hit in fuse(frames, [said(70.0, query)], query=query)] == [10.0, 70.0, 50.0, 90.0]
-
-
 def test_a_fused_hit_keeps_what_each_search_gave_it():
     seen = Hit("a", 5.0, 6.0, 5, 0.3, None, "frame", cosine=0.3)
     said = Hit("a", 5.0, 7.0, None, 4.5, "a bird", "transcript", bm25=4.5)
@@ -95,9 +63,3 @@ def test_a_line_joins_a_frame_within_three_seconds_and_the_one_that_shows_it_bef
         assert (fuse([frame(time_s)], [line(10.0, 12.0)])[0].source == "both") is joins, time_s
     joined, other = fuse([frame(7.0), frame(5.0)], [line(4.5, 6.0)])
     assert (joined.time_s, joined.text, other.time_s, other.text) == (5.0, "said at 4.5", 7.0, None)
-
-
-def test_spacing_counts_each_video_apart():
-    hits = [frame(5.0), frame(6.0), frame(5.5, "b"), frame(7.0)]
-    assert suppress_neighbours(hits, 2.0) == [frame(5.0), frame(5.5, "b"), frame(7.0)]
-    assert suppress_neighbours(hits, 0.0) == hits

@@ -10,10 +10,9 @@ import pytest
 from kinodex.index.errors import QueryError, UnknownVideo
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
-from kinodex.index.search.words import forgiving_query, lines_like
+from kinodex.index.search.words import forgiving_query
 from kinodex.index.store.indexes import refresh
 from tests.support.libraries.random_library import (
-    DIM,
     SETTINGS,
     add_stage,
     caption,
@@ -85,20 +84,6 @@ def test_lines_are_found_by_meaning_and_what_both_find_comes_first(worded):
         search("car", Scope(("nobody",)))
 
 
-def test_of_two_lines_of_equal_rank_the_one_of_like_meaning_comes_first(worded):
-    hits = worded.search.words("raining puppies", meaning=MODEL.meaning("puppy"))
-    assert hits[0].text == "the hound ran into the snow" and hits[0].bm25 is None  # of a later video
-    assert hits[1].text == "it was raining" and hits[1].cosine is None
-    assert hits[0].score == hits[1].score > hits[2].score
-
-
-def test_lines_that_chance_has_as_near_are_not_found(worded):
-    assert worded.search.words("zebra", meaning=MODEL.meaning("zebra")) == []
-    all_lines = lines_like(worded.tables, worded.visible, MODEL.meaning("zebra", -1.0), Scope(), 20)
-    cosines = [hit.cosine for hit in all_lines if hit.cosine is not None]
-    assert len(all_lines) == len(cosines) == 7 and max(cosines) < 0.5
-
-
 def test_the_search_of_everything_takes_meaning_in(worded):
     vector = unit_vectors(1, 9)[0].astype(np.float32)
     frames, said, captions, shown = worded.search.by_each("hound", vector, meaning=MODEL.meaning("hound"), k=5)
@@ -161,56 +146,6 @@ def test_lines_are_found_in_spite_of_typos(signs):
     (hit,) = signs.search.screen_text("copyright")
     assert (hit.video_id, hit.time_s, hit.end_s, hit.source, hit.frame_no) == ("aaaa", 0.0, 3.0, "text", None)
     assert hit.score == hit.bm25 > 0
-
-
-def test_scope_number_and_gap_hold_for_lines_with_typos_too(signs):
-    search = signs.search.screen_text
-    assert search("harbor", typos=False) == search("welcome", Scope(("bbbb",))) == []
-    assert texts(search("welcome", typos=False)) == ["WELCOME TO THE HARBOUR"]
-    assert texts(search("welcome", Scope(None, 7.0, 10.0))) == ["WELCOMF back"]
-    assert len(search("welcome", k=1)) == 1
-    assert [hit.time_s for hit in search("welcome", min_gap_s=5.0)] == [4.0]
-
-
-def test_what_is_shown_and_said_at_one_moment_is_one_hit_of_the_fused_search(signs):
-    vector = np.eye(1, DIM, dtype=np.float32)[0]
-    _, lines, captions, shown = signs.search.by_each("harbour", vector, k=5)
-    assert (texts(shown), texts(lines), captions) == (["WELCOME TO THE HARBOUR"], ["the harbour is here"], [])
-    best = signs.search.hybrid("harbour", vector, k=5)
-    assert {"frame", "both"} >= {hit.source for hit in best}
-    assert [hit.text for hit in best if hit.text] == ["the harbour is here"]
-
-
-def test_a_line_of_two_signs_that_read_the_same_ranks_once(signs):
-    hits = signs.search.words("exit", meaning=MODEL.meaning("exit", -1.0))
-    of_both = [hit for hit in hits if hit.bm25 and hit.cosine]
-    assert sorted(map(str, texts(of_both))) == ["EXIT", "Exit through the gift shop, exit here"]
-    assert all(hit.score <= 2 / 61 for hit in hits)  # the first place of both searches, and no more
-
-
-def test_a_line_with_typos_is_found_though_it_shares_small_words_as_well(signs):
-    query = "in the refridgeratar"
-    assert texts(signs.search.words(query)) == ["In the refrigerator"]
-    vector = np.ones(DIM, np.float32) / DIM**0.5
-    assert texts(signs.search.by_each(query, vector)[3]) == ["In the refrigerator"]
-    assert signs.search.words("in the zebra at the oasis") == []
-
-
-def test_accents_do_not_count_in_either_form(signs):
-    for query in ("café", "cafe\u0301", "CAFÉ"):
-        assert sorted(map(str, texts(signs.search.transcript(query)))) == ["cafe\u0301 au lait", "le café noir"], query
-    assert texts(signs.search.transcript('"cafe\u0301 noir"')) == ["le café noir"]
-    for query in ("looking at the résumé of documents", "looking at the resume of documents"):
-        assert texts(signs.search.words(query)) == ["The résumé"], query
-
-
-def test_lines_of_the_last_run_are_found_with_typos(signs):
-    add_screen_text(signs, "bbbb", [Line(3.0, 4.0, "Departures")], "other reader")
-    assert texts(signs.search.screen_text("departures")) == ["Departures"]
-    assert signs.search.screen_text("departurs") == []  # its index of words does not know the line yet
-    refresh(signs.tables)
-    assert texts(signs.search.screen_text("departurs")) == ["Departures"]
-    signs.additions.discard("text", "other reader", "bbbb")
 
 
 def test_a_word_finds_its_line_in_every_script(library):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +11,17 @@ import pytest
 from kinodex.index.errors import BadCheckpoint, ExportRefused, WeightsMissing
 from kinodex.index.spaces.export_text import CHECK_TEXTS
 from kinodex.index.spaces.sentence_model import (
-    LINES,
-    QUERIES,
-    Likeness,
     ModelFacts,
     SentenceModel,
     SentenceTower,
     export_sentence_model,
     load_sentence_model,
-    measure_likeness,
     read_facts,
 )
 from kinodex.index.spaces.towers import SpaceTowers, write_towers
-from tests.support.libraries.random_library import fingerprint
-from tests.support.models.sentence_models import real_minilm, small_bert, small_roberta, write_facts
+from tests.support.models.sentence_models import real_minilm, small_bert
 
 TEXTS = ["a red boat on a calm lake", "two dogs", "", "snow " * 300]
-
-
-def copied(folder: Path, to: Path, **facts: Any) -> Path:
-    shutil.copytree(folder, to)
-    write_facts(to, **facts)
-    return to
 
 
 def test_vectors_are_of_unit_length_and_do_not_depend_on_the_batch(tmp_path):
@@ -44,24 +32,6 @@ def test_vectors_are_of_unit_length_and_do_not_depend_on_the_batch(tmp_path):
     alone = np.concatenate([model.embed_texts([text]) for text in TEXTS])
     np.testing.assert_allclose(together, alone, atol=1e-5)
     assert model.embed_texts([]).shape == (0, 32)
-
-
-def test_the_same_model_at_another_place_is_the_same_space(tmp_path):
-    first = load_sentence_model(str(small_bert(tmp_path / "one"))).space
-    second = load_sentence_model(str(copied(tmp_path / "one", tmp_path / "two"))).space
-    other = load_sentence_model(str(small_bert(tmp_path / "three", seed=1))).space
-    prompted = load_sentence_model(str(copied(tmp_path / "one", tmp_path / "four", prompts={"query": "q: "}))).space
-    assert first.digest == second.digest and first.name != second.name
-    assert len({first.digest, other.digest, prompted.digest}) == 3
-    assert ModelFacts.of(prompted).query_prompt == "q: "
-
-
-def test_the_prompt_of_a_query_is_not_that_of_a_line(tmp_path):
-    prompts = {"query": "two dogs ", "passage": "a boat "}
-    plain = load_sentence_model(str(small_bert(tmp_path / "plain")))
-    model = load_sentence_model(str(copied(tmp_path / "plain", tmp_path / "bert", prompts=prompts)))
-    np.testing.assert_allclose(model.embed_texts(["snow"]), plain.embed_texts(["two dogs snow"]), atol=1e-6)
-    np.testing.assert_allclose(model.embed_lines(["snow"]), plain.embed_lines(["a boat snow"]), atol=1e-6)
 
 
 def test_a_folder_without_weights_or_with_half_of_them(tmp_path):
@@ -121,12 +91,6 @@ def test_a_bert_of_each_pooling(tmp_path, pooling):
     check_agreement(model, exported(model, tmp_path / "tower"))
 
 
-def test_a_roberta_whose_first_positions_are_those_of_padding(tmp_path):
-    model = load_sentence_model(str(small_roberta(tmp_path / "roberta")), "cpu")
-    assert model.facts.max_length == 39
-    check_agreement(model, exported(model, tmp_path / "tower"))
-
-
 def test_what_is_not_covered_is_refused(tmp_path):
     model = load_sentence_model(str(small_bert(tmp_path / "bert")), "cpu")
     usual, model.model.config.layer_norm_eps = model.model.config.layer_norm_eps, 0.5  # the modules have read theirs
@@ -138,38 +102,6 @@ def test_what_is_not_covered_is_refused(tmp_path):
     model.model.config.model_type = "modernbert"
     with pytest.raises(ExportRefused, match="kind modernbert"):
         export_sentence_model(model, tmp_path)
-
-
-# The likeness of texts that have nothing in common, and from where on a line is found.
-
-
-class Cone:
-    """A model whose vectors lie in a cone: each has this cosine to its axis, and directions of chance around it."""
-
-    def __init__(self, cosine: float) -> None:
-        self.space = fingerprint("cone", dim=401)
-        self._cosine = cosine
-
-    def embed_texts(self, texts):
-        around = np.random.default_rng(len(texts)).standard_normal((len(texts), 400))
-        around *= np.sqrt(1 - self._cosine**2) / np.linalg.norm(around, axis=1, keepdims=True)
-        return np.hstack([np.full((len(texts), 1), self._cosine), around]).astype(np.float32)
-
-    embed_lines = embed_texts
-
-
-def test_the_limit_follows_the_model():
-    for cosine in (0.0, 0.9):
-        found = measure_likeness(Cone(cosine))
-        assert found.mean == pytest.approx(cosine**2, abs=0.01)
-        assert found.mean < found.least < found.mean + 0.25 * (1 - cosine**2) + 0.01
-        assert Likeness(**found.as_json()) == found
-    assert Likeness(0.9, 0.2).least == 1.0
-
-
-def test_queries_and_lines_share_no_telling_word():
-    words = {text: {word for word in text.lower().split() if len(word) > 4} for text in (*QUERIES, *LINES)}
-    assert not {(q, line) for q in QUERIES for line in LINES if words[q] & words[line]}
 
 
 # Facts of sentence models, from the files beside the weights.

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from huggingface_hub import constants
 from PIL import Image
 
-from kinodex.index.errors import BadCheckpoint, DeviceMissing, UnknownModel, WeightsMissing
+from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
 from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.index.spaces.space import (
     DEFAULT_SPACE,
@@ -29,17 +24,14 @@ from kinodex.index.spaces.space import (
     arithmetic_of,
     import_open_clip,
     load_space,
-    model_name,
-    quick_hub,
     quick_tower,
-    silent_root_logger,
 )
 from kinodex.index.spaces.towers import BUILTIN
 from kinodex.pipeline.images import ModelInput, rgb_scaler
+from tests.support.late import late
 from tests.support.models.tiny_models import TINY, write_model
-from tests.support.servers.model_hub import hub_of
 
-open_clip = import_open_clip()
+open_clip, torch = late(import_open_clip), late("torch")
 SIGLIP_LIKE = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}
 NOBODY_THERE = "http://127.0.0.1:9"
 CLIPS = ("intel__car-detection.mp4", "simpl__tears_of_steel_vp9.webm", "moviepy__big_buck_bunny_0_30.webm")
@@ -101,18 +93,6 @@ def test_images_and_texts_as_open_clip_embeds_them_in_whatever_threads(space, ti
     assert text.fingerprint == image.fingerprint == space.fingerprint
     held = [sum(parameter.numel() for parameter in each._model.parameters()) for each in (text, image, space)]
     assert held[0] + held[1] < 1.01 * held[2], "a tower alone holds no other's weights"
-
-
-def test_preparing_is_open_clips_own(tmp_path):
-    for mode in ("shortest", "longest", "squash"):
-        name = write_model(tmp_path / mode, TINY, SIGLIP_LIKE | {"resize_mode": mode})
-        _, _, preprocess = open_clip.create_model_and_transforms(name)
-        space = load_space(name, towers="image")
-        for shape in ((90, 160), (160, 90), (30, 31), (64, 64)):
-            rgb = pictures(1, *shape)[0]
-            with torch.inference_mode():
-                ours = space._normalised(space.prepare(rgb)[None])[0]
-            assert torch.equal(ours, preprocess(Image.fromarray(rgb))), (mode, shape)
 
 
 def test_the_built_in_space_gives_the_vectors_that_open_clip_does():
@@ -182,39 +162,6 @@ def test_a_fingerprint_follows_the_weights_not_the_path(tmp_path, tiny):
     assert len(others | {digest}) == 4
 
 
-def test_an_architecture_with_a_local_checkpoint(tmp_path):
-    from safetensors.torch import save_file
-
-    config = tmp_path / "kinodex-test-tiny.json"
-    config.write_text(json.dumps(TINY))
-    open_clip.add_model_config(config)
-    torch.manual_seed(0)
-    weights = open_clip.model.CLIP(**json.loads(json.dumps(TINY))).state_dict()
-    torch.save({"state_dict": weights}, tmp_path / "weights.pt")
-    save_file(weights, tmp_path / "weights.safetensors")
-    for suffix in ("pt", "safetensors"):
-        space = load_space(f"kinodex-test-tiny/{tmp_path}/weights.{suffix}", towers="image")
-        assert space.embed(space.prepare(pictures(1)[0])[None]).shape == (1, 48)
-
-
-def test_a_tokenizer_beside_the_weights(tmp_path):
-    """SigLIP models bring a Hugging Face tokenizer; a copy of such a repository needs no network."""
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
-    words = {"<pad>": 0, "<eos>": 1, "red": 2, "boat": 3}
-    core = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<pad>"))
-    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    text = TINY["text_cfg"] | {"hf_tokenizer_name": "someone/tiny", "tokenizer_kwargs": {"clean": "canonicalize"}}
-    name = write_model(tmp_path / "model", TINY | {"text_cfg": text})
-    with pytest.raises(WeightsMissing, match="the tokenizer of local-dir:"):
-        load_space(name)
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>")
-    fast.save_pretrained(tmp_path / "model")
-    vectors = load_space(name).embed_text(["Red boat!", "red boat", "boat red"])
-    np.testing.assert_array_equal(vectors[0], vectors[1])
-    assert not np.array_equal(vectors[1], vectors[2])
-
-
 @pytest.mark.slow
 def test_without_a_network(tmp_path, tiny):
     """A model in the hub's cache loads; a missing one is reported without retries, with two ways on."""
@@ -263,15 +210,6 @@ def test_damaged_weights_and_those_of_another_model(tmp_path):
         assert "\n" not in str(error.value)
     with pytest.raises(BadCheckpoint):
         load_space(other)
-
-
-def test_loading_says_nothing_and_leaves_logging_alone(tiny, caplog, capfd):
-    handlers, filters = list(logging.getLogger().handlers), list(logging.getLogger().filters)
-    with caplog.at_level(logging.DEBUG):
-        load_space(tiny)
-    assert caplog.records == []
-    assert capfd.readouterr() == ("", "")
-    assert (logging.getLogger().handlers, logging.getLogger().filters) == (handlers, filters)
 
 
 # Arithmetic is chosen by measuring, and keeps the vectors.
@@ -343,49 +281,6 @@ def test_without_torch_the_built_in_space_is_loaded_as_exported(also, arithmetic
 # Names are resolved, unknown ones refused with the nearest, and switches of the whole process are turned back.
 
 
-def test_the_name_of_a_folder_means_the_same_from_everywhere(tmp_path, monkeypatch):
-    name = write_model(tmp_path / "model", TINY)
-    monkeypatch.chdir(tmp_path)
-    assert load_space("local-dir:model", towers="image").name == name
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert model_name(open_clip, "local-dir:~/model").given == name
-    with pytest.raises(WeightsMissing, match="~nobody-is-called-this"):
-        model_name(open_clip, "local-dir:~nobody-is-called-this/model")
-    (tmp_path / "weights.pt").touch()
-    assert model_name(open_clip, "ViT-B-32/weights.pt").given == f"ViT-B-32/{tmp_path}/weights.pt"
-
-
-def test_a_bare_checkpoint_is_prepared_as_its_architecture_usually_is(tmp_path):
-    path = tmp_path / "weights.pt"
-    path.write_bytes(b"")
-    siglip = model_name(open_clip, f"ViT-B-32-SigLIP2-256/{path}").preprocess
-    assert siglip == SIGLIP_LIKE | {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
-    assert model_name(open_clip, f"ViT-L-14/{path}").preprocess == {}  # its tags differ
-
-
-def test_the_default_and_other_names_are_known_to_open_clip():
-    for name in (DEFAULT_SPACE, "ViT-B-32/laion2b_s34b_b79k", "MobileCLIP2-S0/dfndr2b"):
-        found = model_name(open_clip, name)
-        assert "/".join((found.model, found.pretrained or "")) == name
-        assert found.asks_hub
-    assert model_name(open_clip, "ViT-B-32/openai").quick_gelu
-    assert not model_name(open_clip, "ViT-B-32/laion2b_s34b_b79k").quick_gelu
-
-
-def test_an_unknown_name_is_told_its_nearest():
-    for name, near in {
-        "ViT-B32/laion2b": "ViT-B-32/laion2b_e16",
-        "siglip2": "ViT-B-16-SigLIP2/webli",
-        "ViT-B-32-SigLIP2-256": "ViT-B-32-SigLIP2-256/webli",
-        "ViT-B-32/laion2b": "ViT-B-32/laion2b_e16",
-        "hf-hub:tiny": "hf-hub:ORGANISATION/MODEL",
-        "": "nearest names",
-    }.items():
-        with pytest.raises(UnknownModel) as error:
-            load_space(name)
-        assert near in str(error.value) and "\n" not in str(error.value), name
-
-
 def test_local_places_without_a_model(tmp_path):
     with pytest.raises(WeightsMissing, match="no such folder"):
         load_space(f"local-dir:{tmp_path}/nothing")
@@ -399,45 +294,3 @@ def test_local_places_without_a_model(tmp_path):
     for device in ("cuda:77", "abacus"):
         with pytest.raises(DeviceMissing, match=device):
             load_space(write_model(tmp_path / device, TINY), device=device)
-
-
-@pytest.fixture
-def silent_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", NOBODY_THERE)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-
-
-@pytest.mark.usefixtures("silent_hub")
-def test_blocks_that_overlap_in_threads_too_leave_client_and_root_logger_as_they_were() -> None:
-    root, inside = logging.getLogger(), threading.Barrier(4)
-    before = list(root.handlers), list(root.filters)
-    first, second = ExitStack(), ExitStack()
-    assert not any(stack.enter_context(quick_hub()) for stack in (first, second))
-    for stack in (first, second):
-        stack.enter_context(silent_root_logger())
-    first.close()
-    assert constants.HF_HUB_OFFLINE and (root.handlers, root.filters) != before  # the second block still needs it
-    second.close()
-    assert not constants.HF_HUB_OFFLINE and (root.handlers, root.filters) == before
-
-    def ask(_: int) -> bool:
-        with quick_hub() as answers:
-            inside.wait(60)
-            return answers or not constants.HF_HUB_OFFLINE
-
-    with ThreadPoolExecutor(4) as pool:
-        assert not any(pool.map(ask, range(4)))
-    with pytest.raises(KeyError), quick_hub():
-        raise KeyError
-    assert not constants.HF_HUB_OFFLINE
-
-
-def test_a_user_who_is_offline_stays_so_and_a_hub_that_answers_changes_nothing(monkeypatch, tmp_path) -> None:
-    for offline in (True, False):
-        with hub_of(tmp_path) as address:
-            monkeypatch.setattr(constants, "ENDPOINT", address)
-            monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
-            with quick_hub() as answers:
-                assert answers is not offline
-                assert constants.HF_HUB_OFFLINE is offline
-        assert constants.HF_HUB_OFFLINE is offline

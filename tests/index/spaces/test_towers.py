@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from kinodex.index.errors import BadCheckpoint, TowersDamaged
 from kinodex.index.spaces.towers import (
-    PART_NUMBERS,
     TOWER_JSON,
     ArrayFile,
-    cache_folder,
     check_content,
     check_sizes,
     read_towers,
@@ -78,13 +75,6 @@ def test_sizes_and_hashes_are_held_against_the_description(tmp_path):
         check_sizes(folder, towers.files)
 
 
-def test_the_cache_is_where_the_user_wants_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder("abc") == tmp_path / "kinodex" / "towers" / "abc"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
-    assert cache_folder("abc") == Path.home() / ".cache" / "kinodex" / "towers" / "abc"
-
-
 # Files of arrays: the layout of safetensors, half precision, rows and parts, and damage.
 
 NUMBERS = np.random.default_rng(0)
@@ -102,36 +92,6 @@ def path(tmp_path) -> Path:
     file: Path = tmp_path / "arrays.safetensors"
     write_arrays(file, ARRAYS)
     return file
-
-
-def test_the_package_safetensors_reads_the_same_arrays(path):
-    found = load_file(path)
-    assert found.keys() == ARRAYS.keys()
-    for name, array in ARRAYS.items():
-        np.testing.assert_array_equal(found[name], array)
-        np.testing.assert_array_equal(ArrayFile(path).map(name), array)
-
-
-def test_a_matrix_comes_in_parts_and_by_rows(path):
-    assert ARRAYS["matrix"].size > PART_NUMBERS
-    with ArrayFile(path).reader() as reader:
-        parts = [(first, part.copy()) for first, part in reader.parts("matrix")]
-        rows = reader.rows("matrix", np.array([[3, 699], [3, 0]]))
-        small = reader.whole("row")
-        with pytest.raises(BadCheckpoint, match="got row 700 of matrix, which has 700"):
-            reader.rows("matrix", np.array([700]))
-    assert [first for first, _ in parts] == [0, PART_NUMBERS // 600]
-    np.testing.assert_array_equal(np.concatenate([part for _, part in parts]), ARRAYS["matrix"])
-    np.testing.assert_array_equal(rows, ARRAYS["matrix"][[[3, 699], [3, 0]]])
-    np.testing.assert_array_equal(small, ARRAYS["row"])
-
-
-def test_every_finite_half_is_read_exactly(tmp_path):
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    halves = halves[np.isfinite(halves)]
-    write_arrays(tmp_path / "halves", {"all": halves.astype(np.float32)}, "F16")
-    with ArrayFile(tmp_path / "halves").reader() as reader:
-        np.testing.assert_array_equal(reader.whole("all"), halves.astype(np.float32))
 
 
 def test_a_file_cut_short_or_of_another_kind_is_refused(path):

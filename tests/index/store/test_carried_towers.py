@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from kinodex.index.errors import LibraryDamaged, StorageError, TowersDamaged
-from kinodex.index.library import Library
-from kinodex.index.maintain import maintain, remove_videos
+from kinodex.index.errors import StorageError, TowersDamaged
 from kinodex.index.spaces.towers import BUILTIN_TOWERS, TOWER_JSON, read_towers
 from kinodex.index.store.carried_towers import builtin_tower, find_tower, held_towers, keep_towers
-from kinodex.index.store.database import open_files
-from kinodex.index.sweep import audit, sweep
 from tests.support.libraries.made_towers import made_towers
-from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
+from tests.support.libraries.random_library import fingerprint
 from tests.support.servers.s3_server import environment, s3_server, send
 
 DIGEST = fingerprint().digest
@@ -73,29 +68,6 @@ def test_damage_is_said_with_its_remedy(library, tmp_path):
     assert find_tower(library.uri, DIGEST, "text") == folder
 
 
-def test_nothing_trips_over_towers(library, tmp_path):
-    write(library, made("aaaa", 6, seed=1))
-    keep_towers(library.uri, made_towers(tmp_path / "made", "text", "image"))
-    reopened = Library.open(library.uri)
-    assert (audit(reopened).problems, sweep(reopened)) == ((), 0)
-    assert "towers" not in reopened.tables.names()
-    maintain(reopened)
-    remove_videos(reopened, "aaaa")
-    assert find_tower(library.uri, DIGEST, "image") is not None
-    shutil.copytree(library.uri, tmp_path / "copy")
-    assert held_towers(str(tmp_path / "copy"), DIGEST) == held_towers(library.uri, DIGEST)
-
-
-def test_towers_alone_are_what_is_left_of_a_library(tmp_path):
-    uri = str(tmp_path / "library")
-    keep_towers(uri, made_towers(tmp_path / "made", "text"))
-    for use in (Library.exists, Library.open):
-        with pytest.raises(LibraryDamaged, match="carries towers"):
-            use(uri)
-    with pytest.raises(LibraryDamaged, match="carries towers"):
-        Library.create(uri, SETTINGS, fingerprint())
-
-
 def test_the_built_in_space_has_its_own():
     towers = read_towers(BUILTIN_TOWERS)
     assert towers is not None and towers.space.name == "builtin"
@@ -129,11 +101,6 @@ def found(uri: str) -> Path:
     return folder
 
 
-def overwrite(uri: str, name: str, file: Path, content: bytes) -> None:
-    file.write_bytes(content)
-    open_files(uri).upload_file(file, f"towers/{DIGEST}/{name}")
-
-
 @pytest.mark.slow
 def test_a_tower_is_fetched_once(uri, tmp_path, monkeypatch):
     assert find_tower("s3://films/elsewhere", DIGEST, "text") is None
@@ -157,31 +124,3 @@ def test_what_is_damaged_here_is_fetched_again(uri):
     (folder / TOWER_JSON).write_text("")
     assert (found(uri) / "text.bin").read_bytes() == b"weightstext.bin"
     assert [each.name for each in folder.parent.iterdir()] == ["text"]
-
-
-@pytest.mark.slow
-def test_what_is_damaged_there_is_refused(uri, tmp_path):
-    overwrite(uri, "text.bin", tmp_path / "other", b"Weightstext.bin")
-    with pytest.raises(TowersDamaged) as caught:
-        found(uri)
-    said = str(caught.value)
-    assert said.startswith(f"{uri}/towers/{DIGEST}/text.bin is not what was written: it has 15 bytes, sha256 ")
-    assert said.endswith(f"; `kinodex add text-tower {uri} --again` writes towers again")
-    assert not [*(tmp_path / "cache").rglob("text*")]
-    open_files(uri).delete_file(f"towers/{DIGEST}/text.bin")
-    with pytest.raises(StorageError, match=f"cannot use {uri}"):
-        found(uri)
-    overwrite(uri, TOWER_JSON, tmp_path / "other", b"{}")
-    with pytest.raises(TowersDamaged, match="is no description of towers"):
-        held_towers(uri, DIGEST)
-
-
-@pytest.mark.slow
-def test_a_cache_that_cannot_be_written_or_a_store_that_does_not_answer(uri, tmp_path, monkeypatch):
-    (tmp_path / "cache").write_text("a file")
-    with pytest.raises(StorageError, match=r"^cannot keep a tower in .*; set XDG_CACHE_HOME to a folder"):
-        found(uri)
-    (tmp_path / "cache").unlink()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(StorageError, match=r"^cannot use s3://films/.*127\.0\.0\.1:9"):
-        found(uri)

@@ -7,15 +7,12 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
-from lancedb.index import FTS, HnswSq
 
 from kinodex.index.errors import (
     KinodexError,
@@ -32,13 +29,11 @@ from kinodex.index.maintain import health
 from kinodex.index.rows import Scope
 from kinodex.index.store.database import (
     COMMIT_ATTEMPTS,
-    MOST_STEPS,
     Tables,
     free_memory_bytes,
     index_cache_bytes,
     is_another,
     newest_state,
-    newest_version,
     retry_on_conflict,
     state_mark,
 )
@@ -46,6 +41,7 @@ from kinodex.index.store.indexes import Thresholds, refresh
 from kinodex.index.store.quiet_lance import lance
 from kinodex.index.store.schema import FORMAT_KEY, equal, other_than, table_schemas
 from kinodex.index.sweep import audit
+from tests.support.late import late
 from tests.support.libraries.random_library import (
     OTHER_DIM,
     SETTINGS,
@@ -57,6 +53,8 @@ from tests.support.libraries.random_library import (
     vectors_of,
     write,
 )
+
+lancedb = late("lancedb")
 
 
 def test_somebody_elses_database(tmp_path):
@@ -97,17 +95,6 @@ def test_what_is_cut_off_or_gone_is_said_with_a_way_out(library, harm, what):
     shutil.rmtree(Path(library.uri) / "transcript.lance")
     with pytest.raises(StorageError, match=f"cannot use {library.uri}: .*missing or cut off"):
         damaged.transcript("aaaa")
-
-
-def test_a_list_of_files_cut_off_anywhere_is_said(library):
-    """Lance panics over some of these lengths, and reports others."""
-    write(library, made("aaaa", 3, seed=1))
-    states = {file: file.read_bytes() for file in Path(library.uri, "frames.lance", "_versions").iterdir()}
-    for missing in (1, 2, 3, 4, 8, 16, 17, 100, 500):
-        for file, content in states.items():
-            file.write_bytes(content[:-missing])
-        with pytest.raises(StorageError, match="cannot use"):
-            Tables(library.uri).count("frames")
 
 
 @pytest.mark.parametrize("name", ["videos", "transcript", "leases", "frames"])
@@ -186,17 +173,6 @@ def test_a_file_that_is_cut_short_by_its_last_bytes_is_not_committed(tmp_path: P
 
 def source(uri: str, video_id: str) -> dict[str, object]:
     return {"uri": uri, "video_id": video_id, "size_bytes": None, "stamp": "", "seen_at": 0}
-
-
-def test_with_small_caches_the_same_is_read(tables: Tables) -> None:
-    tables.append("sources", [source("a", "1")])
-    large: Any = tables["sources"].session()
-    tables.limit_caches()
-    tables.append("sources", [source("b", "2")])
-    assert tables.count("sources") == 2
-    small: Any = tables["sources"].session()
-    assert small.is_same_as(tables["videos"].session())
-    assert not small.is_same_as(large)
 
 
 def test_rows_by_their_keys(tables: Tables) -> None:
@@ -278,10 +254,10 @@ def test_a_library_that_lancedb_wrote_is_read_searched_and_written_on(tmp_path: 
         table = database.create_table(name, schema=schema)
         table.add(source.tables.rows(name))
         if name in ("transcript", "captions"):
-            words = FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
+            words = lancedb.index.FTS(with_position=True, base_tokenizer="icu", stem=False, remove_stop_words=False)
             table.create_index("text", config=words, name="by_text")
         if name == source.vectors_table:
-            table.create_index("vector", config=HnswSq(distance_type="cosine"), name="by_vector")
+            table.create_index("vector", config=lancedb.index.HnswSq(distance_type="cosine"), name="by_vector")
     old = Library.open(str(tmp_path / "old"))
     for new in (videos[0], videos[2]):
         query = videos[1].vectors[7].astype(np.float32)
@@ -330,14 +306,6 @@ def test_spaces_are_known_by_name_and_digest(two_spaces):
         two_spaces.search.frames(np.ones(OTHER_DIM), space="nowhere")
 
 
-def test_a_space_whose_making_was_interrupted_stops_nobody(two_spaces):
-    (Path(two_spaces.uri) / "vectors_half_0123456789ab.lance" / "data").mkdir(parents=True)
-    opened = Library.open(two_spaces.uri)
-    assert opened.spaces() == (fingerprint(), OTHER)
-    refresh(opened.tables)
-    assert audit(opened).problems == ()
-
-
 def test_only_videos_with_vectors_there_are_searched(two_spaces):
     add(two_spaces, "aaaa", "bbbb")
     two_spaces.additions.add_vectors({"cccc": STORED["cccc"]}, OTHER)
@@ -355,21 +323,6 @@ def test_only_videos_with_vectors_there_are_searched(two_spaces):
         two_spaces.search.frames(query)
     two_spaces.additions.complete("vectors", OTHER.digest, {"cccc": 40}, {})
     assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("cccc", 7)]
-
-
-def test_an_index_there_finds_the_same_and_a_discarded_video_loses_its_vectors(two_spaces):
-    add(two_spaces, *STORED)
-    query = STORED["bbbb"].vectors[3].astype(np.float32)
-    before = found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest))
-    refresh(two_spaces.tables, Thresholds(scalar_rows=50, vector_rows=100))
-    assert found(two_spaces.search.frames(query, k=9, min_gap_s=2.0, space=OTHER.digest)) == before
-    assert before[0] == ("bbbb", 3)
-    two_spaces.writer.discard("bbbb")
-    assert {hit.video_id for hit in two_spaces.search.frames(query, k=99, space=OTHER.digest)} == {"aaaa", "cccc"}
-    write(two_spaces, made("bbbb", 40, seed=1))
-    assert [row.video_id for row in two_spaces.additions.pending("vectors", OTHER.digest)] == ["bbbb"]
-    add(two_spaces, "bbbb")
-    assert found(two_spaces.search.frames(query, k=1, space=OTHER.digest)) == [("bbbb", 3)]
 
 
 # Free memory, from files as Linux and containers have them, and without them.
@@ -420,33 +373,3 @@ def test_a_table_that_was_made_again_is_another(table: Path, later: int) -> None
     assert is_another(known, newest, table, mark)
     assert is_another(known, newest, None, None) is (later <= 0), "in an object store"
     assert not is_another(newest, newest_state(newest, table, state_mark(table, newest.version)), table, None)
-
-
-def test_it_is_the_one_that_lance_finds_and_lance_lists_them_where_the_known_one_is_far_behind(table: Path) -> None:
-    known = lance.dataset(table)
-    assert newest_version(table, known.version) == known.version
-    assert newest_state(known, table, state_mark(table, known.version)).version == known.version
-    append(table, 2)
-    assert newest_version(table, known.version) == lance.dataset(table).version == known.version + 2
-    newest = newest_state(known, table, state_mark(table, known.version))
-    assert (newest.version, newest.count_rows(), known.count_rows()) == (known.version + 2, 3, 1)
-    newest.insert(pa.table({"n": [2]}))
-    lance.dataset(table).cleanup_old_versions(timedelta(microseconds=1))
-    assert newest_version(table, known.version) is None
-    assert newest_state(known, table, state_mark(table, known.version)).count_rows() == 4
-    assert newest_state(known, None, None).count_rows() == 4
-    (table / "_versions").rename(table / "kept")
-    (table / "_versions").mkdir()
-    for version in range(1, MOST_STEPS + 3):
-        (table / "_versions" / f"{2**64 - 1 - version:020}.manifest").touch()
-    assert newest_version(table, 1) is None
-    assert newest_version(table, 3) == MOST_STEPS + 2
-
-
-def test_names_of_another_kind_are_left_to_lance(tmp_path: Path) -> None:
-    old = tmp_path / "old.lance"
-    lance.write_dataset(pa.table({"n": [0]}), old, enable_v2_manifest_paths=False)
-    known = lance.dataset(old)
-    append(old)
-    assert newest_version(old, known.version) is None
-    assert newest_state(known, old, None).count_rows() == 2

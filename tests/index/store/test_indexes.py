@@ -18,7 +18,6 @@ from kinodex.index.rows import SourceRow
 from kinodex.index.store.indexes import (
     AFTER_RUN,
     DURING_RUN,
-    PART_ROWS,
     IndexState,
     Part,
     Thresholds,
@@ -28,7 +27,6 @@ from kinodex.index.store.indexes import (
     plan_parts,
     read_state,
     refresh,
-    rows_that_fit,
 )
 from kinodex.index.sweep import audit
 from tests.support.libraries.random_library import made, numpy_search, unit_vectors, write
@@ -109,19 +107,6 @@ def test_what_is_outdated_goes(library):
     assert library.frames("0003", [4])[0].jpeg == b"jpeg 0003 4"
 
 
-def test_what_old_readers_may_need_stays_and_beside_an_ingest_no_graph_is_built(library):
-    for number in range(3):
-        write(library, made(f"{number:04d}", 200, seed=number))
-    graphs = Path(library.uri, f"{library.vectors_table}.lance", "_indices")
-    refresh(library.tables, DURING_RUN)
-    assert not graphs.exists()
-    before = files(library, "frames")
-    refresh(library.tables, Thresholds(fragments=2, picture_fragments=2))
-    assert files(library, "frames") > before
-    refresh(library.tables, EAGER)
-    assert graphs.exists()
-
-
 def test_beside_an_ingest_fragments_are_joined_and_nothing_old_is_deleted(library):
     """Deleting old states reads all of them, so a refresh beside a run does not."""
     often = replace(DURING_RUN, fragments=2, keep_s=0.0, scalar_rows=5, stale_rows=3)
@@ -191,16 +176,6 @@ def test_an_index_of_words_outlives_a_million_lines(library):
     assert found["start_s"].to_pylist() == [1_150_000.0]
 
 
-def test_an_index_of_words_that_is_missing_is_made_again(library):
-    """As a process leaves it that is killed while it joins the fragments of many lines."""
-    write(library, made("aaaa", 3, seed=1, lines=((0.0, 1.0, "hello there"),)))
-    library.tables["transcript"].drop_index("by_text")
-    assert [hit.text for hit in library.search.transcript("hello", k=3)] == ["hello there"]
-    refresh(library.tables, DURING_RUN)
-    assert [each.name for each in library.tables["transcript"].describe_indices()] == ["by_text"]
-    assert [hit.text for hit in library.search.transcript("hello", k=3)] == ["hello there"]
-
-
 # The index of vectors in parts: which are built, what memory allows, and that searches find the same.
 
 QUERIES = unit_vectors(8, seed=99).astype(np.float32)
@@ -227,28 +202,6 @@ def test_what_is_new_becomes_parts_and_several_small_ones_are_joined():
     assert planned((*small, large), {5: 10}) == [part(0, 1, 2, 3, 5, rows=51)]
     drawn = (*(part(n, rows=10) for n in range(3)), *(part(n, rows=70) for n in range(3, 6)), part(6, rows=500))
     assert planned(drawn, {7: 10}, 1000) == [part(0, 1, 2, 3, 4, 5, 7, rows=250)]
-
-
-def test_the_number_of_parts_and_what_is_built_again_stay_small():
-    """A thousand runs of a thousand rows each: as the planner alone would have it."""
-    parts: tuple[Part, ...] = ()
-    built, most = 0, 0
-    for number in range(1000):
-        new = plan_parts(IndexState(parts, {number: 1000}), 100_000)
-        gone = frozenset[int]().union(*(each.fragments for each in new))
-        parts = (*(each for each in parts if not each.fragments & gone), *new)
-        built, most = built + sum(each.rows for each in new), max(most, len(parts))
-    assert frozenset[int]().union(*(each.fragments for each in parts)) == frozenset(range(1000))
-    assert most <= 1_000_000 / 50_000 + 12
-    assert built <= 5 * 1_000_000
-
-
-def test_a_part_takes_half_of_the_free_memory_at_most():
-    assert rows_that_fit(768, 64 * 2**30) == PART_ROWS
-    assert 300_000 < rows_that_fit(768, 4 * 2**30) < 500_000
-    assert rows_that_fit(768, 4 * 2**30) < rows_that_fit(64, 4 * 2**30) < PART_ROWS
-    assert rows_that_fit(768, 2**20) == 100_000
-    assert rows_that_fit(64) >= 100_000
 
 
 def test_a_library_that_grows_is_indexed_in_parts_and_finds_what_numpy_finds(library):
@@ -285,22 +238,3 @@ def test_a_build_that_breaks_off_goes_on_with_the_next_part(library):
     assert (len(state.parts), state.fresh_rows) == (4, ROWS)
     build_index(library.tables, name, ROWS)
     assert len(read_state(library.tables[name]).parts) == 5
-
-
-def test_deleted_rows_and_joined_fragments_stay_in_their_parts(library):
-    videos = [made(f"{n:04d}", ROWS, seed=n) for n in range(6)]
-    for video in videos:
-        write(library, video)
-    name = library.vectors_table
-    build_index(library.tables, name, 2 * ROWS)
-    table = library.tables[name]
-    table.delete("video_id = '0001'")
-    table.optimize.compact_files()
-    state = read_state(library.tables[name])
-    assert sorted(each.rows for each in state.parts) == [ROWS, 2 * ROWS, 2 * ROWS]
-    assert state.fresh_rows == 0
-    kept = [video for video in videos if video.video_id != "0001"]
-    for query in QUERIES:
-        nearest = {"column": "vector", "q": query, "k": 10, "metric": "cosine", "refine_factor": 5, "ef": 400}
-        rows = library.tables[name].to_table(["video_id", "frame_no"], nearest=nearest).to_pylist()
-        assert sorted((row["video_id"], row["frame_no"]) for row in rows) == sorted(numpy_search(kept, query, 10))

@@ -130,28 +130,6 @@ def test_a_process_elsewhere_is_watched(library, tables):
         assert "nobody holds it" in holder.check()
 
 
-@pytest.mark.slow
-def test_a_lease_let_go_while_it_is_watched(library, tables):
-    with another_holder(library) as holder:
-        seem_far_away(tables)
-        holder.process.send_signal(signal.SIGSTOP)
-        tables.update("leases", equal("name", "ingest"), {"token": ""})
-        began = time.monotonic()
-        with library.lease("ingest", "second", PATIENT) as lease:
-            lease.check()
-        assert time.monotonic() - began < PATIENT.patience_s
-
-
-@pytest.mark.slow
-def test_a_holder_keeps_its_lease_while_it_works(library, tables):
-    with library.lease("ingest", "first", BRISK) as lease:
-        seem_far_away(tables)
-        time.sleep(1.5 * BRISK.patience_s)
-        with pytest.raises(LibraryBusy), library.lease("ingest", "second", BRISK):
-            pass
-        lease.check()
-
-
 def _race(uri: str, mine: int, start: Barrier, wins: list[list[int]]) -> None:
     library = Library.open(uri)
     for name in ("new", "known"):

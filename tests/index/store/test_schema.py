@@ -11,22 +11,17 @@ import pytest
 from kinodex.index.errors import QueryError
 from kinodex.index.store.database import Tables
 from kinodex.index.store.schema import (
-    MAX_VALUES_PER_FILTER,
     above,
     all_of,
     at_least,
     below,
-    chunked,
     equal,
-    fits_one_filter,
     frame_key,
-    of_frames,
     one_of,
     other_than,
     overlapping,
     within,
 )
-from tests.support.libraries.random_library import made
 
 
 def test_frame_keys_are_distinct_int64():
@@ -73,23 +68,6 @@ def test_times_are_half_open(tables: Tables) -> None:
     assert numbers(0.5, 1.5) == [0, 1]
     assert numbers(None, None) == [0, 1, 2]
     assert (within(None, None), len(within(1.0, None)), len(within(1.0, 2.0))) == ([], 1, 2)
-
-
-def test_frames_of_one_video(library) -> None:
-    for video_id in ("aaaa", "bbbb"):
-        library.writer.add_frames({video_id: made(video_id, 5, seed=1).frame_rows()})
-    rows = library.tables.rows("frames", of_frames("bbbb", [1, 3, 9]), ["video_id", "frame_no"]).to_pylist()
-    assert sorted((row["video_id"], row["frame_no"]) for row in rows) == [("bbbb", 1), ("bbbb", 3)]
-
-
-def test_many_values_are_split() -> None:
-    values = [str(number) for number in range(MAX_VALUES_PER_FILTER + 1)]
-    assert [len(part) for part in chunked(values)] == [MAX_VALUES_PER_FILTER, 1]
-    assert fits_one_filter(values) is None
-    assert fits_one_filter(values[1:]) == values[1:]
-    assert all_of([]) is None
-    either, other = equal("a", 1) | equal("a", 2), equal("b", 3)
-    assert (either & other).sql == "((a = 1) OR (a = 2)) AND (b = 3)"
 
 
 def test_numbers_of_any_size_and_kind(tables: Tables) -> None:

@@ -8,10 +8,9 @@ import pytest
 
 from kinodex.index.errors import DamagedRows, LibraryError, QueryError, TimeOutside, UnknownVideo
 from kinodex.index.library import Library
-from kinodex.index.store.schema import CHECKSUM, FRAMES, equal, frame_key
-from kinodex.index.sweep import audit
+from kinodex.index.store.schema import CHECKSUM, equal
 from kinodex.index.videos.visibility import MANY, VisibilityCache
-from tests.support.libraries.random_library import detection, made, write
+from tests.support.libraries.random_library import made, write
 
 
 def test_a_reader_sees_what_another_handle_completes_and_reads_what_is_asked_for(library):
@@ -26,18 +25,6 @@ def test_a_reader_sees_what_another_handle_completes_and_reads_what_is_asked_for
     assert visible.videos([f"{number}" for number in range(MANY + 1)]) == {}
     library.writer.discard("aaaa")
     assert not reader.has_video("aaaa")
-
-
-def test_models_of_a_stage_are_those_that_completed_it(library: Library) -> None:
-    write(library, made("aaaa", 2, seed=1))
-    visible = VisibilityCache(library.tables)
-    library.additions.add_detections({"aaaa": [detection(0, "kite", 0.5)]}, "first")
-    assert visible.models("detections", ["aaaa"]) == {}
-    library.additions.complete("detections", "first", {"aaaa": 1}, {})
-    library.additions.complete("detections", "second", {"aaaa": 0}, {})
-    assert visible.models("detections", ["aaaa"]) == {"aaaa": ("first", "second")}
-    with pytest.raises(LibraryError, match=r"got stage 'smells'; it is one of captions, .*, sentences"):
-        visible.models("smells", ["aaaa"])
 
 
 TITLES = {"abcd1111": "cake", "abcd2222": "boat", "ef001111": "boat"}
@@ -120,28 +107,3 @@ def test_a_picture_or_checksum_that_changed_is_an_error_and_the_others_are_read(
         with pytest.raises(DamagedRows, match=r"the picture of frame 2 of video aaaa .* --check --deep"):
             read()
     assert [frame.frame_no for frame in library.frames("aaaa", [3, 1])] == [3, 1]
-
-
-def test_a_library_without_checksums_shows_its_pictures(library):
-    library.tables.drop("frames")
-    library.tables.create("frames", FRAMES.remove(FRAMES.get_field_index(CHECKSUM)))
-    write(library, made("aaaa", 3, seed=1))
-    assert library.frames("aaaa", [1])[0].jpeg == b"jpeg aaaa 1"
-
-
-def test_frames_of_videos_whose_keys_collide(library):
-    first, second = "video 245650", "video 551243"  # found by search: their hashes agree in 39 bits
-    assert frame_key(first, 1) == frame_key(second, 1)
-    for video_id in (first, second):
-        write(library, made(video_id, 3, seed=1))
-    assert library.frames(second, [1])[0].jpeg == f"jpeg {second} 1".encode()
-
-
-def test_a_film_of_a_thousand_frames_a_second_over_five_hours(library):
-    numbers = [3, 2**24 - 1, 2**24, 2**24 + 3, 2**31 - 1]
-    rows = [replace(row, frame_no=n) for row, n in zip(made("aaaa", 5, seed=1).frame_rows(), numbers, strict=True)]
-    library.writer.add_frames({"aaaa": rows})
-    assert library.writer.complete([made("aaaa", 5, seed=1).video_row()]) == ()
-    for number in numbers:
-        assert library.frames("aaaa", [number])[0].frame_no == number
-    assert audit(library).problems == ()

@@ -16,8 +16,7 @@ import openai
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.jobs.add.batch_api import STATE, UNCHANGED, BatchFailed, JobFolder, Limits, job_folder
-from kinodex.jobs.add.captions import Captions
+from kinodex.jobs.add.batch_api import STATE, BatchFailed, JobFolder, Limits
 from tests.support.command import Kinodex, json_of
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
 from tests.support.models.stage_models import library_of, tiny_film
@@ -133,27 +132,6 @@ def test_a_batch_whose_making_was_answered_with_an_error_is_made_once(tmp_path: 
     assert len(at.server.batches) == 1 and len(at.server.answered) == 5
 
 
-REFUSALS = (
-    ({"status_code": 400, "body": "no such picture"}, "no such picture"),
-    ({"status_code": 400, "body": {"error": "too long"}}, "too long"),
-    ({"status_code": 400, "body": {"error": {"code": 7}}}, "status 400"),
-    ({"status_code": 400, "body": None}, "status 400"),
-    ({"status_code": 200, "body": None}, None),
-    ({"status_code": 503, "body": "busy"}, None),
-)
-
-
-def test_refusals_of_other_servers_are_read(tmp_path: Path) -> None:
-    folder = JobFolder(tmp_path)
-    folder.add_requests(REQUESTS[:1])
-    for response, reason in REFUSALS:
-        line = {"custom_id": "id-0", "response": response, "error": None}
-        (tmp_path / f"{folder.jobs[0].name}.errors.jsonl").write_text(json.dumps(line) + "\n\n")
-        replies = folder.replies()
-        assert replies.completions == {}
-        assert replies.refusals == ({"id-0": reason} if reason else {}), response
-
-
 LIMIT_S = 120.0
 PRICES = ("--input-price", 2.0, "--output-price", 8.0)
 CACHE = "KINODEX_CACHE"
@@ -199,27 +177,6 @@ def test_a_reply_that_cannot_be_used_is_asked_for_by_another_batch(kinodex: Kino
     assert (report["rows"], len(server.batches), len(server.answered), server.online) == (count, 2, 2 * count, 0)
 
 
-def test_expired_requests_are_sent_again(kinodex: Kinodex, library: Library) -> None:
-    with serving(BatchServer(boat, expire_after=2)) as server:
-        server.gate.set()
-        report = json_of(kinodex, *options(library, server))
-    assert report["rows"] == len(server.answered) == segments_of(library) > 2
-    assert len(server.batches) == 2 and len(set(server.answered)) == len(server.answered)
-
-
-def test_the_jobs_of_a_library_are_found_by_any_of_its_paths(library: Library, tmp_path: Path) -> None:
-    """Else its batches would be sent and paid for twice."""
-    place, link = Path(library.uri), tmp_path / "link"
-    link.symlink_to(place)
-    (place.parent / "a").mkdir()
-    folders = set()
-    for path in (str(place), str(place.parent / "a" / ".." / place.name), str(link)):
-        role = Captions("tester", "http://127.0.0.1:1/v1").role
-        with job_folder(tmp_path / "batches", Library.open(path), role, 4, UNCHANGED) as folder:
-            folders.add(folder.path)
-    assert len(folders) == 1
-
-
 @needs_ffmpeg
 def test_a_copy_of_a_film_in_another_container_sends_nothing_twice(kinodex: Kinodex, tmp_path: Path) -> None:
     film = tiny_film(tmp_path / "film.mp4", 6, 1)
@@ -252,15 +209,6 @@ def test_a_killed_run_goes_on_with_the_same_batch(kinodex: Kinodex, library: Lib
     assert report["rows"] == len(server.answered) == len(set(server.answered)) == segments_of(library)
 
 
-def test_what_it_would_cost_is_printed_first(kinodex: Kinodex, library: Library) -> None:
-    with serving(BatchServer(boat)) as server:
-        ran = kinodex(*options(library, server), "--dry-run")
-        assert ran.code == 0 and f"| captions | {segments_of(library)} | {segments_of(library)} |" in ran.out
-        assert server.batches == {} and server.online == 0
-    assert kinodex("add", "captions", library.uri, "--model", "x", "--dry-run").code == 2
-    assert library.additions.counts("captions") == {}
-
-
 def test_no_server_and_no_batch_api_are_said_in_a_line(kinodex: Kinodex, library: Library) -> None:
     with serving(BatchServer(boat)) as server:
         nowhere = BatchServer(boat, base_url=server.base_url.replace("/v1", "/v2"))
@@ -268,17 +216,3 @@ def test_no_server_and_no_batch_api_are_said_in_a_line(kinodex: Kinodex, library
         assert ran.code == 3 and "has no Batch API" in ran.err and "leave out --batch-api" in ran.err
     ran = kinodex(*options(library, server))
     assert ran.code == 5 and "nobody answers at" in ran.err
-
-
-def test_refused_requests_leave_segments_without_caption(kinodex: Kinodex, library: Library) -> None:
-    refused: list[dict] = []
-
-    def refuse_one(body: dict) -> str | None:
-        refused.append(body)
-        return "this picture is not allowed" if body == refused[0] else None
-
-    with serving(BatchServer(boat, refuse=refuse_one)) as server:
-        server.gate.set()
-        ran = kinodex(*options(library, server))
-    assert "this picture is not allowed" in ran.out and server.online == 0
-    assert sum(len(library.captions(row.video_id)) for row in library.videos()) < segments_of(library)

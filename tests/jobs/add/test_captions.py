@@ -14,12 +14,10 @@ from kinodex.index.spaces.space import load_space
 from kinodex.jobs.add.captions import Captions
 from kinodex.jobs.add.run import add
 from tests.support.command import bad, json_of
-from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing, in_turn
+from tests.support.servers.chat_server import Behaviour, ChatServer, cut_off, failing
 
 BOAT = {"caption": "a boat", "confidence": 50}
 BAD = (cut_off("{"), {"caption": " ", "confidence": 1}, failing(400, "no such picture"))
-LIMIT_S = 120.0
-"""Far more than a busy machine needs; only a test that fails waits for it."""
 
 
 def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, library, tiny_model):
@@ -46,26 +44,6 @@ def test_captions_are_made_once_and_found_by_words_and_by_meaning(kinodex, libra
     assert "nothing to do: every video has captions by" in again.out
     assert library.ingest_log.runs()[0].kind == "add captions"
     assert library.ingest_log.runs()[0].report["rows"] == segments
-
-
-def test_captions_of_an_endpoint_with_their_price(kinodex, library):
-    replies = [{"caption": f"a red kite number {n} over the sea", "confidence": 10 * n} for n in range(10)]
-    with ChatServer(in_turn(*replies)) as server:
-        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
-        made = json_of(kinodex, "add", *arguments, "--video", "film-1", "--batch", 1, "--input-price", 2.0)
-    video = library.video("film-1")
-    assert server.problems == []
-    assert made["rows"] == video.segments == len(server.seen)
-    assert made["usage"]["input_tokens"] > 0
-    assert made["usage"]["cost"] == pytest.approx(made["usage"]["input_tokens"] * 2e-6)
-    captions = library.captions(video.video_id, "tester")
-    assert [(c.text, round(c.confidence or 0, 3)) for c in captions] == [
-        (f"a red kite number {n} over the sea", n / 10) for n in range(video.segments)
-    ]
-    assert {len(seen.frames) for seen in server.seen} <= {1, 2, 3, 4}
-    assert server.seen[0].schema == "Description"
-    assert "from 0.0 s to" in server.seen[0].text
-    assert library.search.captions("kite")[0].text in {c.text for c in captions}
 
 
 @pytest.mark.parametrize("unusable", BAD[1:])
@@ -115,17 +93,6 @@ def test_a_retry_in_vain_keeps_the_captions_and_counts_its_costs(kinodex, librar
     assert len(library.captions(film.video_id)) == film.segments
 
 
-def test_a_video_that_fails_reports_what_it_cost(kinodex, library):
-    def reply(body: dict) -> dict | Behaviour:
-        return failing(400, "no such picture") if "from 0.0 s to" in json.dumps(body) else cut_off("{")
-
-    with ChatServer(reply) as server:
-        arguments = ("captions", library.uri, "--model", "tester", "--base-url", server.base_url)
-        made = json_of(kinodex, "add", *arguments, "--video", "film-1", "--input-price", 2.0, code=3)
-    assert (made["failed"], made["rows"], made["usage"]["cost"] > 0) == (1, 0, True)
-    assert made["usage"] == made["outcomes"][0]["usage"] == library.ingest_log.runs()[0].report["usage"]
-
-
 def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex, library):
     first, *others = library.videos()
     shown = [
@@ -147,26 +114,6 @@ def test_a_video_of_which_all_is_refused_fails_alone_and_is_tried_again(kinodex,
     assert (library.ingest_log.failures(), library.additions.pending("captions", "tester")) == ([], [])
 
 
-def test_short_videos_fill_an_endpoint_together_and_stay_in_order(kinodex, library):
-    segments = sum(row.segments for row in library.videos())
-    assert all(row.segments < segments for row in library.videos())
-    together = threading.Barrier(segments)
-
-    def reply(request: dict) -> dict:
-        together.wait(LIMIT_S)  # broken, and so a reply that is none, unless all are under way at once
-        return {"caption": f"a boat {hash(json.dumps(request))}", "confidence": 50}
-
-    with ChatServer(reply) as server:
-        ran = kinodex("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url, "--json")
-    assert ran.code == 0, ran.err
-    assert not together.broken
-    videos = library.videos()
-    assert [each["video_id"] for each in json.loads(ran.out)["outcomes"]] == [row.video_id for row in videos]
-    for row in videos:
-        numbers = [caption.segment_no for caption in library.captions(row.video_id)]
-        assert numbers == [segment.segment_no for segment in library.segments(row.video_id)]
-
-
 def test_no_more_requests_at_once_than_were_asked_for(kinodex, library):
     lock, under_way, most = threading.Lock(), 0, 0
 
@@ -184,32 +131,6 @@ def test_no_more_requests_at_once_than_were_asked_for(kinodex, library):
         options = ("--model", "tester", "--base-url", server.base_url, "--batch", 2)
         assert kinodex("add", "captions", library.uri, *options).code == 0
     assert most == 2
-
-
-def test_what_is_under_way_is_not_waited_for_once_the_run_is_over(kinodex, library):
-    over, waited_out = threading.Event(), []
-    begun = threading.Semaphore(0)
-
-    def reply(request: dict) -> dict | Behaviour:
-        if "from 0.0 s to" in json.dumps(request) and not over.is_set() and begun.acquire(timeout=LIMIT_S):
-            return failing(401, "no such key")
-        begun.release()
-        waited_out.append(not over.wait(LIMIT_S))
-        return BOAT
-
-    with ChatServer(reply) as server:
-        ran = kinodex("add", "captions", library.uri, "--model", "tester", "--base-url", server.base_url)
-        assert ran.code == 5
-        assert waited_out == []
-        over.set()
-    assert library.additions.pending("captions", "tester") == library.videos()
-    assert library.ingest_log.failures() == []
-
-
-def test_actors_share_what_an_endpoint_may_be_asked_at_once():
-    here, there = Captions("m", batch=4), Captions("m", "http://one:1/v1", batch=32)
-    assert [stage.share(5).batch for stage in (here, there)] == [4, 6]
-    assert there.share(100).batch == 1
 
 
 def test_a_video_may_be_asked_about_by_itself(library, tmp_path, monkeypatch):

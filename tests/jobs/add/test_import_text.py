@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from kinodex.index.errors import LibraryBusy, SpaceMismatch
 from kinodex.index.library import Library
 from kinodex.index.rows import Scope
 from kinodex.index.spaces.space import load_space
 from kinodex.index.store.indexes import refresh
 from kinodex.index.sweep import audit, sweep
 from kinodex.jobs.add.import_text import ImportResult, import_text
-from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText, read_transcripts
+from kinodex.jobs.add.text_files import ReadResult, TextLine, VideoText
 from kinodex.pipeline.sample import FrameRow
 from tests.support.command import bad, json_of
 from tests.support.libraries.agent_library import make_library
-from tests.support.libraries.random_library import fingerprint, made
+from tests.support.libraries.random_library import made
 from tests.support.libraries.text_files import written
 from tests.support.libraries.text_library import text_library, text_video_id
 
@@ -103,17 +102,6 @@ def test_a_transcript_alone_has_windows_for_segments(kinodex, tmp_path):
     assert audit(library).problems == ()
 
 
-def test_the_newest_writer_is_read_and_captions_of_other_ranges_do_not_pass_for_segments(tmp_path):
-    library = text_library(tmp_path, {"a": [(0.0, 4.0, "a red boat"), (4.0, 8.0, "a blue car")]})
-    video_id = library.video("a").video_id
-    bring(library, {"a": ["first"]}, "one")
-    bring(library, {"a": ["second"]}, "two")
-    assert said(library, "a") == [(0.0, 1.0, "second")]
-    bring(library, {"a": ["third"]}, "one", replaces=True)
-    assert said(library, "a") == [(0.0, 1.0, "third")]
-    assert [each.caption for each in library.segments(video_id)] == ["a red boat", "a blue car"]
-
-
 def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
     videos = {f"video {number}": [f"line {number}", "and on"] for number in range(20)}
     whole, broken = (make_library(tmp_path / name, {"other": ["sea"]}) for name in ("whole", "broken"))
@@ -131,15 +119,6 @@ def test_an_import_that_is_interrupted_goes_on_where_it_was(tmp_path):
     for row in whole.videos():
         assert said(broken, row.title) == said(whole, row.title)
         assert broken.segments(row.video_id) == whole.segments(row.video_id)
-
-
-def test_one_at_a_time_and_only_in_the_librarys_own_space(tmp_path):
-    library = make_library(tmp_path / "one", {"one": ["boat"]})
-    with library.lease("ingest", "kinodex ingest"), pytest.raises(LibraryBusy):
-        bring(library, {"one": ["a"]})
-    other = Library.create(str(tmp_path / "other"), {}, fingerprint("builtin"))
-    with pytest.raises(SpaceMismatch, match="got space builtin"):
-        import_text(other, "captions", "m", "here", texts(CAPTIONS), {})
 
 
 def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
@@ -168,27 +147,6 @@ def test_videos_without_frames_stand_beside_others(kinodex, tmp_path):
     assert alone.vectors(text_video_id("a"), "builtin").vectors.shape == (0, tower.dim)
 
 
-LANGUAGES = (  # titles of a library, a file, the title that it belongs to, and its language
-    (("film.en",), "film.en.srt", "film.en", None),
-    (("film",), "film.en.srt", "film", "en"),
-    (("film", "film.en"), "film.en.srt", "film.en", None),
-    (("Up", "Up.in.the.Air.2009"), "Up.in.the.Air.2009.srt", "Up.in.the.Air.2009", None),
-    (("The", "The.Big.Sky"), "The.Big.Sky.srt", "The.Big.Sky", None),
-    (("The.Big.Sky",), "The.Big.Sky.de.srt", "The.Big.Sky", "de"),
-)
-
-
-def test_titles_decide_what_is_a_language(tmp_path):
-    for number, (titles, file, title, language) in enumerate(LANGUAGES):
-        place = tmp_path / str(number)
-        library = text_library(place / "library", {each: [(0.0, 9.0, "a boat")] for each in titles}, space="builtin")
-        source = written(place / file, "1\n00:00:01,000 --> 00:00:02,000\nhello\n")
-        done = import_text(library, "speech", "imported", str(source), read_transcripts(source, 60.0, {}), {})
-        assert (done.report.added, done.made) == (1, 0), (titles, file)
-        (line,) = library.transcript(library.video(title).video_id)
-        assert (line.text, line.language) == ("hello", language), (titles, file)
-
-
 def test_text_goes_to_the_videos_that_are_there(tmp_path):
     library = make_library(tmp_path, {"one": ["boat"] * 3, "two": ["car"] * 5})
     by_id = library.video("two").video_id
@@ -200,23 +158,3 @@ def test_text_goes_to_the_videos_that_are_there(tmp_path):
     assert late == "2 of 5 lines lie outside it, 0 s to 3 s"
     assert library.video("one").frames == 3
     assert audit(library).problems == ()
-
-
-def test_a_name_of_two_videos_and_two_texts_of_one_are_failures(tmp_path):
-    library = make_library(tmp_path, {"a": ["boat"], "dir/a.mp4": ["car"], "b": ["sea"]})
-    video_id = library.video("b").video_id
-    done = bring(library, {"a": ["which?"], "b": ["first"], video_id: ["second"]})
-    assert [(each.title, each.error_class) for each in done.report.outcomes] == [
-        ("a", "UnknownVideo"),
-        (video_id, "RepeatedVideo"),
-        ("b", None),
-    ]
-    assert said(library, "b") == [(0.0, 1.0, "first")]
-
-
-def test_an_accent_is_the_same_letter_however_it_is_written(tmp_path):
-    library = make_library(tmp_path, {"Cafe\u0301": ["boat"] * 3})
-    done = bring(library, {"Caf\u00e9": ["a"], "Rene\u0301": ["b"]})
-    assert (done.made, said(library, "Cafe\u0301")) == (1, [(0.0, 1.0, "a")])
-    again = bring(library, {"Ren\u00e9": ["c"]}, model="other")
-    assert (again.made, again.report.rows) == (0, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from kinodex.agent.errors import AllRejected, ModelRejected, ModelUnreachable
-from kinodex.index.errors import KinodexError, LibraryBusy
+from kinodex.index.errors import LibraryBusy
 from kinodex.index.library import Library
 from kinodex.index.store.schema import CHECKSUM, equal
 from kinodex.jobs.add.captions import Captions
@@ -20,12 +19,10 @@ from kinodex.jobs.add.run import AddedRows, add, check_settings, kept_settings
 from kinodex.jobs.add.speech import Speech
 from kinodex.jobs.errors import UsageError
 from kinodex.pipeline.errors import PipelineError
-from tests.support.command import json_of
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.models import stage_models as stage_kit
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.scenes.chaptered_film import make_film
-from tests.support.servers.chat_server import ChatServer
 
 
 def test_a_picture_that_cannot_be_read_or_was_damaged_fails_its_video_alone(library, tiny_model):
@@ -63,24 +60,6 @@ def test_one_run_of_an_addition_at_a_time_and_videos_that_come_meanwhile(library
         assert add(library, stage, watch=ingest_one_more).added == 3
     assert [row.title for row in library.additions.pending("detections", stage.model)] == ["new"]
     assert add(library, stage).added == 1
-
-
-def test_a_video_that_is_removed_meanwhile_fails_alone(kinodex, tmp_path):
-    library = make_film(tmp_path / "library", "aa", "bb", "cc", "dd")
-
-    def reply(body: dict) -> dict:
-        Library.open(library.uri).writer.discard("dd")
-        return {"title": "A place", "summary": "It is seen for a minute."}
-
-    with ChatServer(reply) as server:
-        ran = json_of(
-            kinodex,
-            *("add", "chapters", library.uri, "--model", "tester", "--base-url", server.base_url, "--batch", 1),
-            code=3,
-        )
-    assert (ran["added"], ran["failed"]) == (3, 1)
-    assert "removed from the library while this ran" in str(ran)
-    assert all(library.scenes.rows(video_id) for video_id in ("aa", "bb", "cc"))
 
 
 def test_a_video_that_fails_in_any_way_fails_alone_and_is_tried_again(library):
@@ -141,17 +120,6 @@ class Caption(NamedTuple):
     vector: object = None
 
 
-def test_additions_can_be_sent_and_name_what_they_depend_on():
-    import pickle
-
-    additions = (Captions("a"), Detections("b", ("x", "y")), Speech("c"))
-    for stage in additions:
-        assert pickle.loads(pickle.dumps(stage)) == stage
-        assert "device" not in stage.settings
-        json.dumps(dict(stage.settings))
-    assert Captions("a", frames_a_segment=2).settings != Captions("a").settings
-
-
 HEARD = Speech("/nowhere/m", language="de")
 DETECTED = Detections("/nowhere/m", ("boat", "cat"), min_score=0.5)
 ASKED = Captions("m", "http://one:1/v1", frames_a_segment=8, input_price=1.0)
@@ -189,14 +157,6 @@ def test_other_settings_are_refused_until_what_is_there_was_taken_out(kinodex, a
     for name, *remedy in remedies:
         assert kinodex(*remedy, "--yes").code == 0
         assert added_to.additions.settings(name, remedy[-1]) == {}, remedy
-
-
-def test_settings_that_rows_do_not_hang_on_may_change(added_to):
-    other = replace(ASKED, base_url="http://two:1/v1", input_price=2.0, output_price=1.0, batch=1, max_new_tokens=1)
-    for addition in (replace(DETECTED, labels=("cat", "boat")), other):
-        with pytest.raises((PipelineError, KinodexError)) as stopped:  # no model goes by these names
-            addition.prepare(added_to)
-        assert not isinstance(stopped.value, UsageError), addition
 
 
 def test_another_model_in_the_same_folder_is_refused(added_to, tmp_path):

@@ -64,16 +64,6 @@ def test_small_print_is_read_from_the_source_at_full_size_at_the_same_times(tmp_
     assert lines(library, "small") == [(1.0, 2.0, "Registered office: 7 Harbour Street")]
 
 
-def test_a_source_that_is_gone_is_a_failure_at_full_size_and_stored_frames_still_do(tmp_path):
-    film = text_film(tmp_path / "gone.mp4", [(2.0, "GOOD MORNING")])
-    library = library_of(tmp_path / "library", [film])
-    film.unlink()
-    report = add(library, ScreenText(full=True))
-    assert [each.error_class for each in report.outcomes] == ["SourceMissing"]
-    assert add(library, ScreenText()).rows == 1
-    assert lines(library, "gone") == [(0.0, 2.0, "GOOD MORNING")]
-
-
 def test_what_cannot_be_read_and_another_least_confidence_are_refused_in_one_line(kinodex, library):
     ran = kinodex("add", "screen-text", library.uri, "--language", "en,ko")
     assert ran.code == 2 and "got language 'ko', whose letters PP-OCRv6-small does not read" in ran.error_line

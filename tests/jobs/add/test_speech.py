@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SourceRow
-from kinodex.jobs.add.run import add
-from kinodex.jobs.add.speech import Speech
 from tests.support.command import bad, json_of
 from tests.support.models.stage_models import library_of, tiny_film
 
@@ -64,21 +61,6 @@ def test_a_source_that_is_gone_or_changed_is_a_failure_until_it_is_back(kinodex,
     own_films[2].write_bytes(was)
     assert json_of(kinodex, "add", *command[1:])["added"] == 2
     assert own_library.ingest_log.failures() == []
-
-
-def test_a_copy_that_ingest_knew_serves_where_the_first_source_is_gone(own_library, own_films, tiny_model):
-    copy = own_films[0].rename(own_films[0].with_suffix(".copy"))
-    video = own_library.video("film-0")
-    own_library.ingest_log.add_sources(
-        [SourceRow(str(copy), video.video_id, copy.stat().st_size, "stamp", video.ingested_at)]
-    )
-    report = add(own_library, Speech(str(tiny_model("whisper")), vad=False), [video.video_id])
-    assert (report.added, report.rows > 0) == (1, True)
-
-
-def test_beeps_are_no_speech(kinodex, library, tiny_model):
-    made = json_of(kinodex, "add", "speech", library.uri, "--model", tiny_model("whisper"))
-    assert (made["added"], made["rows"]) == (3, 0)
 
 
 @pytest.mark.skipif(find_spec("resemblyzer") is None, reason="pip install --no-deps resemblyzer")

@@ -18,12 +18,9 @@ from kinodex.jobs.add.summaries import (
     Written,
     added_rows,
     endpoint_writer,
-    read_entry,
     read_film,
-    thinned,
     write_contents,
 )
-from kinodex.pipeline.scenes import PROMPT
 from tests.support.command import json_of
 from tests.support.libraries.random_library import spoken
 from tests.support.scenes.chaptered_film import PLACES, add_film, make_film
@@ -63,14 +60,6 @@ def test_notes_are_captions_and_what_is_said_each_once(film):
         assert said == [f"We are at the {place} now."]
 
 
-def test_too_many_notes_are_thinned_evenly():
-    notes = [Note("v", float(n), n + 1.0, "caption", "x" * 100) for n in range(100)]
-    kept = thinned(notes, 1000)
-    assert [note.start_s for note in kept] == [5.0 + 10 * n for n in range(10)]
-    assert thinned(notes, 1) == (notes[50],)
-    assert thinned(notes[:3], 1000) == tuple(notes[:3])
-
-
 def one_chapter(library: Library, name: str) -> Film:
     film = read_film(library, library.video(name))
     whole = replace(film.chapters[0], end_s=film.chapters[-1].end_s, children=range(len(film.scenes)))
@@ -108,24 +97,6 @@ def test_chapters_are_written_from_their_scenes(films):
     assert rows.count == 5 and rows.problem is None and rows.usage.input_tokens == 50
 
 
-def test_a_chapter_of_one_scene_is_not_written_again(films):
-    film = read_film(films, films.video("film aa"))
-    alone = [replace(film.chapters[0], number=n, children=range(n, n + 1)) for n in range(4)]
-    writer = Writer()
-    contents = write_contents(films, replace(film, chapters=tuple(alone)), writer, 2, 8)
-    assert len(writer.batches) == 1
-    assert [chapter.title for chapter in contents.chapters] == [f"scene {n}" for n in range(4)]
-    assert added_rows(contents, "m").usage.input_tokens == 40
-
-
-def test_scenes_without_words_are_shown_by_frames(films):
-    writer = Writer()
-    write_contents(films, one_chapter(films, "film bb"), writer, 2, 8)
-    (scenes, _) = writer.batches
-    assert [len(request.frames) for request in scenes] == [2, 2, 2]
-    assert [frame.time_s for frame in scenes[1].frames] == [75.0, 105.0]
-
-
 def test_parts_without_a_title_are_counted_and_given_by_their_lines(films):
     writer = Writer(1)
     rows = added_rows(write_contents(films, one_chapter(films, "film aa"), writer, 2, 8), "m")
@@ -145,55 +116,12 @@ def test_refused_requests(films):
     assert rows.usage.input_tokens > 0  # what a video that fails has cost is counted
 
 
-def test_parts_of_which_a_model_of_words_can_say_nothing_are_counted_as_such(films):
-    film = read_film(films, films.video("film bb"))
-    rows = added_rows(write_contents(films, film, lambda some: [Written(nothing_known=True) for _ in some], 2, 8), "m")
-    parts = len(film.scenes) + len(film.chapters)
-    assert rows.problem is not None and f"{parts} of {parts} scenes and chapters got no title" in rows.problem
-    assert f"of {parts} nothing is known in words, and the model reads no pictures: add captions first" in rows.problem
-
-
 GOOD = {"title": "Kites over the sea", "summary": "Red kites fly. It is windy."}
 
 
 def part(number: int = 0, *texts: str) -> SummarizePart:
     notes = tuple(Note("v", float(n), n + 1.0, "caption", text) for n, text in enumerate(texts or ("a red kite",)))
     return SummarizePart(part=Segment(number, "v", 0.0, 30.0), level="scene", notes=notes)
-
-
-TITLED = (
-    "Kites over the sea\nRed kites fly. It is windy.",
-    "Title: Kites over the sea\n\nSummary: Red kites fly.\nIt is windy.\n",
-    '**Title:** "Kites over the sea"\n**Summary**: Red kites fly. It is windy.',
-    "# Kites over the sea\nRed kites fly. It is windy.",
-)
-UNTITLED = ("", "Kites over the sea", "I'm sorry, I cannot do that.\nNo.", "word " * 40 + "\nx")
-
-
-def test_a_title_stands_in_the_first_line_and_other_replies_have_none():
-    for text in TITLED:
-        written = read_entry(part(), text)
-        assert (written.title, written.text) == ("Kites over the sea", "Red kites fly. It is windy."), text
-    assert [read_entry(part(), text).title for text in UNTITLED] == [""] * len(UNTITLED)
-
-
-SMOLLM2 = {  # replies of SmolLM2-135M-Instruct on ../shared/media/clips, cut off at 128 tokens
-    "the instructions": "The title of at most eight words:\n\n" * 13,
-    "the instructions, then more": 'The title of at most eight words: "The Story of a Life\nA man tells his life.',
-}
-
-
-def test_repetitions_of_the_prompt_have_no_title():
-    for name, text in SMOLLM2.items():
-        assert read_entry(part(), text, False, PROMPT.read_text()) == Written(), name
-
-
-def test_a_reply_that_breaks_off_is_kept_up_to_its_last_whole_sentence():
-    written = read_entry(part(), "Kites over the sea\nRed kites fly. It is win", False)
-    assert (written.title, written.text) == ("Kites over the sea", "Red kites fly.")
-    assert read_entry(part(), "Kites over the sea\nRed kites that", False) == Written()
-    assert read_entry(part(), "Kites over the s", False) == Written()
-    assert read_entry(part(), "Kites over the sea\nRed kites that", True).text == "Red kites that"
 
 
 def test_an_endpoint_is_asked_once_more_and_no_more(kinodex):
@@ -289,16 +217,6 @@ def test_titles_that_are_there_stay_where_a_renewal_gives_none(kinodex, library)
     assert "no scene or chapter got a title that could be used; those that were there before stay" in ran.out
     assert library.scenes.rows("film aa") == before
     assert library.scenes.outdated("tester") == ["aa"], "the next run tries again"
-
-
-def test_titles_and_summaries_are_stored_as_one_line_each(kinodex, library):
-    title, summary = "Kites\n\n00:00:01.000 --> 00:00:05.000\nin the wind", "Kites\x00 fly.\r\n\x1b[31mIt is windy."
-    wild = {"title": title, "summary": summary}
-    with ChatServer(lambda body: wild) as server:
-        json_of(kinodex, *command(library, server, "--video", "film aa"))
-    rows = library.scenes.rows("film aa")
-    assert {row.title for row in rows} == {"Kites 00:00:01.000 --> 00:00:05.000 in the wind"}
-    assert {row.text for row in rows} == {"Kites fly. [31mIt is windy."}
 
 
 def test_a_local_model_of_words(kinodex, library, tiny_model):

@@ -90,19 +90,6 @@ def test_an_import_does_not_stop_a_run_from_going_on_and_can_be_replaced(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ({"x": "A"}, "predicts none of the run's 6 questions: it has x, and the run a, b, c, d, e and 1 more"),
-        ([{"id": "a", "answer": "A"}, {"id": "a", "answer": "B"}], "predicts a twice: 'A' (row 1) and 'B' (row 2)"),
-        ({"a": 1, "b": 4, "c": 2}, "counts options from 1 on, as it seems"),
-    ],
-)
-def test_what_would_be_misread_is_refused(run: Path, tmp_path: Path, kinodex: Kinodex, content, says: str) -> None:
-    bad(kinodex, "eval", "import", run, predictions(tmp_path, content), code=2, says=says)
-    assert read_run(run).imported == ()
-
-
-@pytest.mark.parametrize(
     ("value", "option"),
     [
         (2, 2),
@@ -161,19 +148,6 @@ def test_words_for_none_are_options_and_answers_where_they_can_be(
     assert (found.option, found.status, found.text) == (option, status, text)
 
 
-@pytest.mark.parametrize(("first", "option"), [(0, 3), (1, 2)])
-def test_numbers_of_options_are_the_same_in_csv_and_json_and_never_guessed(
-    tmp_path: Path, kinodex: Kinodex, first: int, option: int
-) -> None:
-    run = write_run(tmp_path / "run", [item("q", options=OPTIONS["count"]), item("r")], [])
-    table = tmp_path / "table.csv"
-    table.write_text("question_id,prediction\nq,3\nr,2\n")
-    bad(kinodex, "eval", "import", run, table, code=2, says="say so by --first 0 or --first 1")
-    files = [table, predictions(tmp_path, {"q": 3, "r": 2}), predictions(tmp_path, {"q": "3", "r": "2"})]
-    found = [import_predictions(run, ImportRequest(file, first=first, replaces=True)).results for file in files]
-    assert [[each.option for each in results] for results in found] == [[option, 2 - first]] * 3
-
-
 def test_corrected_predictions_are_judged_and_the_others_keep_their_scores(tmp_path: Path, kinodex: Kinodex) -> None:
     run = write_run(tmp_path / "run", [spoken(name) for name in "abc"], [], names=(), scoring="judge")
 
@@ -228,61 +202,9 @@ def test_the_truth_of_real_questions_is_read_as_right_in_every_form(
 # Files of predictions in the forms in which they are handed out.
 
 
-LMMS_EVAL = {
-    "doc_id": 0,
-    "doc": {"video_id": "001", "question_id": "001-1", "question": "What?", "answer": "C"},
-    "target": "C",
-    "resps": [["B. A cat"]],
-    "filtered_resps": ["B"],
-    "videomme_perception_score": {"question_id": "001-1", "pred_answer": "B", "answer": "C"},
-}
-"""A line of what lmms-eval logs of Video-MME with --log_samples."""
-
-
 def written(path: Path, content: object) -> Path:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
-
-
-def pairs(path: Path, **fields: str) -> list[tuple[str, object]]:
-    return [(each.ids[0], each.value) for each in read_predictions(path, **fields)]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.json", {"q1": "B", "q2": 3}),
-        ("a.json", {"q1": {"prediction": "B"}, "q2": {"pred": 3}}),
-        ("a.json", [{"question_id": "q1", "answer": "B"}, {"q_uid": "q2", "option": 3}]),
-        ("a.json", {"predictions": [{"id": "q1", "prediction": "B"}, {"uid": "q2", "response": 3}]}),
-        ("a.jsonl", '{"question_id": "q1", "prediction": "B"}\n{"item_id": "q2", "pred_answer": 3}\n'),
-    ],
-)
-def test_json_in_its_forms(tmp_path: Path, name: str, content: object) -> None:
-    assert pairs(written(tmp_path / name, content)) == [("q1", "B"), ("q2", 3)]
-
-
-@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
-def test_tables_have_the_truth_in_answer_beside_the_prediction(tmp_path: Path, name: str, mark: str) -> None:
-    """VLMEvalKit's results have both."""
-    rows = [("index", "question", "prediction", "answer"), ("17", "What?", "B", "C")]
-    assert pairs(written(tmp_path / name, "".join(mark.join(row) + "\n" for row in rows))) == [("17", "B")]
-
-
-def test_samples_that_lmms_eval_logs(tmp_path: Path) -> None:
-    assert pairs(written(tmp_path / "samples.jsonl", LMMS_EVAL)) == [("001-1", "B")]
-
-
-def test_nextqa_numbers_its_questions_by_video(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.csv", "video,qid,prediction\n4010069381,6,2\n")
-    (found,) = read_predictions(path)
-    assert found.ids == ("4010069381_6", "6")
-
-
-def test_fields_of_other_names_are_named(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", '{"key": "q1", "choice": "B", "question": "What?", "answer": "C"}\n')
-    assert pairs(path, id_field="key", prediction_field="choice") == [("q1", "B")]
-    assert pairs(path, id_field="key", prediction_field="answer") == [("q1", "C")]
 
 
 @pytest.mark.parametrize(
@@ -307,12 +229,3 @@ def test_what_is_no_file_of_predictions_is_refused_with_its_place(
     with pytest.raises(UsageError) as refused:
         read_predictions(written(tmp_path / name, content))
     assert says in str(refused.value)
-
-
-def test_questions_without_a_prediction_can_be_left_out(run: Path, tmp_path: Path, kinodex: Kinodex) -> None:
-    file = predictions(tmp_path, {"a": "A", "b": "B"})
-    assert (
-        "4 of 6 questions have no prediction and are left out" in kinodex("eval", "import", run, file, "--partial").err
-    )
-    report = report_run(run)
-    assert (imported(report).accuracy.questions, report.complete) == (2, False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,15 +17,11 @@ from kinodex.jobs.eval.folder import read_items, read_plan
 from kinodex.jobs.eval.items import (
     BadRow,
     Item,
-    MissingVideo,
     Target,
     csv_rows,
     draw_items,
-    json_file,
-    json_lines,
     match_videos,
     parse_subset,
-    read_id_map,
     select_items,
 )
 from tests.support.command import Kinodex, bad
@@ -78,43 +73,6 @@ def test_values_of_a_group_are_joined_by_or_and_groups_by_and(only: list[str], f
         for number, length in lengths.items()
     ]
     assert ids_of("video-mme", kit.published(tmp_path, "video-mme", *rows), only) == found
-
-
-@pytest.mark.parametrize(
-    ("name", "rows", "word"),
-    [
-        ("longvideobench", [kit.longvideobench_row("1"), kit.longvideobench_row("2", duration_group=3600)], None),
-        ("nextqa", [kit.nextqa_row("9", "0"), kit.nextqa_row("9", "1", type="TP")], "C/T/D=T"),
-        (
-            "lvbench",
-            [kit.lvbench_row("x", [kit.lvbench_question("8", question_type=["a", "b"]), kit.lvbench_question("9")])],
-            "question_type=reasoning",
-        ),
-    ],
-)
-def test_the_groups_are_those_that_papers_report(name: str, rows: list[dict], word: str | None, tmp_path: Path):
-    path = kit.published(tmp_path, name, *rows)
-    *_, last = read_benchmark(name, path).items
-    assert ids_of(name, path, [word or "duration_group=3600"]) == [last.item_id]
-
-
-def test_ids_are_a_line_each_in_any_order(tmp_path: Path):
-    path, listed = questions(tmp_path), tmp_path / "ids.txt"
-    listed.write_text("\ufefforchard-2\r\n\n  harbour-1  \norchard-2\n", encoding="utf-8")
-    assert ids_of("sketch", path, [], listed) == ["harbour-1", "orchard-2"]
-    assert ids_of("sketch", path, ["kind=lamp"], listed) == ["harbour-1"]
-
-
-def test_the_same_part_has_the_same_words(tmp_path: Path):
-    one, other, third = (tmp_path / name for name in ("one", "other", "third"))
-    one.write_text("a\nb\n")
-    other.write_text("\nb\na")
-    third.write_text("a\nc\n")
-    part = parse_subset(["x=1", "y=2", "x=3"], one)
-    assert str(part) == str(parse_subset(["y=2", "x=3", "x=1"], other))
-    assert str(part).startswith("x = 1 or 3; y = 2; 2 ids of sha256 ")
-    assert str(part) != str(parse_subset(["x=1", "y=2", "x=3"], third))
-    assert str(parse_subset([], None)) == "all"
 
 
 def test_a_run_asks_the_part_and_its_report_names_it(kinodex: Kinodex, library: Path, tmp_path: Path):
@@ -187,13 +145,6 @@ def test_the_same_seed_draws_the_same_questions_whatever_their_order() -> None:
     assert part <= ids(items, 699, 1)
 
 
-def test_no_limit_and_a_limit_beyond_take_all() -> None:
-    items = many()
-    assert draw_items(items, None, 0) == draw_items(items, 700, 0) == draw_items(items, 9999, 0) == tuple(items)
-    assert len(draw_items(items, 699, 0)) == 699
-    assert len(draw_items([item("1", "v"), item("2", "v")], 1, 0)) == 1
-
-
 def row(video_id: str, uri: str, title: str | None = None) -> VideoRow:
     return VideoRow(
         video_id=video_id,
@@ -234,30 +185,6 @@ def test_a_video_goes_by_id_title_and_the_last_parts_of_its_uri_and_by_no_part_o
         assert found(called, rows) == f"no video of the library has the name {called}"
 
 
-def test_nextqa_files_are_found_by_its_published_map(tmp_path: Path) -> None:
-    kit.write_json(tmp_path / "map_vid_vidorID.json", {"3238737531": "1164/3238737531", "2": "1000/77"})
-    rows = [row("id1", "/data/1164/3238737531.mp4"), row("id2", "/data/1165/3238737531.mp4", "77")]
-    id_map = read_id_map(tmp_path / "map_vid_vidorID.json")
-    assert found("3238737531", rows, id_map) == ("id1",)
-    assert found("2", rows, id_map) == "no video of the library has the name 1000/77"
-    assert found("77", rows, id_map) == ("id2",)
-
-
-def test_two_videos_of_a_name_are_neither() -> None:
-    rows = [row("id1", "/data/1164/323.mp4"), row("id2", "/data/1165/323.mp4")]
-    why = "2 videos of the library have the name 323: /data/1164/323.mp4, /data/1165/323.mp4"
-    assert found("323", rows) == why
-    assert found("323", rows, {"323": "id2"}) == ("id2",)
-
-
-def test_every_question_of_a_missing_video_is_counted() -> None:
-    items = [item("1", "here"), item("2", "gone"), item("3", "gone"), item("4", "lost")]
-    matching = match_videos(items, [row("id1", "here.webm")], None, False)
-    assert matching.videos == {"here": ("id1",)}
-    gone, lost = (f"no video of the library has the name {name}" for name in ("gone", "lost"))
-    assert matching.missing == (MissingVideo("gone", gone, 2), MissingVideo("lost", lost, 1))
-
-
 def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     names = ["s05e06_seg02_clip_00", "s05e06_seg01_clip_01", "s05e07_seg01_clip_00", "s05e061_seg01_clip_00"]
     rows = [row(name, f"/tvqa/{name}.mp4") for name in names]
@@ -268,42 +195,7 @@ def test_an_episode_is_all_its_clips_in_order_and_no_clip_of_another() -> None:
     assert found("s05e08", folders, episodes=True) == ("one", "two")
 
 
-def test_a_map_is_two_columns_or_an_object(tmp_path: Path) -> None:
-    for name, text in (("map.json", '{"a": "b/c", "d": 7}'), ("map.csv", "a,b/c\nd,7\n")):
-        (tmp_path / name).write_text(text)
-        assert read_id_map(tmp_path / name) == {"a": "b/c", "d": "7"}
-    for name, text in (
-        *(("m.csv", "a\n"), ("m.csv", ""), ("m.json", "[1]"), ("m.json", '{"a": []}'), ("m.json", "{")),
-        ("m.csv", "a,b\nc,d\na,e\n"),
-    ):
-        (tmp_path / name).write_text(text)
-        with pytest.raises(UsageError, match=r"m\.csv maps a to several names" if "a,e" in text else r"m\.(csv|json)"):
-            read_id_map(tmp_path / name)
-
-
-def test_an_accent_is_the_same_letter_however_it_is_written() -> None:
-    one, two = "Caf\u00e9 film", "Cafe\u0301 film"
-    for called, named in ((one, two), (two, one)):
-        rows = [row("id1", f"/x/{named}.mp4", "other")]
-        assert found(called, rows) == ("id1",)
-        assert found("short", rows, {"short": called}) == ("id1",)
-        assert found(called, [row("id2", "/x/y.mp4")], {named: "y"}) == ("id2",)
-
-
 # Files of rows: what cannot be one is noted or refused, and swallows no other.
-
-
-def test_compressed_files_and_endless_brackets_are_refused_in_words(tmp_path: Path) -> None:
-    packed = tmp_path / "questions.json.gz"
-    packed.write_bytes(gzip.compress(b"[]"))
-    with pytest.raises(UsageError, match="is compressed; unpack it first"):
-        json_file(packed)
-    deep = tmp_path / "deep.json"
-    deep.write_text("[" * 100_000)
-    with pytest.raises(UsageError, match="is not JSON"):
-        json_file(deep)
-    ((where, bad),) = json_lines(deep)
-    assert (where, type(bad)) == ("line 1", BadRow)
 
 
 @pytest.mark.parametrize(
@@ -325,18 +217,3 @@ def test_a_quotation_mark_that_is_not_closed_swallows_no_row_in_silence(
     assert [raw for _, raw in rows if not isinstance(raw, BadRow)] == items
     told = [f"{where}: {raw}" for where, raw in rows if isinstance(raw, BadRow)]
     assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
-
-
-@pytest.mark.parametrize(("name", "text"), [("a.csv", "q,a,a\n1,2,3\n"), ("a.json", '{"q": "A", "q": "B"}')])
-def test_two_values_of_one_name_are_refused(tmp_path: Path, name: str, text: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(UsageError, match=r"two columns are called 'a'|'q' stands twice in an object"):
-        list(csv_rows(path)) if name.endswith("csv") else json_file(path)
-    path.write_text(text.replace("B", "A").replace("a,a", "a,b"))
-    assert list(csv_rows(path)) if name.endswith("csv") else json_file(path)
-
-
-def test_the_clips_of_an_episode_stand_in_the_order_of_their_numbers() -> None:
-    rows = [row(f"id{number}", f"/x/s01_clip_{number}.mp4") for number in (10, 9, 1)]
-    assert found("s01", rows, episodes=True) == ("id1", "id9", "id10")

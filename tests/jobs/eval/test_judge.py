@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -84,30 +83,8 @@ def test_judging_goes_on_where_it_was_ended(tmp_path: Path, kinodex: Kinodex) ->
     assert (asked, len(server.seen)) == (3 + 2, 5)
 
 
-def test_another_judge_scores_everything_anew(tmp_path: Path, kinodex: Kinodex) -> None:
-    run = make_run(tmp_path / "run")
-    with ChatServer(score) as server, ChatServer(lambda _: {"reason": "", "score": "2/3"}) as other:
-        judging(kinodex, run, server)
-        judging(kinodex, run, other)
-        assert sorted(each.score or 0 for each in read_judgements(run)) == [0, 0, 2, 2, 2, 3]
-        assert report_run(run).judge == f"tester at {other.base_url}"
-        change_answer(run)
-        judging(kinodex, run, server)
-    report = report_run(run)
-    assert (report.judge, report.complete) == (f"tester at {server.base_url}", True), "the one that judged last"
-
-
 def always(reply: dict | str) -> Callable[[dict], dict | str]:
     return lambda body: reply
-
-
-def test_a_bare_number_is_a_score(tmp_path: Path, kinodex: Kinodex) -> None:
-    for number, bare in enumerate(["2", " 2.\n", "Score: 2", "**2**", "The score is 2.", "2/3", "2 out of 3", "[2]"]):
-        run = make_run(tmp_path / str(number))
-        with ChatServer(always(bare)) as server:
-            assert judging(kinodex, run, server, "--no-cache").code == 0, bare
-        assert scores(run) == {"q0": 2, "q1": 2, "q2": 2}, bare
-        assert len(server.seen) == 3, "each asked for once"
 
 
 WRONG = (
@@ -153,30 +130,6 @@ def test_an_answer_that_the_endpoint_cannot_bear_holds_up_no_other_and_is_asked_
         server.reply = score
         kinodex(*attempted_once(run, server))
     assert scores(run) == {"q0": 3, "q1": 0, "q2": 0}
-
-
-def test_an_endpoint_that_fails_for_three_answers_in_a_row_is_gone(tmp_path: Path, kinodex: Kinodex) -> None:
-    run = make_run(tmp_path / "run")
-    with ChatServer(lambda _: failing(500, "out of memory")) as server:
-        bad(kinodex, *attempted_once(run, server), code=5, says="out of memory")
-    assert scores(run) == {}
-
-
-def test_what_ends_the_judging_lets_the_requests_under_way_come_back(tmp_path: Path, kinodex: Kinodex) -> None:
-    run, gate = make_run(tmp_path / "run"), threading.Event()
-
-    def reply(body: dict) -> dict | Behaviour:
-        if "red kite over" in str(body):
-            gate.wait(10)
-            return failing(401, "wrong key")
-        if "nothing of it" in str(body):
-            gate.set()
-            return Behaviour(content=json.dumps(score(body)), after_s=0.3)
-        return score(body)
-
-    with ChatServer(reply) as server:
-        ran = judging(kinodex, run, server, "--at-once", 2)
-    assert ran.code == 5 and scores(run)["q1"] == 0, ran
 
 
 def change_item(run: Path, **changes: Any) -> None:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.agent.errors import AllRejected, ModelUnreachable
+from kinodex.agent.errors import AllRejected
 from kinodex.index.library import Library
 from kinodex.index.maintain import remove_videos
 from kinodex.index.rows import VideoRow
@@ -29,14 +28,12 @@ from kinodex.jobs.eval.moments import (
     ResultFile,
     make_cases,
     open_pictures,
-    query_vector,
     run_cases,
     solver,
 )
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.open import open_environment
 from tests.support.command import Kinodex, Ran
-from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.runs.eval_runs import OWN_AGENT
 from tests.support.servers.chat_server import Behaviour, ChatServer, failing, in_turn
 
@@ -63,20 +60,6 @@ def test_a_hit_is_the_moment_at_which_it_begins(bench: Bench) -> None:
     assert spoken.found[0] == (line.video_id, line.start_s, line.start_s)
     assert solver("captions", bench)(case("a boat")).found == ()
     assert len(solver("fused", bench)(case("a boat")).found) == 5
-
-
-@pytest.mark.parametrize("name", ["frames", "fused", "ground", "agent:uniform"])
-def test_a_search_of_one_video_finds_nothing_elsewhere(bench: Bench, name: str) -> None:
-    video_id = bench.library.video("film-02").video_id
-    found = solver(name, bench)(case("a boat", video_id)).found
-    assert {each[0] for each in found} <= {video_id}
-
-
-def test_ranges_come_with_their_verdict_and_half_of_the_evidence_may_be_left_out(bench: Bench) -> None:
-    both, words = (solver(name, bench)(case("a boat")) for name in ("ground", "ground-words"))
-    assert both.evidence is not None and both.present is None, "a search says of nothing that it is there"
-    assert all(start_s < end_s for _, start_s, end_s in both.found)
-    assert (words.found, words.present, words.evidence) == ((), None, 0.0)
 
 
 # A run keeps each result, and solves only what is not there yet.
@@ -136,32 +119,6 @@ def test_a_search_that_an_endpoint_cannot_bear_holds_up_no_other_and_is_not_kept
         assert {each.case_id for each in file.results.values()} == {"0", "2", "3"}
         broken = False
         assert [each.error for each in solve(bench, file)] == [""] * 4
-
-
-def test_three_searches_in_a_row_without_a_reply_are_an_endpoint_that_is_gone(library: Path, tmp_path: Path) -> None:
-    with ChatServer(lambda _: BROKEN) as server:
-        file = ResultFile(tmp_path / "results.jsonl", {})
-        with pytest.raises(ModelUnreachable):
-            solve(asked(library, server, tmp_path), file)
-        assert (len(server.seen), file.results) == (3, {})
-
-
-def test_an_exception_of_an_agent_is_one_search_s(library: Path, tmp_path: Path) -> None:
-    agent = tmp_path / "fragile.py"
-    agent.write_text(OWN_AGENT + FRAGILE)
-    with ChatServer(lambda _: {"answer": "at once", "evidence": [1]}) as server:
-        found = solve(asked(library, server, tmp_path), ResultFile(None, {}), system=f"agent:{agent}")
-    assert [each.error for each in found] == ["", "ZeroDivisionError: not this one", "", ""]
-
-
-FRAGILE = """
-async def run(session, parameters):
-    if "boat 1" in session.question.text:
-        raise ZeroDivisionError("not this one")
-    return await UNIFORM.run(session, parameters)
-
-MINE = replace(UNIFORM, name="mine", run=run)
-"""
 
 
 @dataclass
@@ -288,14 +245,6 @@ def test_another_run_s_file_is_refused_and_left_alone(tmp_path: Path) -> None:
         ResultFile(tmp_path / "no" / "results.jsonl", HEAD)
 
 
-def test_a_file_that_stopped_in_its_first_line_or_is_empty_begins_again(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    for begun in ("", '{"kinodex_mom'):
-        path.write_text(begun)
-        assert ResultFile(path, HEAD).results == {}
-        assert path.read_text() == '{"kinodex_moments": 1, "library": "films", "most": 10}\n'
-
-
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     ResultFile(path, HEAD).add(ONE)
@@ -319,20 +268,6 @@ def test_a_file_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
     path.write_text('{"kinodex_moments": 1, "library": "films", "most": 10}\n' + line + "\n")
     known = ResultFile(path, HEAD | {"contents": "videos abc"})
     assert known.results == {("frames", "1"): ONE}
-
-
-def test_the_models_in_the_head_of_an_older_file_are_those_of_its_agents(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    line = '{"case_id": "1", "system": "agent:eea", "found": [], "present": false, "evidence": null, "error": ""}'
-    path.write_text(
-        '{"kinodex_moments": 1, "library": "films", "most": 10, "models": {"default": "a"}}\n' + line + "\n"
-    )
-    agent = {"models": {"default": "a"}, "code": "of today"}
-    known = ResultFile(path, HEAD | {"state": "of today"}, {"agent:eea": agent})
-    assert known.results["agent:eea", "1"].made_with == {"models": {"default": "a"}}
-    assert len(ResultFile(path, HEAD).results) == 1, "of a run without agents"
-    with pytest.raises(UsageError, match=r"results of agent:eea with models \{'default': 'a'\}, and this run has b"):
-        ResultFile(path, HEAD, {"agent:eea": {"models": "b"}})
 
 
 # Cases: searches matched with a library's videos; what is missing is counted and never left out in silence.
@@ -394,15 +329,6 @@ def test_searches_that_cannot_be_scored_are_counted_by_reason(videos: list[Video
         make_cases(left_out, videos)
 
 
-def test_a_name_that_several_videos_have_is_left_out_with_that_reason(videos: list[VideoRow]) -> None:
-    one, *_ = videos
-    twin = replace(one, video_id="twin", uri="/elsewhere/film-01.mp4")
-    samples = [sample("1", "film-01.mp4", ("film-01.mp4", 0.0, 1.0)), sample("2", None, absent=True)]
-    made = make_cases(samples, [*videos, twin])
-    assert made.left_out == {"several videos of the library have its video's name": 1}
-    assert [each.video for each in made.missing] == list(made.ambiguous) == ["film-01.mp4"]
-
-
 # Searches by a picture, as MomentSeeker publishes them: found by the image tower, or left out and counted.
 
 
@@ -456,44 +382,3 @@ def test_a_picture_finds_its_frame_and_with_words_it_is_searched_by_both(opened:
         assert video_id == truth[0] and abs(start_s - truth[1]) <= 1.0
         assert found["i2v-2", name].found != found["i2v-3", name].found
         assert found["i2v-4", name].found == () and "cannot read the picture" in found["i2v-4", name].error
-
-
-def test_the_query_of_a_picture_and_words_lies_between_both(opened: Library, published: Path) -> None:
-    embed = open_pictures(opened, None, ["frames"], samples_of(published)).embed
-    assert embed is not None
-    embed_text = open_environment(opened).embed_text
-    both, picture, text = (
-        query_vector(MomentQuery(words, None, image), embed_text, embed)
-        for words, image in (("a boat", published / "query.jpg"), ("", published / "query.jpg"), ("a boat", None))
-    )
-    assert np.linalg.norm(both) == pytest.approx(1.0, abs=1e-4)
-    assert both @ picture == pytest.approx(both @ text, abs=1e-3)
-    with pytest.raises(UsageError, match="cannot read the picture"):
-        query_vector(MomentQuery("", None, published / "broken.jpg"), embed_text, embed)
-
-
-def test_beside_a_system_of_words_alone_a_picture_alone_is_left_out_and_counted(
-    opened: Library, published: Path
-) -> None:
-    samples = samples_of(published)
-    pictures = open_pictures(opened, None, ["frames", "words", "ground"], samples)
-    cases = make_cases(samples, opened.videos(), None, pictures)
-    assert [case.case_id for case in cases.cases] == ["i2v-2", "i2v-3"]
-    ((reason, count),) = cases.left_out.items()
-    assert count == 2
-    assert reason.startswith("a picture without text, which words, ground cannot search for; --contender frames ")
-    found = solved(opened, cases, pictures, "words", "ground")
-    assert found["i2v-2", "ground"].found == found["i2v-3", "ground"].found
-    assert open_pictures(opened, None, ["words"], samples).embed is None
-
-
-def test_without_an_image_tower_those_with_a_picture_are_counted_with_the_way_to_get_it(
-    published: Path, opened: Library, tmp_path: Path
-) -> None:
-    samples = samples_of(published)
-    other = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    pictures = open_pictures(other, None, ["frames"], samples)
-    cases = make_cases(samples, opened.videos(), None, pictures)
-    assert [case.case_id for case in cases.cases] == ["i2v-3"]
-    ((reason, count),) = cases.left_out.items()
-    assert count == 3 and reason.startswith("skipped for its picture, which cannot be embedded: ")

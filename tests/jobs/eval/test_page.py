@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -15,8 +14,7 @@ import pytest
 from PIL import Image
 
 from kinodex.jobs.eval.page import write_page
-from kinodex.jobs.eval.plots import DPI, SIMULATED, plots
-from kinodex.jobs.eval.score import Estimate
+from kinodex.jobs.eval.plots import DPI, plots
 from tests.support.runs.reports import AGENTS, CONTROLS, Player, sample_report
 
 EVIL = '<script>alert(1)</script> --> $x^{ "&'
@@ -125,54 +123,6 @@ def test_names_that_look_like_markup_are_only_names(tmp_path):
     for path in (tmp_path / "figures").glob("*.svg"):
         ElementTree.parse(path)
         assert "<script" not in path.read_text(encoding="utf-8")
-
-
-def test_what_is_simulated_says_so_on_the_page_and_on_every_plot(report, written, tmp_path):
-    simulated = replace(report, simulated=True, complete=False, title="A study")
-    page = write_page(simulated, tmp_path)
-    text, real = page.read_text(encoding="utf-8"), written.read_text(encoding="utf-8")
-    assert "SIMULATION. No video and no model" in text and "Simulation: A study" in text and "Not complete" in text
-    assert "SIMULATION" not in real and "Not complete" not in real
-    for plot in plots(report):
-        # Text is drawn as outlines, and named in a comment beside them.
-        marked = (tmp_path / "figures" / f"{plot.name}.svg").read_text(encoding="utf-8")
-        assert SIMULATED in marked and marked.count("<!-- SIMULATION -->") >= 1
-        assert "SIMULATION" not in (written.parent / "figures" / f"{plot.name}.svg").read_text(encoding="utf-8")
-
-
-UNSCORED = Estimate(0.0, None, None, None, 0, 0)
-
-
-def unscored(report):
-    """A report of questions whose answers are not public."""
-    standings = [replace(each, accuracy=UNSCORED, groups={}, depths=(), distance={}) for each in report.standings]
-    pairs = [replace(each, difference=UNSCORED, p_value=None) for each in report.pairs]
-    return replace(report, standings=tuple(standings), pairs=tuple(pairs), chance=None)
-
-
-@pytest.mark.parametrize("change", [lambda report: replace(report, standings=(), pairs=()), unscored])
-def test_without_scores_there_is_a_page_without_plots(report, change, tmp_path):
-    page = write_page(replace(change(report), missing=(), problems=()), tmp_path)
-    assert not (tmp_path / "figures").exists()
-    assert "No video is missing" in page.read_text(encoding="utf-8")
-    assert all(row[1] == "–" for name, row in read(page).standings.items() if name != "Contender")
-
-
-def test_judged_answers_are_scores_of_0_to_3(report, tmp_path):
-    one = replace(report.standings[-1], is_control=False)
-    judged = replace(report, standings=(one,), pairs=(), scoring="judge", judge="a judge", chance=None)
-    page = write_page(judged, tmp_path)
-    assert read(page).standings[one.name][1].startswith(f"{one.accuracy.mean * 3:.2f}")
-    assert "Score (0 to 3)" in page.read_text(encoding="utf-8") and "a judge" in page.read_text(encoding="utf-8")
-
-
-def test_a_rival_before_the_best_contender_is_turned_round(tmp_path):
-    report = sample_report((Player("vca", 0.3, 0, 0), Player("eea", 0.6, 0, 0)), questions=300)
-    worse, best = report.standings
-    assert best.accuracy.mean > worse.accuracy.mean and report.pairs[0].difference.mean < 0
-    text = write_page(report, tmp_path).read_text(encoding="utf-8")
-    assert f"Against {worse.name}</dt>" in text
-    assert f'<dd class="big">+{-report.pairs[0].difference.mean * 100:.1f}' in text
 
 
 LOOK = """

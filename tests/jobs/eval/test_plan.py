@@ -22,22 +22,17 @@ from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.contenders import parse_contenders
 from kinodex.jobs.eval.folder import PLAN, IndexCost, RunPlan, read_items, read_plan, read_results, trace_file
-from kinodex.jobs.eval.items import complete_items
 from kinodex.jobs.eval.report import report_run
 from kinodex.jobs.eval.run import MAY_DIFFER, check_same
-from kinodex.jobs.models import ModelChoice, local_contents
 from tests.support.command import Kinodex, bad
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
-from tests.support.libraries.text_library import text_library, text_video_id
+from tests.support.libraries.text_library import text_video_id
 from tests.support.models.stage_models import library_of, tiny_film
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import (
-    ANSWER,
-    FILMS,
     OWN_AGENT,
     asked,
     at,
-    caption_library,
     command,
     write_questions,
 )
@@ -62,12 +57,6 @@ def test_controls_are_added_and_uniform_follows_the_first_agent() -> None:
         "random",
     ]
     assert [each.name for each in parse_contenders(["blind", "uniform"])] == ["blind", "uniform", "random"]
-
-
-def test_ablations_follow_their_agent() -> None:
-    first, *ablations = parse_contenders(["eea:pooling=sum"], ablations=True, controls=False)
-    assert ablations
-    assert all(each.name.startswith(f"{first.name}, ") and each.settings["pooling"] == "sum" for each in ablations)
 
 
 def test_the_file_of_ones_own_agent_is_kept_with_its_code(tmp_path: Path) -> None:
@@ -143,34 +132,6 @@ def test_a_run_is_of_one_space_and_says_of_which(two_spaces: Path, kinodex: Kino
     assert differs == [f"differs: space: {first} / {other}"]
 
 
-def test_the_built_in_model_is_asked_about_its_own_space_alone(
-    two_spaces: Path, kinodex: Kinodex, tmp_path: Path
-) -> None:
-    other = Library.open(str(two_spaces / "library")).spaces()[1]
-    given = space_command(two_spaces, tmp_path / "run", "--space", other.name)
-    unsure = [each for each in given if each != "--anyway"]
-    bad(kinodex, *unsure, code=2, says="its answers would be nonsense; name a language model with --model")
-    assert not (tmp_path / "run").exists()
-    assert kinodex(*unsure, "--agent", "random").code == 0, "it asks no model"
-
-
-def test_a_run_is_of_one_price_and_plans_without_prices_go_on(
-    place: Path, kinodex: Kinodex, tmp_path: Path, server: ChatServer
-) -> None:
-    options = command(place, tmp_path / "run", "--agent", "blind", "--no-controls", "--model", "tester", "--no-cache")
-    priced = (*options, "--base-url", server.base_url, "--input-price", "2")
-    server.reply = lambda body: ANSWER
-    assert kinodex(*priced).code == 0
-    plan = tmp_path / "run" / "run.json"
-    begun = json.loads(plan.read_text())
-    assert (begun["at_once"], begun["prices"]) == (32, {"default": "input 2, output 0"})
-    says = "list of prices was default: input 2, output 0 and is now default: input 3, output 0"
-    bad(kinodex, *priced, "--input-price", "3", code=2, says=says)
-    old = {name: value for name, value in begun.items() if name not in ("at_once", "prices")}
-    plan.write_text(json.dumps(old))
-    assert kinodex(*priced, "--input-price", "3").code == 0
-
-
 def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_time(place, kinodex, tmp_path):
     out = tmp_path / "run"
     options = command(place, out, "--agent", "random", "--no-controls")
@@ -183,20 +144,6 @@ def test_a_plan_that_says_no_rules_was_made_when_a_model_could_give_up_at_any_ti
     assert kinodex(*options, "--early-insufficient").code == 0
 
 
-def test_an_episode_is_all_its_clips_and_the_true_one_goes_by_its_id(kinodex, tmp_path):
-    clips = [f"s05e06_seg02_clip_{number:02d}" for number in (0, 1)]
-    library = caption_library(tmp_path / "library", clips)
-    ids = {row.title: row.video_id for row in library.videos()}
-    said = {"qid": 1, "q": "Who?", **{f"a{n}": f"person {n}" for n in range(5)}, "answer": "a1", "ts": [1.0, 2.5]}
-    rows = [{**said, "episode_name": "s05e06", "occur_clip": clips[1]}]
-    (tmp_path / "LongTVQA_val.json").write_text(json.dumps(rows))
-    options = ("eval", "longtvqa", tmp_path / "library", "--annotations", tmp_path, "--out", tmp_path / "run")
-    assert kinodex(*options, "--agent", "random", "--no-controls", "--no-page").code == 0
-    (item,) = read_items(tmp_path / "run")
-    assert read_plan(tmp_path / "run").items == {"1": tuple(ids[clip] for clip in clips)}
-    assert (item.truth.clip, item.duration_s) == (ids[clips[1]], 60.0)
-
-
 def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, server, tmp_path):
     out = tmp_path / "run"
     bad(kinodex, *command(place, out, "--agent", "eea"), code=2, says="looks at frames")
@@ -207,13 +154,6 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(place, kinodex, se
     bad(kinodex, *command(place, out, *elsewhere), code=2, says="holds none of the 1 videos")
     bad(kinodex, *command(place, out, "--agent", "blind", *at(server, tmp_path, model="other")), code=5, says="other")
     assert asked(out, "blind") == []
-
-
-def test_a_transcript_that_is_all_there_is_cannot_be_hidden(place, kinodex, tmp_path):
-    text_library(tmp_path / "library", {}, transcript={film: [(0.0, 2.0, "a kite")] for film in FILMS}, space="builtin")
-    options = command(place, tmp_path / "run", "--agent", "videotree", "--no-subtitles")
-    told = [tmp_path / "library" if each == place / "library" else each for each in options]
-    bad(kinodex, *told, code=2, says="holds a transcript alone")
 
 
 # An answer of a run is kept only while all that it depends on is the same: else the run says what differs.
@@ -393,29 +333,6 @@ def test_a_plan_of_an_older_version_goes_on_without_what_it_does_not_say() -> No
     check_same(old, replace(BEGUN, prices={"default": "input 1"}, contents={"local:folder": "2"}), Path("run"))
 
 
-def test_files_that_answer_are_known_by_what_they_hold(tmp_path: Path) -> None:
-    trace, folder, roles = tmp_path / "a.jsonl", tmp_path / "model", tmp_path / "roles.toml"
-    roles.write_text(
-        f'[policy]\nmodel = "local:{folder}"\n[default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
-    )
-    (folder / "sub").mkdir(parents=True)
-    choices = [ModelChoice(f"replay:{trace}"), ModelChoice(f"local:{folder}"), ModelChoice(roles_file=roles)]
-
-    def digests() -> list[str]:
-        return ["".join(local_contents(each).values()) for each in choices]
-
-    seen = [digests()]
-    for path, text in ((trace, "x"), (trace, "y"), (folder / "sub" / "w", "x"), (folder / "sub" / "w", "y")):
-        path.write_text(text)
-        seen.append(digests())
-    (folder / "sub" / "w").rename(folder / "w")
-    seen.append(digests())
-    assert len({each[0] for each in seen}) == 3 and len({each[1] for each in seen}) == 4
-    assert [each[2] for each in seen] == [each[1] for each in seen]
-    assert local_contents(ModelChoice(), None) == {}
-    assert local_contents(ModelChoice(), str(folder)).keys() == {str(folder)}
-
-
 # The evidence of a benchmark on a film whose timestamps begin at 1,000 s, and other facts from the library.
 
 
@@ -466,24 +383,3 @@ def test_evidence_of_a_stream_that_begins_late_is_found_where_a_player_shows_it(
     (standing,) = report_run(out).standings
     assert standing.shown is not None
     assert (standing.shown.mean, standing.shown.questions) == (0.5, 2), "one range is no time of the film"
-
-
-@needs_ffmpeg
-def test_evidence_that_no_time_of_its_video_can_show_is_noted(
-    broadcast: Path, kinodex: Kinodex, tmp_path: Path
-) -> None:
-    questions, out = broadcast / "questions.jsonl", tmp_path / "run"
-    asked = ("eval", "own", broadcast / "library", "--annotations", questions, "--out", out, "--agent", "random")
-    assert kinodex(*asked, "--no-controls", "--no-page").code == 0
-    (problem,) = [each for each in read_plan(out).problems if "evidence" in each.what]
-    assert problem.where == "question outside"
-    assert problem.what.startswith("evidence: got 1002 s to 1004 s, and news in the library lasts from 0 s to ")
-
-
-def test_a_clip_goes_by_its_id_and_evidence_counts_in_it(place: Path) -> None:
-    rows = {row.video_id: row for row in Library.open(str(place / "library")).videos()}
-    by_title = {row.title: row.video_id for row in rows.values()}
-    episode = item("a", "s01", clip="orchard", evidence=((1.0, 2.0),))
-    ((sample,), problems) = complete_items([episode], {"a": tuple(rows)}, rows, None)
-    assert (sample.truth.clip, sample.truth.evidence, problems) == (by_title["orchard"], ((1.0, 2.0),), ())
-    assert sample.duration_s == sum(row.duration_s for row in rows.values())

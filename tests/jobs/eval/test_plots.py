@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from kinodex.jobs.eval.plots import (
     COLOURS,
     DEEPEST,
-    PANELS_ACROSS,
     THEMED,
     Plot,
-    distance_plot,
-    entropy_plot,
     for_page,
-    plots,
     rounds_plot,
     save_plot,
 )
 from kinodex.jobs.eval.report import Depth, EvalReport, Standing
-from tests.support.runs.reports import ABLATIONS, AGENTS, CONTROLS, sample_report
+from tests.support.runs.reports import AGENTS, CONTROLS, sample_report
 
 # Plots of the search, drawn: their bars, lines and ticks stand where the figures say.
 
@@ -48,10 +42,6 @@ def rectangles(figure: Figure) -> list[Rectangle]:
     return [bar for bar in bars if bar.get_height() and bar.get_width()]
 
 
-def heights(line: Line2D) -> list[float]:
-    return [float(height) for height in np.asarray(line.get_ydata())]
-
-
 def test_bars_are_shares_of_questions_and_their_right_part(report: EvalReport) -> None:
     depths = (Depth(1, 5, 0.5, 0.8), Depth(DEEPEST + 1, 2, 0.2, 1.0), Depth(DEEPEST + 4, 3, 0.3, 0.5))
     figure = drawn(rounds_plot, report, replace(report.standings[0], depths=depths))
@@ -61,46 +51,6 @@ def test_bars_are_shares_of_questions_and_their_right_part(report: EvalReport) -
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["80", "70"]
     assert [label.get_text() for label in axes.get_xticklabels()][-1] == f"{deepest}+"
-
-
-def test_entropy_before_fusion_is_on_the_left_and_after_it_on_the_right(report: EvalReport) -> None:
-    entropy = {"intrinsic": (0.02, 0.02, 0.98, 0.98), "fused": (0.52,)}
-    figure = drawn(entropy_plot, report, replace(report.standings[0], entropy=entropy))
-    bars = sorted((bar.get_width(), round(bar.get_y(), 2)) for bar in rectangles(figure))
-    assert bars == [(-50.0, 0.0), (-50.0, 0.95), (100.0, 0.5)]
-    means = [heights(line)[0] for line in figure.axes[0].lines if line.get_linestyle() == "--"]
-    assert means == pytest.approx([0.5, 0.52])
-
-
-def test_distances_rise_from_the_share_that_overlaps_to_all_rounds(report: EvalReport) -> None:
-    distance = {"chosen": (0.0, 100.0, 0.0, 5.0), "best": ()}
-    figure = drawn(distance_plot, report, replace(report.standings[0], distance=distance))
-    (line,) = figure.axes[0].lines
-    assert np.asarray(line.get_xdata()).tolist() == [0, 0, 0, 5, 100]
-    assert heights(line) == [50, 25, 50, 75, 100]
-    assert figure.axes[0].get_xlim() == (0, 100)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["explored next", "highest score"]
-
-
-def test_panels_stand_in_even_rows_under_their_names(report: EvalReport) -> None:
-    count = PANELS_ACROSS + 1
-    shown = [replace(report.standings[0], name=f"system {number}") for number in range(count)]
-    many = replace(report, standings=tuple(shown))
-    figure = drawn(distance_plot, many, *shown)
-    assert [axes.get_title() for axes in figure.axes] == [each.name for each in shown]
-    places = [axes.get_subplotspec() for axes in figure.axes]
-    assert {place.get_geometry()[:2] for place in places if place is not None} == {(2, 3)}
-    assert None not in places
-
-
-# Plots of accuracy with many systems and categories.
-
-
-def test_many_contenders_and_categories_still_fit_a_page_of_a_paper():
-    report = sample_report((*AGENTS, *ABLATIONS, *CONTROLS), questions=100)
-    many = {f"category {number}": report.standings[0].accuracy for number in range(50)}
-    report = replace(report, standings=tuple(replace(each, groups={"topic": many}) for each in report.standings))
-    assert all(plot.width_in <= 7.2 and plot.height_in <= 10 for plot in plots(report))
 
 
 # Plots as files and as elements of a page.

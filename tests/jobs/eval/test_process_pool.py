@@ -7,11 +7,9 @@ import gzip
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from kinodex.jobs.eval.solve import open_solver
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.models import ModelChoice
 from kinodex.jobs.towers import carry_towers
-from kinodex.jobs.workers import _serve, process_solver
+from kinodex.jobs.workers import process_solver
 from tests.support.models.tiny_models import TINY, write_model
 from tests.support.runs.eval_runs import OWN_AGENT, caption_library, write_questions
 from tests.support.servers.chat_server import ChatServer, hanging
@@ -129,33 +127,12 @@ def test_the_records_are_those_of_one_process(place: Path, server: ChatServer, p
     assert {space_of(each) for each in shared} == {str(other)}
 
 
-def test_one_limit_of_requests_holds_for_all_processes(place: Path, server: ChatServer, processes: Processes) -> None:
-    server.reply = lambda body: replace(hanging(0.1), content=json.dumps(ANSWER))
-    processes.all(questions(place, 16))
-    assert 2 < server.most_at_once <= 4
-
-
 def test_what_ends_a_run_comes_through(place: Path, server: ChatServer, processes: Processes) -> None:
     server.models = ("another",)
     with pytest.raises(ModelUnknown, match="tester"):
         processes.all(questions(place, 1))
     with pytest.raises(NotALibrary):
         asyncio.run(all_asked(process_solver(replace(setting_of(place, server), library="none"), 1), []))
-
-
-def test_an_agent_that_never_gives_its_process_back_does_not_hold_up_the_end(place: Path, server: ChatServer) -> None:
-    source = OWN_AGENT.replace('name="mine"', 'name="mine", run=lambda session, parameters: sleep(60)')
-    stuck = Contender("mine", "stuck.py", source=f"from time import sleep\n\n{source}")
-
-    async def run() -> None:
-        async with process_solver(setting_of(place, server), 1, grace_s=0.1) as ask:
-            asking = asyncio.ensure_future(ask(stuck, questions(place, 1)[0]))
-            await asyncio.sleep(0.3)
-            asking.cancel()
-
-    before = children()
-    asyncio.run(run())
-    assert children() == before
 
 
 def test_questions_of_a_process_that_died_are_asked_again_in_another(
@@ -182,20 +159,6 @@ def children() -> list[int]:
     from multiprocessing import active_children
 
     return [child.pid for child in active_children() if child.pid is not None]
-
-
-def test_a_pipe_closed_before_all_was_read_ends_a_process_without_a_word(place, server, caplog):
-    ours, theirs = Pipe()
-
-    def close_unread() -> None:
-        ours.poll(60)
-        ours.close()
-
-    closing = threading.Thread(target=close_unread)
-    closing.start()
-    asyncio.run(_serve(setting_of(place, server), theirs))
-    closing.join()
-    assert caplog.records == []
 
 
 FAULTY = """

@@ -304,26 +304,6 @@ def test_a_folder_of_mlvu_has_all_tasks_and_a_file_of_one_task_has_that(tmp_path
     assert (item.item_id, item.truth.known) == ("TM_7", False)
 
 
-def test_a_line_ends_where_a_file_ends_it_and_not_at_marks_in_its_text(tmp_path: Path) -> None:
-    text = "Which\u2028roof\u0085is\u2029red?"
-    file = tmp_path / "questions.jsonl"
-    rows = [kit.own_row("1", question=text), kit.own_row("2")]
-    file.write_bytes("\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
-    benchmark = read_benchmark("own", file)
-    assert [item.item_id for item in benchmark.items] == ["1", "2"]
-    assert (benchmark.items[0].question.text, benchmark.problems) == (text, ())
-
-
-def test_rows_of_csv_with_fields_too_many_or_too_few_are_left_out(tmp_path: Path) -> None:
-    path = kit.published(tmp_path, "nextqa", kit.nextqa_row(qid="0"), kit.nextqa_row(qid="1"), kit.nextqa_row(qid="2"))
-    lines = path.read_text().splitlines()
-    lines[2], lines[3] = lines[2] + ",more", lines[3].rsplit(",", 1)[0]
-    path.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
-    benchmark = read_benchmark("nextqa", path)
-    assert [item.item_id for item in benchmark.items] == ["111_0"]
-    assert problems(benchmark) == [("line 3", "got 14 fields; there are 13"), ("line 4", "got 12 fields; there are 13")]
-
-
 # The real files that lie on this machine.
 
 

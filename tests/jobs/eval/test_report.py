@@ -9,13 +9,13 @@ import pytest
 
 from kinodex.agent.limits import Ledger
 from kinodex.jobs.errors import UsageError
-from kinodex.jobs.eval.contenders import Contender, Judgement, Round
+from kinodex.jobs.eval.contenders import Judgement, Round
 from kinodex.jobs.eval.folder import read_run
-from kinodex.jobs.eval.report import COSTS, Depth, as_json, compare_runs, make_report, read_report
+from kinodex.jobs.eval.report import COSTS, compare_runs, make_report, read_report
 from kinodex.jobs.eval.score import TITLE, score_group
 from tests.support.libraries import benchmark_files as kit
-from tests.support.runs.small_runs import ITEMS, small_run
-from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, spoken, write_run
+from tests.support.runs.small_runs import ITEMS
+from tests.support.runs.solved_runs import LIBRARY, answer, item, means, plan_of, said, seen, write_run
 
 # Figures of runs whose answers are known, worked out by hand; official rules on rows in the published forms.
 
@@ -62,41 +62,6 @@ def test_costs_are_those_of_the_ledgers() -> None:
     assert standing.frames == (4, 8), "in the order of the questions, not of the answers"
 
 
-def test_depths_say_at_which_round_questions_end() -> None:
-    items = [item(name, name) for name in "abcd"]
-    records = [answer("a", rounds=1), answer("b", 1, rounds=3), answer("c", rounds=3), answer("d", rounds=2)]
-    standing = only(plan_of(items), items, records)
-    assert standing.depths == (Depth(1, 1, 0.25, 1.0), Depth(2, 1, 0.25, 1.0), Depth(3, 2, 0.5, 0.5))
-
-
-def test_lengths_are_grouped_as_in_figure_8() -> None:
-    minutes = {"a": 1, "b": 5, "c": 29.9, "d": 30, "e": 60, "f": 99, "g": 100, "h": 400}
-    items = [item(name, name, duration_s=60.0 * length) for name, length in minutes.items()] + [item("z", "z")]
-    groups = only(plan_of(items), items, [answer(each.item_id) for each in items]).groups["duration"]
-    counts = {name: each.questions for name, each in groups.items()}
-    assert counts == {"< 5 min": 1, "5 to 30 min": 2, "30 to 60 min": 1, "60 to 100 min": 2, "> 100 min": 2}
-    assert list(groups) == ["< 5 min", "5 to 30 min", "30 to 60 min", "60 to 100 min", "> 100 min"]
-
-
-def test_lvbench_counts_a_question_in_each_of_its_categories(tmp_path: Path) -> None:
-    rows = [
-        ("1", "B", ["key information retrieval", "reasoning"]),
-        ("2", "A", ["reasoning"]),
-        ("3", "C", ["summarization"]),
-        ("4", "C", ["summarization", "reasoning"]),
-    ]
-    asked = [kit.lvbench_question(uid, answer=letter, question_type=kinds) for uid, letter, kinds in rows]
-    items = kit.read(tmp_path, "lvbench", kit.lvbench_row(questions=asked)).items
-    standing = only(plan_of(items), items, [answer(each.item_id, 2) for each in items])
-    assert means(standing.groups["question_type"]) == {
-        "key information retrieval": 0.0,
-        "reasoning": round(1 / 3, 4),
-        "summarization": 1.0,
-    }
-    assert standing.accuracy.mean == 0.5, "overall each question counts once"
-    assert list(standing.groups["duration"]) == ["60 to 100 min"]
-
-
 def test_mmbench_video_is_scored_over_all_and_over_the_valid(tmp_path: Path) -> None:
     """A question counts in each leaf and once in each branch; without a valid score it is a 0, or left out."""
     rows = {1: ["OCR", "Counting"], 2: ["OCR", "Causal Reasoning"], 3: ["Hallucination"], 4: ["Video Topic"]}
@@ -134,17 +99,6 @@ def test_pairs_are_on_the_questions_that_both_answered() -> None:
     assert (pair.difference.low, pair.difference.high, pair.difference.error) == (None, None, None), "nor an interval"
     assert [each.name for each in report.standings] == ["eea", "vca"]
     assert not report.complete
-
-
-def test_a_report_is_the_same_when_read_again(tmp_path: Path) -> None:
-    items = [item("a", evidence=((0.0, 5.0),), groups={"kind": ("x", "y")}), item("b", "v2", duration_s=20.0)]
-    records = [answer("a", evidence=(seen(0, 9),), search=(Round(0.3, 0.4, seen(9, 12), seen(0, 3)),)), answer("b", 1)]
-    report = make_report(
-        plan_of(items, ("eea:rounds=4",)), items, [replace(r, contender="eea:rounds=4") for r in records]
-    )
-    path = tmp_path / "report.json"
-    path.write_bytes(as_json(report))
-    assert read_report(path) == report
 
 
 @pytest.mark.parametrize(
@@ -216,18 +170,6 @@ def test_grounding_is_whether_the_true_clip_was_visited() -> None:
     assert standing.evidence.mean == 0.5
 
 
-def test_free_answers_are_not_scored_before_they_are_judged() -> None:
-    items = [spoken("a"), spoken("b", "v2")]
-    records = [said("a", "a kite"), said("b", "")]
-    plan = plan_of(items, scoring="judge")
-    unjudged = make_report(plan, items, records)
-    assert (unjudged.standings[0].accuracy.questions, unjudged.judge, unjudged.complete) == (0, None, False)
-    judged = make_report(plan, items, records, [Judgement("eea", "a", "one", 0), Judgement("eea", "a", "other", 3)])
-    assert judged.judge == "other", "the last judge counts, and no other one beside it"
-    assert judged.standings[0].accuracy.mean == 0.5
-    assert judged.complete
-
-
 def test_an_answer_of_another_run_is_refused() -> None:
     items = [item("a")]
     for strange in (answer("b"), answer("a", contender="vca")):
@@ -289,14 +231,6 @@ def test_the_report_has_the_mean_over_groups_that_were_asked_whole() -> None:
     assert {name: each.questions for name, each in found.items()} == counts
 
 
-def test_the_questions_of_a_chain_stand_in_the_order_of_their_numbers() -> None:
-    known = {"group_type": ("logic",), "group_structure": ("[1,2,3,4]",)}
-    items = [replace(item(f"v-{number}"), groups=known) for number in (8, 9, 10, 11)]
-    records = [answer(each.item_id, 1 if each.item_id == "v-10" else 0) for each in items]
-    (standing,) = make_report(plan_of(items), items, records).standings
-    assert standing.groups[TITLE]["all"].mean == 4 / 16, "two right ones before the first wrong one"
-
-
 # `kinodex eval report` and `kinodex eval compare`, as a user has them.
 
 
@@ -310,49 +244,3 @@ def test_only_questions_that_are_the_same_count(tmp_path: Path) -> None:
     (versus,) = found.versus
     assert (versus.pair.difference.mean, versus.pair.difference.questions) == (1.0, 1)
     assert (versus.a.accuracy.mean, versus.b.accuracy.mean) == (1.0, 0.0)
-
-
-def test_names_that_differ_are_held_each_against_each(tmp_path: Path) -> None:
-    runs = []
-    for folder, names in (("one", ("eea", "vca")), ("other", ("videotree",)), ("third", ("vca", "videotree"))):
-        records = [answer(each.item_id, contender=name) for each in ITEMS for name in names]
-        runs.append(read_run(write_run(tmp_path / folder, ITEMS, records, names=names)))
-    one, other, third = runs
-    assert [(each.pair.a, each.pair.b) for each in compare_runs(one, other).versus] == [
-        ("eea", "videotree"),
-        ("vca", "videotree"),
-    ]
-    by_name = compare_runs(one, third)
-    assert [(each.pair.a, each.pair.b) for each in by_name.versus] == [("vca", "vca")]
-    assert by_name.unpaired == ("eea", "videotree")
-    assert len(compare_runs(one, third, every=True).versus) == 4
-
-
-def test_settings_and_judges_that_differ_are_told(tmp_path: Path) -> None:
-    items = [spoken("a"), spoken("b", "v2")]
-    runs = []
-    for judge, rounds in (("gpt-4o", 3), ("qwen", 5)):
-        entered = (Contender("eea", "eea", {"rounds": rounds}),)
-        verdicts = [Judgement("eea", each.item_id, judge, 3) for each in items]
-        records = [said(each.item_id, "a kite") for each in items]
-        folder = write_run(tmp_path / judge, items, records, verdicts, scoring="judge", contenders=entered)
-        runs.append(read_run(folder))
-    told = {each.what: (each.one, each.other) for each in compare_runs(*runs).differences}
-    assert told == {"judge": ("gpt-4o", "qwen"), "settings of eea": ("rounds 3", "rounds 5")}
-
-
-def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
-    one = read_run(small_run(tmp_path / "one"))
-    other = read_run(small_run(tmp_path / "other", benchmark="lvbench"))
-    with pytest.raises(UsageError, match="two runs of one benchmark"):
-        compare_runs(one, other)
-    strange = read_run(write_run(tmp_path / "strange", [item("z")], [answer("z")]))
-    with pytest.raises(UsageError, match="no question in common"):
-        compare_runs(one, strange)
-
-
-def test_categories_come_by_number_or_name() -> None:
-    lengths = [item(name, groups={"duration_group": (name,), "kind": (f"k{name}",)}) for name in ("600", "15", "3600")]
-    groups = only(plan_of(lengths), lengths, [answer(each.item_id) for each in lengths]).groups
-    assert list(groups["duration_group"]) == ["15", "600", "3600"]
-    assert list(groups["kind"]) == ["k15", "k3600", "k600"]

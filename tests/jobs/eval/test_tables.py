@@ -9,14 +9,13 @@ import pytest
 from kinodex.agent.limits import Ledger
 from kinodex.agent.protocol import AnswerRules
 from kinodex.cli.tables import fitting
-from kinodex.jobs.eval.contenders import Judgement
 from kinodex.jobs.eval.folder import REPORT
 from kinodex.jobs.eval.items import MissingVideo, Problem
 from kinodex.jobs.eval.report import read_report
 from kinodex.jobs.eval.tables import Table
 from tests.support.command import Kinodex
-from tests.support.runs.small_runs import ITEMS, rows_of, small_run
-from tests.support.runs.solved_runs import answer, item, said, seen, spoken, write_run
+from tests.support.runs.small_runs import ITEMS, small_run
+from tests.support.runs.solved_runs import answer, write_run
 
 
 def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: Path) -> None:
@@ -33,76 +32,6 @@ def test_the_report_is_printed_as_a_table_and_kept(kinodex: Kinodex, tmp_path: P
     assert "NOT COMPLETE" not in ran.out
     assert read_report(run / REPORT).standings[0].accuracy.mean == 0.75
     assert not (run / "report.html").exists()
-
-
-def test_markdown_is_a_table_for_papers(kinodex: Kinodex, tmp_path: Path) -> None:
-    out = kinodex("eval", "report", small_run(tmp_path / "run"), "--no-page", "--markdown").out
-    heads, row = rows_of(out, "all questions")
-    assert heads[:5] == ["agent", "accuracy", "unanswered", "invalid", "errors"]
-    assert heads[5:] == ["frames", "with kept", "shows", "rounds", "calls", "tokens", "cost", "seconds"]
-    found = dict(zip(heads, row, strict=True))
-    assert (found["frames"], found["tokens"], found["cost"]) == ("10.0", "1,000", "0.2500")
-    assert rows_of(out, "by question type")[0] == ["agent", "a ¦ b (4)"]
-    assert rows_of(out, "by duration") == [["agent", "< 5 min (4)"], ["eea", "3 of 4"]]
-
-
-def test_many_categories_are_rows(kinodex: Kinodex, tmp_path: Path) -> None:
-    items = [item(str(number), f"v{number}", groups={"task": (f"task {number}",)}) for number in range(3)]
-    run = write_run(tmp_path / "run", items, [answer(each.item_id) for each in items])
-    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
-    assert rows_of(out, "by task")[:2] == [["task", "eea"], ["task 0 (1)", "1 of 1"]]
-
-
-def test_a_run_under_way_and_one_waiting_for_its_judge_say_so(kinodex: Kinodex, tmp_path: Path) -> None:
-    begun = write_run(tmp_path / "begun", ITEMS, [], names=("eea", "vca"))
-    assert "NOT COMPLETE" in kinodex("eval", "report", begun, "--no-page").out
-    items = [spoken("a"), spoken("b", "v2")]
-    free = write_run(tmp_path / "free", items, [said("a", "a kite"), said("b", "sand")], scoring="judge")
-    out = kinodex("eval", "report", free, "--no-page", "--markdown").out
-    assert "NOT COMPLETE" in out
-    assert rows_of(out, "all questions")[1][1] == "–"
-
-
-def test_judged_answers_have_the_judges_scale(kinodex: Kinodex, tmp_path: Path) -> None:
-    items = [spoken("a"), spoken("b", "v2"), spoken("c", "v3")]
-    records = [said("a", "a kite"), said("b", "sand"), said("c", None)]
-    verdicts = [Judgement("eea", "a", "gpt-4o", 3), Judgement("eea", "b", "gpt-4o", 2)]
-    run = write_run(tmp_path / "run", items, records, verdicts, scoring="judge")
-    out = kinodex("eval", "report", run, "--no-page", "--markdown").out
-    assert "judged by gpt-4o, 0 to 3" in out
-    heads, row = rows_of(out, "all questions")
-    assert heads[1:3] == ["score", "valid ones"]
-    assert row[1].startswith("1.67 [")
-    assert row[2] == "2.50", "of two questions no error is given"
-
-
-def test_evidence_that_was_cited_and_evidence_that_was_only_shown_are_two_columns(
-    kinodex: Kinodex, tmp_path: Path
-) -> None:
-    items = [item(name, f"v{name}", evidence=((10.0, 20.0),)) for name in "abcdef"]
-    records = [
-        answer(
-            name, evidence=(seen(12, 14, f"v{name}"),), evidence_cited=name < "c", visited=(seen(0, 40, f"v{name}"),)
-        )
-        for name in "abcdef"
-    ]
-    out = kinodex("eval", "report", write_run(tmp_path / "run", items, records), "--no-page", "--markdown").out
-    heads, row = rows_of(out, "all questions")
-    found = dict(zip(heads, row, strict=True))
-    assert (found["cited"], found["cited tIoU"]) == ("0.33", "0.07")
-    assert (found["shown"], found["shown tIoU"]) == ("1.00", "0.25")
-
-
-def test_verified_answers_have_two_columns_of_their_own(kinodex: Kinodex, tmp_path: Path) -> None:
-    items = [item(name, f"v{name}") for name in "abcdef"]
-    support = {"a": True, "b": True, "c": True, "d": False, "e": False, "f": None}
-    records = [answer(name, option=None if name == "e" else 0, supported=support[name]) for name in "abcdef"]
-    out = kinodex("eval", "report", write_run(tmp_path / "run", items, records), "--no-page", "--markdown").out
-    found = dict(zip(*rows_of(out, "all questions"), strict=True))
-    assert (found["right without evidence"], found["evidence alone suffices"]) == ("0.20", "0.60")
-    plain = [answer(name) for name in "abcdef"]
-    out = kinodex("eval", "report", write_run(tmp_path / "plain", items, plain), "--no-page", "--markdown").out
-    assert "right without evidence" not in rows_of(out, "all questions")[0]
 
 
 @pytest.mark.parametrize(

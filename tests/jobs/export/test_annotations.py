@@ -14,7 +14,7 @@ from pycocotools.coco import COCO
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
-from kinodex.jobs.export.moments import Moment, MomentChoice, choose_moments
+from kinodex.jobs.export.moments import Moment
 from tests.support.libraries.moments import moments, video
 from tests.support.screen_text.lines import Line, add_screen_text
 from tests.support.servers.third_parties.environments import printed, python_with
@@ -40,17 +40,6 @@ def test_boxes_are_opened_by_pycocotools(described: Path, tmp_path: Path) -> Non
         with Image.open(tmp_path / "out" / "images" / image["file_name"]) as picture:
             assert picture.size == (wide, high)
     assert len(coco.loadRes([{**each, "score": 0.5} for each in coco.dataset["annotations"]]).getAnnIds()) == 2
-
-
-def test_times_scores_and_labels_limit_them(described: Path, tmp_path: Path) -> None:
-    library = Library.open(str(described))
-    film = library.video("film-02")
-    whole = Moment(film, film.start_s, film.end_s)
-    assert export_coco(library, [whole, whole], tmp_path / "a", min_score=0.5).annotations == 1
-    assert export_coco(library, [Moment(film, 8.0, 10.0)], tmp_path / "b").annotations == 1
-    with pytest.raises(UsageError, match="kinodex add detections"):
-        export_coco(library, [whole], tmp_path / "c", label="cat")
-    assert not (tmp_path / "c").exists()
 
 
 def test_text_on_screen_is_a_box_in_every_frame_that_shows_it(described: Path, tmp_path: Path) -> None:
@@ -118,22 +107,6 @@ def test_ranges_and_boxes_of_a_video(described: Path, tmp_path: Path) -> None:
     assert "VideoRectangle" not in (tmp_path / "plain" / "config.xml").read_text()
 
 
-def test_text_on_screen_is_a_box_from_its_first_frame_to_its_end(described: Path, tmp_path: Path) -> None:
-    library = Library.open(str(shutil.copytree(described, tmp_path / "library")))
-    film = library.video("film-01")
-    add_screen_text(library, film.video_id, [Line(2.0, 5.0, "HARBOUR", box=(0.25, 0.5, 0.75, 0.625))])
-    moments = choose_moments(library, MomentChoice(rows="text"), None)
-    assert [(each.start_s, each.end_s, each.label, each.score) for each in moments] == [(2.0, 5.0, "HARBOUR", 0.875)]
-    report = export_label_studio(library, moments, tmp_path / "out", None, boxes=True)
-    assert (report.moments, report.boxes) == (1, 1)
-    (task,) = json.loads((tmp_path / "out" / "tasks.json").read_text())
-    line, box = task["predictions"][0]["result"]
-    assert (line["value"]["timelinelabels"], line["meta"]) == (["text"], {"text": ["HARBOUR"]})
-    assert (box["value"]["labels"], box["meta"], box["score"]) == (["text"], {"text": ["HARBOUR"]}, 0.875)
-    keys = [(key["time"], key["enabled"], key["x"], key["width"]) for key in box["value"]["sequence"]]
-    assert keys == [(2.0, True, 25.0, 50.0), (5.0, False, 25.0, 50.0)]
-
-
 @pytest.mark.third_party
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
@@ -160,16 +133,6 @@ print(json.dumps(found))
 """
 
 
-def test_ranges_in_frames(tmp_path: Path) -> None:
-    film, other = video("one"), video("two", fps=10.0)
-    ranges = [*moments((1.0, 2.0, "a"), (119.5, 200.0, ""), of=film), *moments((0.0, 0.0, "b"), of=other)]
-    assert export_fiftyone(ranges, tmp_path / "out") == 2
-    data, labels = (json.loads((tmp_path / "out" / name).read_text()) for name in ("data.json", "labels.json"))
-    assert data == {film.video_id: film.uri, other.video_id: other.uri}
-    found = [(each["label"], each["support"]) for id_ in data for each in labels["labels"][id_]]
-    assert found == [("a", [26, 50]), ("range", [round(119.5 * 25) + 1, 3000]), ("b", [1, 1])]
-
-
 @pytest.mark.third_party
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
@@ -181,13 +144,3 @@ def test_fiftyone_reads_the_ranges(tmp_path: Path) -> None:
     nowhere = {"FIFTYONE_DATABASE_URI": "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=200"}
     found = printed(python_with(FIFTYONE), IMPORT_RANGES, tmp_path / "out", nowhere)
     assert found == {film.uri: [["a", 26, 50], ["range", 76, 100]], other.uri: [["b", 1, 5]]}
-
-
-def test_ranges_of_a_film_with_frames_at_uneven_times_are_the_frames_shown(tmp_path: Path) -> None:
-    film = video("uneven", zero_s=1000.0)
-    ranges = moments(
-        *((start_s, end_s, "a") for start_s, end_s in ((0, 0.5), (0, 0.6), (0.7, 1), (1, 119), (119.5, 120))), of=film
-    )
-    export_fiftyone(ranges, tmp_path / "out", {film.video_id: (1000.0, 1000.5, 1001.0, 1110.0)})
-    labels = json.loads((tmp_path / "out" / "labels.json").read_text())["labels"]
-    assert [each["support"] for each in labels[film.video_id]] == [[1, 1], [1, 2], [2, 2], [3, 4], [4, 4]]

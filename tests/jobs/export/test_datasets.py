@@ -14,27 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import yaml
 from PIL import Image
 
-from kinodex.index.errors import DamagedRows, LibraryError
+from kinodex.index.errors import DamagedRows
 from kinodex.index.library import Library
-from kinodex.index.maintain import remove_videos
 from kinodex.index.store.schema import equal
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.datasets import (
-    PRECISIONS,
     CardFacts,
     HfSettings,
     card_text,
-    checked_precision,
     export_hf,
-    parquet_schema,
-    plan_files,
-    to_parquet_rows,
-    yaml_features,
 )
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 
@@ -88,15 +80,6 @@ def test_a_dataset_has_every_frame_with_picture_vector_and_time(
     assert isinstance(alone[0]["image"], Image.Image), "a file alone is read as pictures by its schema"
 
 
-def test_streaming_and_other_vectors(films_library: Library, tmp_path: Path, load: Any) -> None:
-    export_hf(films_library, tmp_path / "wide", HfSettings(vectors="float32", split="test"), ["film-02"])
-    row = next(iter(load(tmp_path / "wide", split="test", streaming=True)))
-    assert row["title"] == "film-02" and isinstance(row["image"], Image.Image)
-    assert load(tmp_path / "wide")["test"].features["vector"].feature.dtype == "float32"
-    export_hf(films_library, tmp_path / "plain", HfSettings(vectors="none"))
-    assert "vector" not in load(tmp_path / "plain")["train"].column_names
-
-
 def test_an_export_that_was_cut_off_goes_on_and_shows_nothing_before_its_end(
     films_library: Library, tmp_path: Path
 ) -> None:
@@ -146,22 +129,6 @@ def test_only_complete_videos_are_exported_and_long_ones_in_parts(tmp_path: Path
     assert held == [("aaaa", n) for n in range(1300)] + [("bbbb", n) for n in range(5)]
 
 
-def test_a_video_that_is_removed_meanwhile_ends_the_export(tmp_path: Path) -> None:
-    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    for name in ("aaaa", "bbbb"):
-        write(library, made(name, 5, 3))
-    with pytest.raises(LibraryError, match=r"video bbbb is not in .* any more"):
-        export_hf(
-            library, tmp_path / "out", HfSettings(shard_frames=5), on_file=lambda *_: remove_videos(library, "bbbb")
-        )
-
-
-def test_files_hold_whole_videos() -> None:
-    videos = [("a", 4), ("b", 5), ("c", 50), ("d", 1), ("e", 9)]
-    assert plan_files(videos, 10) == [["a", "b"], ["c"], ["d", "e"]]
-    assert plan_files(videos, 1) == [["a"], ["b"], ["c"], ["d"], ["e"]]
-
-
 def test_a_video_with_altered_values_is_not_exported(tmp_path: Path) -> None:
     library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
     for seed, video_id in enumerate(("aaaa", "bbbb")):
@@ -175,19 +142,6 @@ def test_a_video_with_altered_values_is_not_exported(tmp_path: Path) -> None:
 
 
 FACTS = CardFacts("my: films", "train", "float16", "ViT-B-16/webli", 768, 0.5, 12, 34_567, 1000, 2000)
-
-
-def test_schema_and_card_say_the_same() -> None:
-    for precision in PRECISIONS:
-        schema = parquet_schema(precision, 8)
-        features = datasets.Features.from_arrow_schema(schema)
-        assert features == datasets.Features._from_yaml_list(yaml_features(precision, 8)), precision
-        assert features.arrow_schema.remove_metadata() == schema.remove_metadata(), precision
-    with pytest.raises(UsageError, match="got vectors 'int8'; give float16, float32, none"):
-        checked_precision("int8")
-    row = {"video_id": "ab", "title": "t", "frame_no": 3, "time_s": 1.5, "width_px": 2, "height_px": 2, "jpeg": b"x"}
-    table = to_parquet_rows(pa.Table.from_pylist([row]), parquet_schema("none", 8))
-    assert table.to_pylist()[0]["image"] == {"bytes": b"x", "path": "ab-3.jpg"}
 
 
 def test_the_card_has_splits_features_sizes_and_what_the_columns_are() -> None:

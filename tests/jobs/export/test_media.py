@@ -17,7 +17,6 @@ from kinodex.jobs.export.media import (
     MANIFEST,
     TABLE,
     CutWay,
-    check_clip_path,
     cut_copied,
     cut_exactly,
     export_clips,
@@ -53,22 +52,6 @@ def test_frames_of_moments_and_their_table(opened: Library, tmp_path: Path) -> N
     assert (tmp_path / "out" / rows[0]["file"]).read_bytes() == stored.jpeg
 
 
-def test_at_most_so_many_are_spread_evenly(opened: Library, tmp_path: Path) -> None:
-    whole = Moment(opened.video("film-02"), 0.0, 30.0)
-    rows = export_frames(opened, [whole], tmp_path / "out", most=2)
-    assert [row["time_s"] for row in rows] == pytest.approx([7.5, 22.5], abs=1.0)
-    for most in (2, 4):
-        rows = export_frames(opened, [replace(whole, start_s=4.0, end_s=7.0)], tmp_path / str(most), most=most)
-        times_s = [row["time_s"] for row in rows]
-        assert times_s == sorted(set(times_s)) and len(times_s) == min(most, 3), "none is taken twice"
-
-
-@pytest.fixture(scope="module")
-def beeping(small_library: Path) -> Library:
-    """A library of films of 6 s, the first with sound."""
-    return Library.open(str(small_library))
-
-
 def moment(library: Library, title: str, start_s: float, end_s: float, label: str = "") -> Moment:
     return Moment(library.video(title), start_s, end_s, label)
 
@@ -99,14 +82,6 @@ def test_a_clip_each_and_a_manifest(opened: Library, tmp_path: Path) -> None:
     assert shown.start_s == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_copied_clip_begins_at_a_key_frame_with_its_sound(beeping: Library, tmp_path: Path) -> None:
-    (row,) = export_clips(beeping, [moment(beeping, "film-0", 2.0, 4.0)], tmp_path / "out", CutWay())
-    assert (row.way, row.has_sound) == ("copied", True)
-    assert row.start_s is not None and row.start_s <= 2.0 < 4.0 <= (row.end_s or 0.0) + 0.05
-    with av.open(str(tmp_path / "out" / row.file)) as container:
-        assert container.streams.audio
-
-
 def test_a_source_that_is_gone_or_changed_is_a_row_and_others_go_on(
     small_library: Path, small_films: list[Path], tmp_path: Path
 ) -> None:
@@ -125,16 +100,6 @@ def test_a_source_that_is_gone_or_changed_is_a_row_and_others_go_on(
     assert "holds other bytes than those that were indexed" in rows[1].error
     assert "nothing is there" in rows[2].error
     assert (tmp_path / "out" / rows[0].file).is_file()
-
-
-def test_a_clip_that_fails_in_a_way_that_nobody_foresaw_is_a_row(opened: Library, tmp_path: Path) -> None:
-    good = moment(opened, "film-02", 1.0, 2.0)
-    odd = replace(good, video=replace(good.video, zero_s=None))  # type: ignore[arg-type]
-    rows = export_clips(opened, [odd, good], tmp_path / "out", CutWay())
-    assert [bool(row.file) for row in rows] == [False, True]
-    assert rows[0].error.startswith("TypeError: ")
-    joined = export_joined(opened, [odd], tmp_path / "joined")
-    assert joined[0].error.startswith("TypeError: ")
 
 
 def test_it_goes_on_after_it_was_interrupted(opened: Library, tmp_path: Path) -> None:
@@ -166,12 +131,6 @@ def test_ranges_are_joined_a_file_a_video(opened, tmp_path: Path) -> None:
     assert joined.path.is_file()
     with pytest.raises(UsageError, match="which is there already"):
         join_clips(opened, ranges, tmp_path / "evidence.mp4")
-
-
-def test_the_file_of_a_clip_is_checked_before_anything_else(tmp_path: Path) -> None:
-    for path, says in ((tmp_path / "a.avi", "a clip is an .mp4"), (tmp_path / "no" / "a.mp4", "whose folder")):
-        with pytest.raises(UsageError, match=says):
-            check_clip_path(path)
 
 
 def test_a_clip_of_other_pictures_than_the_library_keeps_is_none(tmp_path: Path) -> None:

@@ -14,15 +14,13 @@ from typing import Any
 import pytest
 
 from kinodex.index.library import Library
-from kinodex.index.rows import SceneRow, SegmentRow
+from kinodex.index.rows import SegmentRow
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.export.annotations import export_coco, export_fiftyone, export_label_studio
 from kinodex.jobs.export.media import CutWay, export_clips, export_frames, export_joined
 from kinodex.jobs.export.moments import (
     AS_FOUND,
-    NOTE,
     PLAYED,
-    ROWS,
     UNFINISHED,
     Moment,
     MomentChoice,
@@ -32,7 +30,7 @@ from kinodex.jobs.export.moments import (
     read_ranges,
     target_folder,
 )
-from kinodex.jobs.export.texts import csv_text, jsonl_text
+from kinodex.jobs.export.texts import csv_text
 from tests.support.libraries.moments import video
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write
 from tests.support.scenes.chapters import add_chapters
@@ -67,14 +65,6 @@ def test_rows_of_whole_videos(opened: Library) -> None:
     assert (whole.start_s, whole.end_s) == (whole.video.start_s, whole.video.end_s)
 
 
-def test_a_video_with_times_is_one_range(opened: Library) -> None:
-    (one,) = chosen(opened, "shots", videos=("film-02",), start_s=5.0, end_s=8.0, label="mine")
-    assert (one.start_s, one.end_s, one.label, one.source) == (5.0, 8.0, "mine", "range")
-    for end_s in (None, one.video.end_s + 400.0):
-        (rest,) = chosen(opened, None, videos=("film-02",), start_s=25.0, end_s=end_s)
-        assert (rest.start_s, rest.end_s) == (25.0, rest.video.end_s)
-
-
 def test_hits_keep_their_order_and_lie_in_the_times(opened: Library) -> None:
     hits = chosen(opened, search="a blue boat", hits=4, videos=("film-02",), start_s=5.0, end_s=20.0)
     assert len(hits) == 4
@@ -82,16 +72,6 @@ def test_hits_keep_their_order_and_lie_in_the_times(opened: Library) -> None:
     assert hits[0].score is not None
     found = opened.search.hybrid("a blue boat", opened.load_space(None, "text").embed_text(["a blue boat"])[0], k=1)
     assert chosen(opened, search="a blue boat", hits=1)[0].start_s == found[0].time_s
-
-
-def test_rows_are_cut_to_the_times_and_widened_within_the_video(opened: Library) -> None:
-    (shot,) = chosen(opened, "shots", videos=("film-01",), start_s=0.5, end_s=1.5)
-    assert (shot.start_s, shot.end_s) == (0.5, 1.5)
-    padded = chosen(opened, rows="shots", videos=("film-01",), pad_s=1.0)
-    plain = chosen(opened, rows="shots", videos=("film-01",))
-    assert padded[0].start_s == 0.0
-    assert padded[1].start_s == plain[1].start_s - 1.0
-    assert padded[-1].end_s == padded[-1].video.end_s
 
 
 HITS = ((6.0, 7.0), (20.0, 20.0), (9.0, 9.5), (29.5, 30.0))
@@ -119,16 +99,6 @@ def test_one_rule_pads_joins_and_ends_at_cuts() -> None:
     assert (joined.label, joined.score, joined.source) == ("hit 6 / hit 9", 9.0, "range")
 
 
-def test_hits_that_are_watched_are_no_slivers_and_tables_have_them_as_they_are(opened: Library) -> None:
-    choice = MomentChoice(search="a blue boat", hits=4)
-    found, watched = choose_moments(opened, choice, None), choose_moments(opened, choice, None, is_watched=True)
-    assert min(each.end_s - each.start_s for each in found) <= 1.0
-    assert min(each.end_s - each.start_s for each in watched) >= 2.0 + 0.5
-    assert found == arranged(found, AS_FOUND, opened.segments)
-    ranges = choose_moments(opened, MomentChoice(videos=("film-01",), start_s=3.0, end_s=3.5), None, is_watched=True)
-    assert times(ranges) == [("film-01", 3.0, 3.5)]
-
-
 def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
     video = opened.video("film-03")
     header = {"event": "RunStarted", "version": 2, "question": {"text": "Where is it?"}}
@@ -144,24 +114,6 @@ def test_the_evidence_of_a_trace(opened: Library, tmp_path: Path) -> None:
     write_lines(trace, header, {"event": "Finished", "answer": {"evidence": []}})
     with pytest.raises(UsageError, match="names no evidence"):
         chosen(opened, trace=trace)
-
-
-NONSENSE: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "got no moments; give --ranges FILE"),
-    ({"videos": ("film-01",)}, "got no moments"),
-    ({"search": "a", "rows": "shots"}, "got --search and --of; give one of them"),
-    ({"rows": "rounds"}, "got --of rounds; it is one of shots"),
-    ({"search": "  "}, "got an empty --search"),
-    ({"rows": "shots", "start_s": 5.0, "end_s": 5.0}, "give a --to after it"),
-    ({"rows": "shots", "start_s": 5000.0}, "nothing was found to export"),
-    ({"rows": "captions"}, "nothing was found to export"),
-)
-
-
-def test_what_makes_no_sense_is_refused(opened: Library) -> None:
-    for choice, says in NONSENSE:
-        with pytest.raises(UsageError, match=says):
-            chosen(opened, None, **choice)
 
 
 Export = Callable[[Library, Sequence[Moment], Path], Any]
@@ -227,25 +179,6 @@ def test_a_resume_with_another_input_is_refused_and_says_which(kind: str, descri
     assert (tmp_path / last).is_file()
 
 
-def test_columns_have_several_names(opened: Library, tmp_path: Path) -> None:
-    path = tmp_path / "ranges.csv"
-    path.write_text('\ufeffTitle,From,To,Text\nfilm-01,1.5,0:03.25,"a, b"\nfilm-02.mp4,0:00:04,5,\n', encoding="utf-8")
-    first, second = read_ranges(path, opened)
-    assert (first.video.title, first.start_s, first.end_s, first.label) == ("film-01", 1.5, 3.25, "a, b")
-    assert (second.video.title, second.start_s, second.end_s, second.label) == ("film-02", 4.0, 5.0, "")
-
-
-def test_our_own_tables_are_read_again(opened: Library, tmp_path: Path) -> None:
-    moments = list(ROWS["shots"](opened, opened.video("film-02")))
-    for suffix, text in ((".csv", csv_text(moments)), (".jsonl", jsonl_text(moments))):
-        path = tmp_path / f"ranges{suffix}"
-        path.write_text(text, encoding="utf-8", newline="")
-        again = read_ranges(path, opened)
-        assert [(it.video, it.start_s, it.end_s, it.label) for it in again] == [
-            (it.video, it.start_s, it.end_s, it.label) for it in moments
-        ]
-
-
 MISTAKES: tuple[tuple[str, str, str], ...] = (
     ("a.csv", "video,start_s,end_s\nfilm-01,1,2\nfilm-01,5,4\n", r"a\.csv, line 3: it ends at 4 s, before"),
     ("a.csv", "video,start_s,end_s\nfilm-99,1,2\n", r"line 2: got video 'film-99'"),
@@ -298,17 +231,6 @@ def test_chapters_and_scenes_in_text_exports(kinodex, tmp_path):
         assert "THE HARBOUR" in kinodex("export", form, library.uri, "--of", "chapters").out.upper()
 
 
-def test_a_title_of_several_lines_is_one_line_of_chapters(tmp_path):
-    library = Library.create(str(tmp_path / "library"), SETTINGS, fingerprint())
-    write(library, made("aa", 40, 1))
-    row = SceneRow("aa", "chapter", 0, 0.0, 40.0, 0, 1, "The harbour\n\n00:01.000 --> 00:02.000", "Boats.", "old")
-    library.additions.discard_leftovers("summaries", "old")
-    library.scenes.add({"aa": [row]})
-    library.additions.complete("summaries", "old", {"aa": 1}, {})
-    (chapter,) = ROWS["chapters"](library, library.video("aa"))
-    assert chapter.label == "The harbour 00:01.000 --> 00:02.000"
-
-
 WANTED = {"size": 3}
 
 
@@ -354,26 +276,3 @@ def test_an_unfinished_folder_keeps_its_plan_and_its_files_and_is_finished(tmp_p
         assert target.has("data/one")
         target.finish("data", "card")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["card", "data"]
-
-
-def test_other_folders_are_refused(tmp_path: Path) -> None:
-    with (
-        target_folder(tmp_path / "a", WANTED, plan),
-        pytest.raises(UsageError, match="which another export writes at this moment"),
-        target_folder(tmp_path / "a", WANTED, plan),
-    ):
-        pass
-    with (
-        pytest.raises(UsageError, match="an unfinished export with another size"),
-        target_folder(tmp_path / "a", {"size": 4}, plan),
-    ):
-        pass
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "mine").write_text("")
-    with pytest.raises(UsageError, match=r"which is not empty \(mine\)"), target_folder(tmp_path / "b", WANTED, plan):
-        pass
-    with pytest.raises(UsageError, match="which is a file"), target_folder(tmp_path / "b" / "mine", WANTED, plan):
-        pass
-    (tmp_path / "c" / UNFINISHED).mkdir(parents=True)  # it was killed before it wrote its note
-    with target_folder(tmp_path / "c", WANTED, plan) as target:
-        assert (target.work / NOTE).is_file() and not target.is_continued

@@ -55,23 +55,3 @@ def test_chunks_bound_to_a_worker_are_for_it_alone_until_it_is_lost() -> None:
     queue.release(7)
     freed = queue.next_read()
     assert freed is not None and freed.only is None and queue.reads == 0
-
-
-def test_parts_of_a_video_go_first_in_their_order_and_can_be_taken_out() -> None:
-    queue = WorkQueue([], [], bundle=1)
-    queue.add(Read((chunk("other"),), True))
-    queue.add_first([Read((chunk("film", index),), False) for index in range(3)])
-    first = queue.next_read()
-    assert first is not None and first.chunks[0].index == 0
-    queue.drop_parts("film")
-    assert queue.reads == 1
-    rest = queue.next_read()
-    assert rest is not None and rest.chunks[0].video.video_id == "other"
-
-
-def test_a_run_that_is_stopped_has_no_work_left() -> None:
-    queue = WorkQueue([source("a")] * 3, [1] * 3, bundle=1)
-    queue.add(Read((chunk("b"),), True, only=1))
-    queue.identify_again(source("c"))
-    queue.clear()
-    assert not queue and queue.reads == queue.bundles == 0

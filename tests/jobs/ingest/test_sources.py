@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,19 +89,6 @@ def test_a_source_without_a_stamp_is_chosen_and_a_local_one_is_looked_up(library
     (video,) = library.videos()
     library.ingest_log.add_sources([SourceRow(str(film), video.video_id, 5, mark, SEEN)])
     assert names(chosen(library, local, replace(missing, title="still none"))) == ["still none"]
-
-
-def test_looking_up_many_sources_takes_little_memory(library: Library) -> None:
-    """Their addresses, kept once more to find them by, took 100 bytes a source."""
-    sources = [remote(f"folder/{number:08d}") for number in range(20_000)]
-    tracemalloc.start()
-    try:
-        new = chosen(library, *sources, remote("a"))
-        peak_bytes = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert (len(new.sources), new.left_out) == (20_000, 1)
-    assert peak_bytes < 60 * len(sources)
 
 
 ROWS: list[dict[str, Any]] = [

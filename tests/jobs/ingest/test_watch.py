@@ -17,7 +17,7 @@ from kinodex.jobs.ingest.commit import IngestReport
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import Arrivals, refreshing_indexes, watch_sources
 from kinodex.pipeline.errors import SourceUnreachable
-from kinodex.pipeline.fetch import Source, Stamp
+from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.sources import list_sources
 from tests.support.libraries.random_library import SETTINGS, fingerprint
 from tests.support.servers import s3_server as s3_kit
@@ -66,13 +66,6 @@ def test_a_file_is_taken_once_it_stays_the_same_and_once(tmp_path: Path) -> None
     assert names(quiet.look(sources, now_s)) == ["film.mp4"], "and came back"
     film.unlink()
     assert quiet.look(sources, now_s) == []
-
-
-def test_an_object_is_taken_at_the_second_look() -> None:
-    old, new = (Source("memory://shelf/a.mp4", "a", stamp=Stamp(4, mark)) for mark in ("etag-1", "etag-2"))
-    arrivals = Arrivals(0.0)
-    assert [arrivals.look([each], 0.0) for each in (old, new)] == [[], []]
-    assert arrivals.look([new], 0.0) == [new]
 
 
 class Rounds:
@@ -157,20 +150,6 @@ def test_a_library_that_another_run_holds_and_a_place_out_of_reach_are_waited_fo
     assert rounds.states == [{"film.mp4": "indexed"}]
     assert len(rounds.reasons) == 2, "the second look at a library that is still busy says nothing new"
     assert rounds.reasons[0] == "s3://shelf: cannot be read" and "another run" in rounds.reasons[1]
-
-
-def test_a_round_that_fail_fast_stops_is_the_last(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.mp4"
-    bad.write_bytes(b"no film")
-    os.utime(bad, (0, 0))
-
-    def unreachable() -> None:
-        raise AssertionError("the watch goes on after --fail-fast")
-
-    rounds = Rounds(unreachable)
-    config = CONFIG.model_copy(update={"fail_fast": True})
-    assert not rounds.run(lambda: list_sources([str(bad)]), tmp_path / "library", config)
-    assert rounds.states == [{"bad.mp4": "failed"}]
 
 
 @pytest.fixture

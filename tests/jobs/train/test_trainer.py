@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,22 +11,14 @@ import pytest
 from kinodex.agent.models.local import load_local_model
 from kinodex.agent.trace import read_trace
 from kinodex.agent.variants.longvideoagent_training import ALPHA
-from kinodex.index.library import Library
-from kinodex.jobs.add.run import add
-from kinodex.jobs.add.vectors import Vectors
-from kinodex.jobs.errors import UsageError
 from kinodex.jobs.known_answers import read_known
 from kinodex.jobs.train.rollouts import MasterSettings, static_memory
 from kinodex.jobs.train.trainer import (
     expected_warnings,
-    film_environments,
     make_trainer,
     save_master,
-    trainer_config,
-    vllm_sample,
 )
 from tests.support.command import bad
-from tests.support.models.tiny_models import TINY, write_model
 
 pytestmark = pytest.mark.slow
 QUESTIONS, ROLLOUTS = 2, 4
@@ -132,31 +121,6 @@ def test_adapters_alone_are_trained_and_merged_into_the_master(home, tmp_path):
         assert load_local_model(str(folder), max_new_tokens=2).generator.context_tokens == 4096
 
 
-class Engine:
-    """The part of TRL's vLLM generation that is called: tokens in, tokens with their probabilities out."""
-
-    mode = "server"
-
-    def generate(self, prompts, images, num_generations):
-        return prompts, [(*prompt[-1:], 9) for prompt in prompts], None, None
-
-
-def test_another_engine_samples_tokens():
-    trainer = SimpleNamespace(vllm_generation=Engine(), accelerator=SimpleNamespace(num_processes=1))
-    assert vllm_sample(trainer)([[1, 2], [3]], 1.0, ()) == [[2, 9], [3, 9]]
-    trainer.accelerator.num_processes = 2
-    with pytest.raises(UsageError, match="serves one training process"):
-        vllm_sample(trainer)
-
-
-def test_an_engine_that_is_not_installed_is_named(kinodex, home, tmp_path):
-    with pytest.raises(UsageError, match="pip install vllm"):
-        trainer_config(tmp_path, settings(vllm="colocate"))
-    ask = ["train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
-    bad(kinodex, *ask, "--model", home / "model", "--vllm", "colocate", code=2, says="pip install vllm")
-    bad(kinodex, *ask, "--model", home / "model", "--scale-rewards", "all", code=2, says="scale_rewards = 'all'")
-
-
 STEPS = 2
 TURNS, TURN_TOKENS = 5, 4
 CHANGES = f"learning_rate = 0.01\nquestions = {QUESTIONS}\nrollouts = {ROLLOUTS}\nturn_tokens = {TURN_TOKENS}\n"
@@ -216,14 +180,6 @@ def test_a_master_is_trained_and_plays(kinodex, home, tmp_path):
     assert json.loads(exported.out)["answer"] == float(right)
 
 
-def test_training_goes_on_from_a_checkpoint(kinodex, home):
-    if not (home / "out").exists():
-        train(kinodex, home, STEPS)
-    ran = train(kinodex, home, STEPS + 1)
-    assert ran.code == 0, ran.err
-    assert [line.split(":")[0] for line in ran.err.splitlines() if line.startswith("step ")] == ["step 3 of 3"]
-
-
 def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     wrong = tmp_path / "wrong.toml"
     ask = ["train", "master", home / "library", "--questions", home / "questions.jsonl", "--out", tmp_path / "out"]
@@ -236,27 +192,3 @@ def test_what_cannot_be_trained_is_refused(kinodex, home, tmp_path):
     bad(kinodex, *ask, "--model", home / "model", code=2, says="holds no film film-09.mp4")
     ask[4] = home / "questions.jsonl"
     bad(kinodex, *ask, "--model", home / "model", "--space", "nowhere", code=2, says="builtin")
-
-
-def test_films_are_searched_in_the_space_that_is_named(home, tmp_path):
-    shutil.copytree(home / "library", tmp_path / "library")
-    library = Library.open(str(tmp_path / "library"))
-    add(library, Vectors(write_model(tmp_path / "other", TINY)))
-    own, other = library.spaces()
-    for wanted, space in ((None, own), (other.name, other), (other.digest, other)):
-        (film,) = film_environments(str(tmp_path / "library"), ["film-01.mp4"], wanted).values()
-        assert film.space == str(space)
-        assert film.vectors(film.videos[0].video_id).vectors.shape[1] == space.dim
-
-
-def test_a_film_is_the_one_of_its_name_and_never_one_of_several(home, tmp_path):
-    shutil.copytree(home / "library", tmp_path / "library")
-    library = Library.open(str(tmp_path / "library"))
-    film = library.video("film-01")
-    twin = replace(film, video_id="f" * 32, uri="/elsewhere/film-01.mp4", frames=0, segments=0, transcript_lines=0)
-    library.writer.complete([twin])
-    with pytest.raises(UsageError, match=r"holds 2 films film-01\.mp4, .*: .*/elsewhere/film-01\.mp4"):
-        film_environments(str(tmp_path / "library"), ["film-01.mp4"])
-    library.writer.complete([replace(twin, uri="/elsewhere/Cafe\u0301.mp4")])
-    (found,) = film_environments(str(tmp_path / "library"), ["Caf\u00e9.mp4"]).values()
-    assert [video.video_id for video in found.videos] == ["f" * 32]

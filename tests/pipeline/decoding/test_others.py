@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -16,21 +15,17 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_video
 from kinodex.pipeline.decoding.others import (
-    BATCH_BYTES,
-    BATCH_FRAMES,
     DecordFrames,
     FrameIndex,
     TorchcodecFrames,
     index_frames,
-    plain_frames,
     reason_unfit,
 )
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.decoding.stream import PickError, VideoReader
 from kinodex.pipeline.errors import PipelineError
 from kinodex.pipeline.images import rgb_scaler
-from tests.pipeline.conftest import film_frames
-from tests.support.ffmpeg import ffmpeg, needs_decoder, needs_ffmpeg, psnr_db
+from tests.support.ffmpeg import ffmpeg, needs_ffmpeg, psnr_db
 
 Shown = list[tuple[int, float, NDArray[np.uint8]]]
 
@@ -116,23 +111,6 @@ def test_every_file_agrees_or_falls_back(media: Path, folder: str, decoder: str)
 
 
 @needs_ffmpeg
-def test_open_groups_and_fields(made: Callable[[str], Path], decoder: str) -> None:
-    cases: dict[str, dict[str, str | None]] = {
-        "h264.mp4": {"decord": None, "torchcodec": None},
-        "h264_open.mkv": {"decord": "open groups", "torchcodec": None},
-        "hevc_open.mkv": {"decord": "open groups", "torchcodec": None},
-        "mpeg4.mp4": {"decord": "open groups"},
-        "h264_open.ts": {"decord": "transport stream"},
-        "vp9.webm": {"torchcodec": None},
-        "h264_fields.mkv": {"decord": "interlaced", "torchcodec": "interlaced"},
-    }
-    for kind, reasons in cases.items():
-        if decoder in reasons:
-            reason, fell_back = reasons[decoder], assert_agreement(made(kind), decoder, fps=3, close_db=35)
-            assert (fell_back is None) if reason is None else (fell_back is not None and reason in fell_back), kind
-
-
-@needs_ffmpeg
 def test_a_failure_on_the_way_goes_on_behind_the_last_sample(media: Path, tmp_path: Path, decoder: str) -> None:
     """Damage late in the file: samples came, then PyAV takes over; none is missing, none comes twice."""
     path = tmp_path / "damaged.mp4"
@@ -162,19 +140,6 @@ def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
     assert joined == whole
 
 
-def test_frames_and_times_by_number(film: Path, tmp_path: Path, decoder: str) -> None:
-    opened = DecordFrames if decoder == "decord" else partial(TorchcodecFrames, stream_index=0, device="cpu")
-    frames, expected = opened(film), list(film_frames())
-    times, images = frames([0, 7, 63])
-    assert len(frames) == 120
-    np.testing.assert_allclose(times, [0.0, 0.7, 6.3], atol=1e-6)
-    assert all(psnr_db(image, expected[number]) > 28 for image, number in zip(images, (0, 7, 63), strict=True))
-    (tmp_path / "words.mp4").write_text("only words")
-    with pytest.raises(PickError, match=f"{decoder} opens nothing") as caught:
-        opened(tmp_path / "words.mp4")
-    assert "\n" not in str(caught.value)
-
-
 def test_a_decoder_that_is_not_there_gives_way_and_says_what_to_install(media: Path, film: Path) -> None:
     """NVDEC without a GPU, and whatever else cannot be loaded here."""
     for decoder in DECODERS:
@@ -188,14 +153,6 @@ def test_a_decoder_that_is_not_there_gives_way_and_says_what_to_install(media: P
         if find_spec(name) is None:
             with pytest.raises(PickError, match=f"{name} does not load.*pip install {name}"):
                 opened(film)
-
-
-def test_plain_frames_come_at_the_rate_in_batches(film: Path) -> None:
-    needs_decoder("decord")
-    parts = list(plain_frames(film, 2.0, 5))
-    assert [len(part) for part in parts] == [5, 5, 5, 5, 4]
-    expected = list(film_frames())[::5]
-    assert all(psnr_db(image, frame) > 28 for image, frame in zip(np.concatenate(parts), expected, strict=True))
 
 
 @pytest.fixture
@@ -216,13 +173,6 @@ def test_the_index_holds_the_samples_of_a_whole_pass_and_spans_their_own(film: P
     assert len(parts) > 1
     assert [number for part in parts for number in part.numbers] == index.numbers
     assert [place for part in parts for place in part.indices] == index.indices
-
-
-def test_batches_are_bounded_by_frames_and_by_bytes(index: FrameIndex) -> None:
-    assert [len(batch.numbers) for batch in index.batches()] == [BATCH_FRAMES, 24 - BATCH_FRAMES]
-    huge = replace(index, size_px=(BATCH_BYTES // 3 // 1000, 1000))
-    assert [len(batch.numbers) for batch in huge.batches()] == [1] * 24
-    assert [number for batch in huge.batches() for number in batch.numbers] == index.numbers
 
 
 def test_a_decoder_with_other_frames_is_found_out(index: FrameIndex) -> None:

@@ -56,26 +56,6 @@ def test_an_exact_clip_holds_what_is_shown_in_its_ranges(film: Path, tmp_path: P
     assert shown(clips[0].path) == list(zip((0.0, 0.1, 0.2, 0.3, 0.4), numbers, strict=True))
 
 
-def test_a_range_without_pictures_leaves_no_file(film: Path, tmp_path: Path) -> None:
-    for ranges in ([(8.0, 9.0)], [(1.0, 1.2), (8.0, 9.0)]):
-        with pytest.raises(VideoError, match=r"film: got a range from 8\.00 s, and no picture"):
-            encode_ranges(film, "film", tmp_path / "clip.mp4", ranges)
-    with pytest.raises(VideoError, match=r"film: got a range from 8\.00 s, and its pictures end at 6\.00 s"):
-        copy_clip(film, "film", tmp_path / "clip.mp4", 8.0, 9.0)
-    assert not list(tmp_path.iterdir())
-
-
-def test_sides_become_even(tmp_path: Path) -> None:
-    with av.open(str(tmp_path / "odd.mkv"), "w") as container:
-        stream = container.add_stream("ffv1", rate=FPS)
-        stream.width, stream.height, stream.pix_fmt = 97, 63, "yuv444p"
-        frame = av.VideoFrame.from_ndarray(np.full((63, 97, 3), 90, np.uint8), format="rgb24")
-        container.mux([*stream.encode(frame.reformat(format="yuv444p")), *stream.encode()])
-    encode_ranges(tmp_path / "odd.mkv", "odd", tmp_path / "clip.mp4", [(0.0, 0.1)])
-    with av.open(str(tmp_path / "clip.mp4")) as container:
-        assert (container.streams.video[0].width, container.streams.video[0].height) == (96, 62)
-
-
 def samples(path: Path, start_s: float, length_s: float) -> NDArray[np.float32]:
     """Sound of a file from a time on, as one channel at 16 kHz."""
     resampler = av.AudioResampler("flt", "mono", 16_000)
@@ -97,24 +77,6 @@ def test_sound_is_that_of_the_range(media: Path, tmp_path: Path) -> None:
     (clip,) = encode_ranges(film, "sintel", tmp_path / "one.mp4", [(21.3, 24.8)])
     assert clip.has_sound
     assert np.corrcoef(samples(clip.path, 0.5, 2.5), theirs)[0, 1] > 0.98
-
-
-@pytest.mark.needs_media
-def test_a_rotated_film_comes_out_upright(media: Path, tmp_path: Path) -> None:
-    film = media / "awkward" / "decord__video_90.mov"
-    (clip,) = encode_ranges(film, "turned", tmp_path / "clip.mp4", [(0.0, 0.1)])
-    with av.open(str(film)) as source, av.open(str(clip.path)) as container:
-        stored, ours = next(source.decode(video=0)), next(container.decode(video=0))
-    assert (ours.width, ours.height) == (stored.height, stored.width)
-    assert ours.rotation == 0
-
-
-@pytest.mark.needs_media
-def test_a_file_that_cannot_be_searched_is_decoded_from_its_beginning(media: Path, tmp_path: Path) -> None:
-    film = media / "awkward" / "mediabunny__hevc-aac.avi"
-    (clip,) = encode_ranges(film, "avi", tmp_path / "clip.mp4", [(0.4, 0.8)])
-    assert clip.end_s == pytest.approx(0.8)
-    assert len(shown(clip.path)) == pytest.approx(0.4 * 25, abs=3)
 
 
 def test_a_clip_begins_at_the_key_frame_before_and_loses_nothing(film: Path, tmp_path: Path) -> None:
@@ -254,19 +216,6 @@ def test_a_clip_of_a_film_hard_to_search_shows_every_picture_of_its_range(hard: 
         assert clip.start_s <= start_s + 1e-6
         greys = [grey for time_s, _, grey in whole if clip.start_s - 1e-6 <= time_s < end_s - 1e-3]
         assert [grey for _, _, grey in pictures(out)][: len(greys)] == greys
-
-
-@needs_ffmpeg
-def test_a_long_picture_at_the_end_is_held(tmp_path: Path) -> None:
-    slow = "setpts='if(lt(N,49),N/25,3)/TB',select='lt(n,50)'"
-    film = grey_film(
-        tmp_path / "vfr.mkv", "-c:v", "libx264", "-g", "50", options=("-vf", slow, "-fps_mode", "vfr"), sound=False
-    )
-    (clip,) = encode_ranges(film, "film", tmp_path / "clip.mp4", [(1.0, 2.9)])
-    *_, (begin_s, until_s, grey) = pictures(clip.path)
-    assert grey == 48 % 12 and (begin_s, until_s) == pytest.approx((48 / 25 - 1.0, 1.9), abs=1e-3)
-    with av.open(str(clip.path)) as container:
-        assert (container.duration or 0) / 1e6 == pytest.approx(clip.end_s - clip.start_s, abs=2e-3)
 
 
 @needs_ffmpeg

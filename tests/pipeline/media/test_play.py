@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.errors import NotAVideo, PlaylistRefused, VideoError
-from kinodex.pipeline.media.play import StreamWay, encoded_pictures, encoder_name, playable, plays_by_name, write_stream
-from kinodex.pipeline.media.source import MediaFacts, frames_from, open_source, order_s, read_facts
+from kinodex.pipeline.media.play import StreamWay, encoded_pictures, encoder_name, playable, write_stream
+from kinodex.pipeline.media.source import MediaFacts, frames_from, open_source, order_s
 from kinodex.pipeline.media.stream_child import BROKEN_FILE
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, WIDTH_PX, film_frames, write_film, write_films
-from tests.support.servers.files.folder_server import serve_folder
 
 MP4, WEBM = "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"
 
@@ -57,30 +56,6 @@ def test_the_least_work_that_makes_it_play():
     assert [playable(H264, failed=each).way for each in failed] == ["file", "remuxed", "transcoded"]
     vp8 = replace(H264, container=WEBM, codec="vp8", sound=None)
     assert playable(vp8, failed=failed[1]).way == "transcoded", "MP4 does not take VP8"
-
-
-def test_names_and_codecs_are_all_there_is_without_pyav():
-    assert plays_by_name("h264", ".MP4") and plays_by_name("vp9", ".webm")
-    assert not plays_by_name("h264", ".mkv") and not plays_by_name("hevc", ".mp4") and not plays_by_name("h264", "")
-
-
-FILES = {
-    "awkward/mediabunny__rotate-buck-bunny.mp4": ("h264", -90, "aac", "file"),
-    "awkward/mediabunny__hevc.ts": ("hevc", 0, "aac", "transcoded"),
-    "awkward/mediabunny__test-mkv-srt.mkv": ("h264", 0, "aac", "remuxed"),
-    "awkward/torchcodec__h264_10bits.mp4": ("h264", 0, None, "transcoded"),
-    "awkward/pyscenedetect__delayed_start.mp4": ("mpeg4", 0, None, "transcoded"),
-    "clips/simpl__tears_of_steel_av1.webm": ("av1", 0, None, "file"),
-    "clips/torchcodec__nasa_13013.mp4": ("h264", 0, "aac", "remuxed"),
-    "clips/moviepy__clip1024.flv": ("vp6f", 0, None, "transcoded"),
-}
-
-
-def test_facts_of_real_files(media):
-    for name, expected in FILES.items():
-        with open_source(str(media / name)) as container:
-            facts = read_facts(container, name)
-        assert (facts.codec, facts.rotation_deg, facts.sound, playable(facts).way) == expected, name
 
 
 class Sink(io.RawIOBase):
@@ -144,18 +119,6 @@ def test_a_stream_shows_the_frame_of_its_time_first_with_its_sound(films):
         assert times_s[0] < 0.06 and times_s[-1] == pytest.approx(FILM_S - 5.0, abs=0.2), name
 
 
-def test_a_film_elsewhere_is_read_in_parts(films):
-    pytest.importorskip("aiohttp")
-    from tests.support.servers.files.part_server import serve_parts
-
-    with serve_parts(films) as address:
-        with open_source(f"{address}/packed.mkv") as container:
-            assert read_facts(container, "packed").codec == "h264"
-        assert streamed(f"{address}/packed.mkv", "remuxed", 5.1) == streamed(str(films / "packed.mkv"), "remuxed", 5.1)
-    with serve_folder(films) as address, pytest.raises(Exception, match="no parts of them"):
-        streamed(f"{address}/packed.mkv", "remuxed", 5.1)
-
-
 def test_files_that_hold_no_video_are_refused(films, tmp_path):
     with pytest.raises(VideoError, match=r"shows no picture from 99\.00 s on"):
         streamed(str(films / "old.avi"), "transcoded", 99.0)
@@ -177,15 +140,6 @@ def test_a_broadcast_with_pictures_out_of_order_loses_none(tmp_path):
             with av.open(io.BytesIO(streamed(str(film), way, from_s)), "r") as container:
                 times_s = [time_s for frame in container.decode(video=0) if (time_s := time_s_of(frame)) > -0.001]
             assert len(times_s) == count and times_s[0] < 0.0015, (way, from_s)
-
-
-@needs_ffmpeg
-def test_what_mp4_cannot_hold_is_an_error_in_words(tmp_path):
-    for name, codec in (("a.webm", "libvpx"), ("a.ogv", "libtheora"), ("a.wmv", "wmv2"), ("a.avi", "mpeg4")):
-        film = grey_film(tmp_path / name, "-c:v", codec, "-bf", "2" if codec == "mpeg4" else "0", sound=False)
-        with pytest.raises(VideoError, match=r"mp4 cannot hold (vp8|theora|wmv2); |say when they are shown"):
-            streamed(str(film), "remuxed", 1.0)
-        assert streamed(str(film), "transcoded", 1.0), name
 
 
 def test_pictures_are_encoded_from_a_time_on_with_even_sides_and_in_order(tmp_path):

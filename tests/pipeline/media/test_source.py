@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from kinodex.pipeline.decoding.stream import choose_stream
-from kinodex.pipeline.errors import VideoError
 from kinodex.pipeline.media.source import (
     TICK_S,
     add_pictures,
@@ -51,8 +50,3 @@ def test_a_picture_is_made_even_and_timed_in_ticks():
         assert frame.format.name == "yuv420p"
         for packet in (*stream.encode(frame), *stream.encode()):
             target.mux(packet)
-
-
-def test_a_picture_without_a_second_row_is_refused():
-    with av.open(io.BytesIO(), "w", format="mp4") as target, pytest.raises(VideoError, match="640 x 1 pixels"):
-        add_pictures(target, "libx264", {}, 640, 1)

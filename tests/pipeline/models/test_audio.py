@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kinodex.pipeline.errors import EmptyFile, NotAVideo, SoundError
+from kinodex.pipeline.errors import SoundError
 from kinodex.pipeline.models.audio import (
     RATE_HZ,
     STEP,
@@ -19,23 +19,12 @@ from kinodex.pipeline.models.audio import (
     load_voice_detector,
     sound_pieces,
     sound_windows,
-    speech_steps,
     voice_windows,
-    windows_of,
 )
 from tests.support.ffmpeg import ffmpeg, needs_ffmpeg
-from tests.support.models.stage_models import beeps, tiny_film
+from tests.support.models.stage_models import beeps
 
 PAUSES_S = (4.0, 24.0, 27.0, 49.0)
-
-
-CLIPS = {  # seconds of sound as ffprobe says, and its first presentation time
-    "clips/moviepy__sintel_trailer_52s.mp4": (52.22, 0.0),
-    "clips/video2dataset__test_video.mp4": (122.67, 0.0),
-    "clips/moviepy__big_buck_bunny_0_30.webm": (30.02, 0.0),
-    "awkward/mediabunny__no-initial-keyframe.ts": (2.647, 112.713),
-    "awkward/mediabunny__hevc.ts": (5.014, 1.483),
-}
 
 
 def test_windows_are_the_sound_whole_and_in_order_and_end_in_pauses(long_film):
@@ -68,23 +57,6 @@ def test_sound_that_begins_late_and_has_a_hole_keeps_its_times(tmp_path):
         file.mux(audio.encode())
     windows = list(sound_windows(path, "holes"))
     assert [(window.start_s, window.end_s) for window in windows] == [(2.0, 3.0), (10.0, 11.0)]
-
-
-def test_real_sound_lasts_as_long_as_it_should(media):
-    for name, (seconds, start_s) in CLIPS.items():
-        windows = list(sound_windows(media / name, name))
-        assert windows[0].start_s == pytest.approx(start_s, abs=0.01), name
-        assert windows[-1].end_s - windows[0].start_s == pytest.approx(seconds, abs=0.05), name
-        assert sum(len(window.samples) for window in windows) / RATE_HZ == pytest.approx(seconds, abs=0.05), name
-
-
-def test_films_without_sound_have_no_window_and_files_that_are_no_films_are_errors(tmp_path):
-    assert list(sound_windows(tiny_film(tmp_path / "mute.mp4", 2, 1), "mute")) == []
-    (tmp_path / "empty.mp4").touch()
-    (tmp_path / "text.mp4").write_text("this is no film")
-    for name, error in (("empty.mp4", EmptyFile), ("text.mp4", NotAVideo)):
-        with pytest.raises(error):
-            list(sound_windows(tmp_path / name, name))
 
 
 def test_sound_of_which_nothing_decodes(tmp_path, long_film):
@@ -133,28 +105,6 @@ def pieces(samples: np.ndarray, start_s: float = 0.0, size: int = 1024) -> Itera
         yield Sound(start_s + first / RATE_HZ, samples[first : first + size])
 
 
-def spans(windows) -> list[tuple[float, float]]:
-    return [(round(window.start_s, 1), round(window.end_s, 1)) for window in windows]
-
-
-def test_a_range_of_speech_has_no_short_pauses_and_is_no_click():
-    probabilities = np.zeros(200, np.float32)
-    probabilities[50:80] = 0.9
-    probabilities[70] = 0.0  # 32 ms
-    probabilities[120] = 0.9
-    ((start, end),) = speech_steps(probabilities)
-    assert (start, end) == (50 - 6, 80 + 6)
-
-
-def test_windows_hold_what_is_said_with_its_pauses_and_a_second_around():
-    windows = list(voice_windows(pieces(loud(60, (10, 12), (14, 15), (40, 41))), Loudness()))
-    assert spans(windows) == [(8.8, 16.2), (38.8, 42.2)]
-    assert [len(window.speech or ()) for window in windows] == [2, 1]
-    first, second = windows[0].speech or ()
-    assert first == pytest.approx((9.8, 12.2), abs=STEP_S)
-    assert second == pytest.approx((13.8, 15.2), abs=STEP_S)
-
-
 def test_long_talk_is_cut_in_its_pauses_and_without_a_pause_where_speech_is_least_certain():
     talk = loud(100, (0, 11), (11.5, 23), (23.5, 34))
     windows = list(voice_windows(pieces(talk), Loudness()))
@@ -165,29 +115,6 @@ def test_long_talk_is_cut_in_its_pauses_and_without_a_pause_where_speech_is_leas
     cut = list(voice_windows(pieces(without), Loudness()))
     assert cut[0].end_s == pytest.approx(25.05, abs=2 * STEP_S)
     assert sum(len(window.samples) for window in cut) / RATE_HZ == pytest.approx(50, abs=STEP_S)
-
-
-def test_windows_do_not_depend_on_the_pieces_that_sound_comes_in():
-    ranges = [(3.0, 9.0), (17.0, 17.6), (30.0, 61.5), (64.0, 65.0), (80.0, 80.1), (95.0, 99.0)]
-    whole = list(voice_windows(pieces(loud(100, *ranges), 5.0, 10**7), Loudness()))
-    assert len(whole) > 3
-    for size in (160, 1024, 7001, 400_000):
-        split = list(voice_windows(pieces(loud(100, *ranges), 5.0, size), Loudness()))
-        assert spans(whole) == spans(split), size
-        for one, other in zip(whole, split, strict=True):
-            assert np.array_equal(one.samples, other.samples), size
-            assert one.speech == pytest.approx(np.array(other.speech)), size
-    sound = [*pieces(loud(4, (1, 4))), *pieces(loud(4, (0, 3)), 104.0)]
-    assert spans(voice_windows(sound, Loudness())) == [(0.0, 4.0), (104.0, 108.0)], "a gap ends a window"
-
-
-def test_a_window_waits_for_its_end_where_the_sound_goes_on():
-    probabilities = np.zeros(100, np.float32)
-    probabilities[10:60] = 1.0
-    assert list(windows_of(probabilities, goes_on=True)) == []
-    assert len(list(windows_of(probabilities))) == 1
-    later = np.concatenate([probabilities, np.zeros(200, np.float32)])
-    assert len(list(windows_of(later, goes_on=True))) == 1
 
 
 def test_the_real_detector_hears_nobody_in_tones_noise_and_silence():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from kinodex.pipeline.errors import WrongModel
 from kinodex.pipeline.models.captioner import Captioner, SegmentFrames, _chat, _Likelihoods, load_captioner
 from tests.support.models import stage_models as stage_kit
 
@@ -62,23 +59,3 @@ def test_confidence_counts_a_row_to_its_end_and_not_its_padding():
     assert likelihoods.confidences(written, 1) == pytest.approx([0.5, (0.9 * 0.4 * 0.3) ** (1 / 3)])
     assert likelihoods.confidences(written, [1, 8])[1] == pytest.approx((0.9 * 0.4) ** (1 / 2))
     assert likelihoods.confidences(written, None)[0] == pytest.approx((0.5 * 0.5 * 0.01) ** (1 / 3))
-
-
-def test_a_model_that_samples_by_default_is_greedy_here_and_needs_a_chat_template(tiny_model, tmp_path):
-    folder = shutil.copytree(tiny_model("llava"), tmp_path / "sampling")
-    settings = json.loads((folder / "generation_config.json").read_text())
-    lively = {"do_sample": True, "temperature": 5.0, "top_p": 0.9, "num_beams": 3, "max_length": 20}
-    (folder / "generation_config.json").write_text(json.dumps({**settings, **lively}))
-    told = [load_captioner(str(each), "cpu", 12).caption(SEGMENTS) for each in (folder, tiny_model("llava"))]
-    assert told[0] == told[1]
-    (folder / "chat_template.jinja").unlink()
-    with pytest.raises(WrongModel, match="no chat template"):
-        load_captioner(str(folder), "cpu")
-
-
-def test_the_prompt_speaks_of_as_many_frames_as_are_shown():
-    one, four = _chat(SEGMENTS[0])[0]["content"], _chat(SEGMENTS[1])[0]["content"]
-    assert [part["type"] for part in four] == ["image"] * 4 + ["text"]
-    assert "4 frames" in four[-1]["text"]
-    assert "(10 seconds)" in four[-1]["text"]
-    assert "a frame" in one[-1]["text"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from PIL import Image
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.detector import Box, Detection, box_ious, find_tracks, load_detector, suppress_overlaps
+from kinodex.pipeline.models.detector import Box, Detection, find_tracks, load_detector
 from kinodex.sketch.scenes import Scene, lay_out
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, Script, _shift, write_script
 from tests.support.models import stage_models as stage_kit
@@ -69,27 +68,11 @@ def test_boxes_are_the_models_own_as_fractions(tiny_model, shape):
     assert detector.detect([seen])[0][0].box == pytest.approx(tuple(expected), abs=1e-4)
 
 
-def test_pictures_of_other_shapes_in_one_batch(tiny_model):
-    detector = load_detector(str(tiny_model("rt_detr")), (), 0.1, "cpu")
-    together, alone = detector.detect([WIDE, TALL]), [detector.detect([each])[0] for each in (WIDE, TALL)]
-    for some, others in zip(together, alone, strict=True):
-        assert np.allclose([each.box for each in some], [each.box for each in others], atol=1e-4)
-
-
 def test_words_and_models_must_fit(tiny_model):
     with pytest.raises(WrongModel, match="no model for AutoModelForZeroShotObjectDetection"):
         load_detector(str(tiny_model("rt_detr")), LABELS, device="cpu")
     with pytest.raises(WrongModel, match="no model for AutoModelForObjectDetection"):
         load_detector(str(tiny_model("owlv2")), (), device="cpu")
-
-
-def test_what_grounding_dino_gives_back_in_part_is_the_label_it_means():
-    from kinodex.pipeline.models.detector import _label
-
-    assert _label("red kite", LABELS) == "red kite"
-    assert _label("kite", LABELS) == "red kite"
-    assert _label("dog", LABELS) is None
-    assert _label("", LABELS) is None
 
 
 def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:
@@ -98,37 +81,6 @@ def square(x: float, y: float = 0.5, side: float = 0.2) -> Box:
 
 def seen(label: str, *box: float) -> Detection:
     return Detection(label, 0.9, square(*box))
-
-
-def test_overlap_of_boxes_and_the_best_of_each_label():
-    boxes = [(0.0, 0.0, 0.5, 0.5), (0.25, 0.0, 0.75, 0.5), (0.5, 0.5, 1.0, 1.0), (0.2, 0.2, 0.2, 0.2)]
-    expected = np.array([[1, 1 / 3, 0, 0], [1 / 3, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
-    assert np.allclose(box_ious(boxes, boxes), expected)
-    assert box_ious([], boxes).shape == (0, 4)
-    found = [seen("cat", 0.5), Detection("cat", 0.95, square(0.51)), seen("dog", 0.5), seen("cat", 0.8)]
-    assert suppress_overlaps(found, 0.7) == [found[1], found[2], found[3]]
-
-
-def test_things_that_pass_each_other_keep_their_tracks():
-    places = [(0.1 + 0.1 * step, 0.9 - 0.1 * step) for step in range(9)]
-    frames = [[seen("car", right, 0.45), seen("car", left, 0.55)] for right, left in places]
-    assert find_tracks(frames, [float(n) for n in range(9)]) == [[0, 1]] * 9
-
-
-def test_a_fast_thing_is_met_where_it_is_going():
-    """From the third frame on its boxes do not touch the ones before; standing still it would be lost."""
-    xs = [0.1, 0.2, 0.45, 0.7]
-    times_s = [0.0, 1.0, 3.5, 6.0]
-    frames = [[seen("ball", x)] for x in xs]
-    assert all(not box_ious([square(a)], [square(b)]).any() for a, b in pairwise(xs[1:]))
-    assert find_tracks(frames, times_s) == [[0]] * 4
-
-
-def test_the_best_sum_of_overlaps_wins_over_the_best_single_one():
-    """Greedily, the first thing would take the box between both and leave the other without one."""
-    before = [seen("cat", 0.30), seen("cat", 0.42)]
-    now = [seen("cat", 0.36), seen("cat", 0.22)]
-    assert find_tracks([before, now], [0.0, 1.0]) == [[0, 1], [1, 0]]
 
 
 def test_a_track_outlives_two_missed_frames_and_no_cut_and_has_one_label():

@@ -18,38 +18,14 @@ from kinodex.pipeline.models.screen_text import (
     Reading,
     bands,
     check_languages,
-    edit_distance,
     find_text_model,
     join_readings,
-    keep_scripts,
     load_text_reader,
-    script_of,
-    scripts_of,
-    similarity,
 )
 
 needs_rapidocr = pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra `text` is not installed")
 LATIN, RUSSIAN = "abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрст"
 LOW, HIGH = (0.1, 0.8, 0.5, 0.9), (0.1, 0.1, 0.5, 0.2)
-
-
-def test_edit_distance_and_similarity():
-    known = [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("abc", "abc", 0), ("flaw", "lawn", 2)]
-    for one, other, expected in [*known, ("ab", "ba", 2)]:
-        assert edit_distance(one, other) == edit_distance(other, one) == expected, (one, other)
-    assert similarity("", "") == similarity("abc", "abc") == 1.0
-    assert similarity("abcd", "abcx") == 0.75
-    assert similarity("abc", "xyz") == similarity("", "abc") == 0.0
-
-
-def test_letters_know_their_script_and_those_of_others_are_left_out():
-    assert [script_of(each) for each in "aßдあア大ｱ한Ωก7 ."] == [
-        *("LATIN", "LATIN", "CYRILLIC", "HIRAGANA", "KATAKANA", "CJK", "HALFWIDTH", "HANGUL", "GREEK", "THAI"),
-        *("", "", ""),
-    ]
-    assert keep_scripts("ab大c 12.5€", scripts_of(["en"])) == "abc 12.5€"
-    assert keep_scripts("ab大c", scripts_of(["zh"])) == "ab大c"  # Latin letters are everywhere
-    assert keep_scripts("ab大c", scripts_of([])) == "ab大c"
 
 
 def test_languages_that_a_model_does_not_read_are_refused_with_those_it_reads():
@@ -84,12 +60,6 @@ def test_a_caption_that_stands_is_one_line_up_to_the_first_frame_without_it():
     assert lines() == lines([]) == []
 
 
-def test_the_text_is_the_one_read_most_surely_and_often():
-    frames = [[Reading(text, sure, LOW)] for text, sure in (("M0RNING", 0.97), ("MORNING", 0.9), ("MORNING", 0.8))]
-    (line,) = join_readings(frames, [0.0, 1.0, 2.0], 3.0)
-    assert (line.text, line.confidence, line.frames) == ("MORNING", 0.9, 3)
-
-
 def test_small_differences_between_frames_are_one_line_and_others_are_two():
     for other in ("Brand0n Castellano", "Brandon  Castellano.", "Brandon Castelano"):
         found = lines(["Brandon Castellano"], ["Brandon Castellano"], [Reading(other, 0.7, LOW)])
@@ -97,20 +67,6 @@ def test_small_differences_between_frames_are_one_line_and_others_are_two():
     for one, other in (("Good morning", "See you soon"), ("Lap 12", "Lap 13"), ("की कि", "का के")):
         assert lines([one], [other]) == [(0.0, 1.0, one), (1.0, 2.0, other)]
     assert lines(["Lap 12"], ["Lap 12"], [Reading("Lap 18", 0.6, LOW)]) == [(0.0, 3.0, "Lap 12")]
-
-
-def test_lines_at_once_each_with_its_own_box_from_top_to_bottom():
-    both = [Reading("EXIT", 0.95, LOW), Reading("EXIT", 0.95, HIGH)]
-    found = join_readings([both, both, [both[0]], [both[0]], [both[0]]], [0.0, 1.0, 2.0, 3.0, 4.0], 5.0)
-    assert [(line.start_s, line.end_s, line.box) for line in found] == [(0.0, 2.0, HIGH), (0.0, 5.0, LOW)]
-
-
-def test_text_that_moves_a_little_is_one_line_and_a_word_elsewhere_another():
-    moving = [[Reading("Credits", 0.95, (0.1, y, 0.5, y + 0.05))] for y in (0.9, 0.75, 0.6, 0.45)]
-    (line,) = join_readings(moving, [0.0, 1.0, 2.0, 3.0], 4.0)
-    assert (line.start_s, line.end_s, line.frames) == (0.0, 4.0, 4)
-    apart = join_readings([[Reading("Credits", 0.95, LOW)], [Reading("Credits", 0.95, HIGH)]], [0.0, 1.0], 2.0)
-    assert [line.end_s for line in apart] == [1.0, 2.0]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinodex.pipeline.errors import WrongModel
-from kinodex.pipeline.models.audio import RATE_HZ, Sound, sound_windows
+from kinodex.pipeline.models.audio import Sound, sound_windows
 from kinodex.pipeline.models.speech import (
     LONGEST_LINE_S,
     Recogniser,
@@ -61,37 +61,6 @@ def test_lines_lie_in_their_windows_in_the_films_own_time_and_are_made_of_words(
         assert one_by_one == together
 
 
-def test_a_later_start_moves_the_lines_and_nothing_else(recogniser):
-    sound = beeps(5.0)
-    now, later = (list(recogniser.transcribe([Sound(start_s, sound.samples)])) for start_s in (0.0, 100.0))
-    assert now
-    moved = [(round(line.start_s + 100, 6), round(line.end_s + 100, 6), line.text) for line in now]
-    assert moved == [(round(line.start_s, 6), round(line.end_s, 6), line.text) for line in later]
-
-
-def test_silence_is_not_shown_to_the_model(recogniser):
-    silence = Sound(0.0, np.full(5 * RATE_HZ, 1e-5, np.float32))
-    assert list(recogniser.transcribe([silence])) == []
-
-
-def test_a_model_that_knows_no_times_of_words_has_lines_without(model, tmp_path):
-    folder = Path(shutil.copytree(model, tmp_path / "old"))
-    settings = json.loads((folder / "generation_config.json").read_text())
-    del settings["alignment_heads"]
-    (folder / "generation_config.json").write_text(json.dumps(settings))
-    sounds = [Sound(0.0, beeps(2.0).samples)]
-    old = list(load_recogniser(str(folder), "cpu").transcribe(sounds))
-    new = list(load_recogniser(model, "cpu").transcribe(sounds))
-    assert {line.words for line in old} == {()}
-    assert " ".join(line.text for line in old) == " ".join(line.text for line in new)
-
-
-def test_the_model_is_as_quick_after_it_has_told_the_times_of_words(recogniser):
-    before = recogniser._loaded.model.config._attn_implementation
-    list(recogniser.transcribe([beeps(2.0)]))
-    assert recogniser._loaded.model.config._attn_implementation == before
-
-
 def test_one_language_a_film_found_out_or_given(model, recogniser):
     sounds = [Sound(float(n), beeps(2.0).samples) for n in range(6)]
     assert len({line.language for line in recogniser.transcribe(sounds)}) == 1
@@ -113,11 +82,6 @@ def test_a_model_that_repeats_itself_is_not_believed(model, tmp_path):
     file.write_text(json.dumps(settings))
     parrot = load_recogniser(str(folder), "cpu", "en")
     assert list(parrot.transcribe([Sound(0.0, beeps(2.0).samples)])) == []
-
-
-def test_models_that_are_no_whisper(tmp_path):
-    with pytest.raises(WrongModel, match="no model for AutoModelForSpeechSeq2Seq"):
-        load_recogniser(str(stage_kit.llava(tmp_path / "llava")), "cpu")
 
 
 ENGLISH, GERMAN = 0, 1
@@ -189,16 +153,6 @@ def test_lines_end_with_sentences_in_pauses_and_where_the_model_began_a_part():
         assert len(texts(spoken(sentences))) == 2, sentences
 
 
-def test_a_long_sentence_is_cut_at_a_comma_or_pause_and_no_line_is_long():
-    said = spoken(" ".join(f"w{n}" for n in range(12)) + ", " + " ".join(f"v{n}" for n in range(40)))
-    said = [Word("w11,", *word[1:]) if word.text == "w11" else word for word in said if word.text != ","]
-    lines = list(cut_lines(said))
-    assert lines[0][-1].text == "w11,"
-    assert all(line[-1].end_s - line[0].start_s <= LONGEST_LINE_S for line in lines)
-    assert [word for line in lines for word in line] == said
-    assert all(line[-1].end_s - line[0].start_s >= 1.0 for line in lines)
-
-
 def test_words_are_moved_out_of_pauses_and_last_no_longer_than_they_are_said():
     words = [Word("So", 0.0, 6.5), Word("it", 6.5, 6.7), Word("was.", 6.7, 9.9), Word("Yes", 9.9, 15.2)]
     tidy = tidy_words(words, [(6.0, 7.2), (14.8, 16.0)], 0.0, 15.0)
@@ -211,27 +165,6 @@ def test_words_are_moved_out_of_pauses_and_last_no_longer_than_they_are_said():
     unheard = tidy_words(words, None, 0.0, 15.0)
     assert [(word.start_s, word.end_s) for word in unheard][:3] == [(5.5, 6.5), (6.5, 6.7), (6.7, 7.7)]
     assert all(before.start_s <= after.start_s for before, after in pairwise(unheard))
-
-
-def test_words_follow_each_other_though_the_model_gives_some_no_time():
-    said = [
-        ("A", 1.0, 1.0),
-        ("long", 1.0, 1.01),
-        ("way", 1.01, 1.5),
-        *((word, 3.0, 3.0) for word in ["you", "see", "it"]),
-    ]
-    tidy = tidy_words([Word(*each) for each in said], None, 0.0, 3.0)
-    assert all(0.0 <= word.start_s < word.end_s <= 3.0 for word in tidy)
-    times = [(round(word.start_s, 2), round(word.end_s, 2)) for word in tidy]
-    assert times[:3] == [(1.0, 1.02), (1.02, 1.04), (1.04, 1.5)]
-    assert times == sorted(times)
-
-
-def test_a_path_follows_what_each_token_attends_to():
-    likeness = np.zeros((4, 20), np.float32)
-    for row, (first, last) in enumerate([(0, 3), (3, 9), (9, 15), (15, 20)]):
-        likeness[row, first:last] = 1.0
-    assert path_times(likeness).tolist() == [0, 3, 9, 15]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (6, 1), (5, 9), (9, 5), (12, 40)])

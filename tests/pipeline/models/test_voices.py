@@ -10,7 +10,6 @@ import pytest
 from kinodex.pipeline.models.audio import RATE_HZ, sound_pieces
 from kinodex.pipeline.models.voices import (
     DIM,
-    MOST_TOGETHER,
     SAME_IN_VIDEO,
     SAME_VOICE,
     group_voices,
@@ -36,23 +35,6 @@ def test_lines_of_one_voice_are_found_among_others():
     assert numbers == [at % 3 for at in range(30)]
     assert [round(voice.seconds) for voice in found] == [20, 20, 20]
     assert all(float(voice.vector @ voice_of(at)) > 0.95 for at, voice in enumerate(found))
-
-
-def test_a_long_video_has_the_voices_of_all_its_parts():
-    half = MOST_TOGETHER * 3 // 4
-    spoken = [voice_of(at // half, 0.5, at) for at in range(2 * half)]
-    found, numbers = group_voices(spoken, [2.0] * len(spoken))
-    assert numbers == [0] * half + [1] * half
-    assert len(found) == 2
-
-
-def test_short_lines_have_no_voice_of_their_own():
-    found, numbers = group_voices([None, voice_of(0), None], [0.4, 3.0, 0.2])
-    assert (len(found), numbers) == (1, [None, 0, None])
-    assert group_voices([None], [0.4]) == ([], [None])
-    assert group_voices([], []) == ([], [])
-    found, numbers = group_voices([voice_of(0), voice_of(1), voice_of(0)], [3.0, 0.9, 3.0])
-    assert (len(found), numbers) == (1, [0, None, 0])
 
 
 @needs_weights

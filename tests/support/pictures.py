@@ -101,19 +101,8 @@ def main(out: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         short, long = Path(name) / "short", Path(name) / "long"
         library, run = make_library(short, 0.1, 1), short / "run"
-        agents = [word for agent in AGENTS for word in ("--agent", agent)]
-        command = [
-            "eval",
-            "run",
-            "sketch",
-            library,
-            "--annotations",
-            short / "films",
-            "--out",
-            run,
-            *agents,
-            "--traces",
-        ]
+        chosen = [word for agent in AGENTS for word in ("--agent", agent)]
+        given = [library, "--annotations", short / "films", "--out", run, "--traces", *chosen]
         program = "from kinodex.cli.main import main; main()"
         subprocess.run([sys.executable, "-c", program, "eval", "run", "sketch", *map(str, given)], check=True)
         with serving([library], short / "traces") as client:

@@ -27,9 +27,9 @@ from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingS
 from kinodex.pipeline.sandbox import ReaderBroken, SandboxLimits, SandboxSampler, _Timer
 from kinodex.pipeline.sandbox_child import _batches, _reply
 from tests.support.ffmpeg import READING, whole
-from tests.support.killing_server import KillingServer
 from tests.support.loopback import serve_handler
 from tests.support.reader_children import child, children, cpu_s, open_fds, running
+from tests.support.servers.files import KillingServer
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
 

@@ -21,7 +21,7 @@ from kinodex.pipeline.media.source import MediaFacts, frames_from, open_source, 
 from kinodex.pipeline.media.stream_child import BROKEN_FILE
 from tests.support.ffmpeg import grey_film, needs_ffmpeg
 from tests.support.libraries.play_library import FILM_S, FPS, KINDS, WIDTH_PX, film_frames, write_film, write_films
-from tests.support.servers.files.folder_server import serve_folder
+from tests.support.servers.files import serve_folder
 
 MP4, WEBM = "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"
 
@@ -146,9 +146,8 @@ def test_a_stream_shows_the_frame_of_its_time_first_with_its_sound(films):
 
 def test_a_film_elsewhere_is_read_in_parts(films):
     pytest.importorskip("aiohttp")
-    from tests.support.servers.files.part_server import serve_parts
 
-    with serve_parts(films) as address:
+    with serve_folder(films, by_parts=True) as address:
         with open_source(f"{address}/packed.mkv") as container:
             assert read_facts(container, "packed").codec == "h264"
         assert streamed(f"{address}/packed.mkv", "remuxed", 5.1) == streamed(str(films / "packed.mkv"), "remuxed", 5.1)

@@ -1,10 +1,10 @@
-"""One tower of a space by the space's name: by torch, or the built-in space's exported one where torch is missing."""
+"""One tower of a space by the space's name: the built-in space's as exported, any other by torch."""
 
 from __future__ import annotations
 
 from kinodex.index.errors import DeviceMissing, TorchMissing
-from kinodex.index.spaces.space import Space, load_space
-from kinodex.index.spaces.towers import BUILTIN_TOWERS, ImageEmbedder, TextEmbedder, TowerKind, read_towers
+from kinodex.index.spaces.space import BUILTIN_SPACE, Space, load_space
+from kinodex.index.spaces.towers import BUILTIN_TOWERS, ImageEmbedder, TextEmbedder, TowerKind
 
 TORCH_PACKAGES = ("torch", "torchvision", "open_clip")
 CPU_DEVICES = ("auto", "cpu")
@@ -12,39 +12,33 @@ CPU_DEVICES = ("auto", "cpu")
 
 def load_text_tower(name: str) -> TextEmbedder:
     """Load the text tower of a space by its name; raises a SpaceError (TorchMissing without torch)."""
-    loaded = _load_with_torch(name, "auto", "text")
-    if isinstance(loaded, Space):
-        return loaded
-    from kinodex.index.spaces.text_tower import TextTower
+    if name == BUILTIN_SPACE:
+        from kinodex.index.spaces.text_tower import TextTower
 
-    return TextTower.open(BUILTIN_TOWERS)
+        return TextTower.open(BUILTIN_TOWERS)
+    return _load_with_torch(name, "auto", "text")
 
 
 def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
-    """Load the image tower of a space by its name on a device; the exported one knows "cpu" alone.
+    """Load the image tower of a space by its name on a device.
 
-    On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker (`CpuTower`).
+    The built-in space has its exported one unless a GPU is named: it is as quick, and there in a twentieth of the time
+    that importing torch takes. On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker
+    (`CpuTower`).
 
-    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
+    Raises a SpaceError: TorchMissing, or DeviceMissing, where torch or open_clip is needed and not there.
     """
+    if name == BUILTIN_SPACE and device in CPU_DEVICES:
+        from kinodex.index.spaces.resnet import open_image
+
+        if exported := open_image(BUILTIN_TOWERS):
+            return exported
     loaded = _load_with_torch(name, device, "image")
-    if isinstance(loaded, Space):
-        if loaded.device_type != "cpu":
-            return loaded
-        from kinodex.index.spaces.cpu import CpuTower
+    if loaded.device_type != "cpu":
+        return loaded
+    from kinodex.index.spaces.cpu import CpuTower
 
-        return CpuTower(loaded)
-    if device not in CPU_DEVICES:
-        raise DeviceMissing(f"got device {device!r}, and {loaded} is not installed; use cpu")
-    from kinodex.index.spaces.resnet import open_image
-
-    exported = open_image(BUILTIN_TOWERS)
-    if exported is None:
-        raise TorchMissing(
-            f"cannot embed pictures with {name}: {loaded} is not installed, nor is ONNX Runtime "
-            "(`pip install 'kinodex[onnx]'`)"
-        )
-    return exported
+    return CpuTower(loaded)
 
 
 def torch_package(error: ModuleNotFoundError) -> str | None:
@@ -53,17 +47,15 @@ def torch_package(error: ModuleNotFoundError) -> str | None:
     return package if package in TORCH_PACKAGES else None
 
 
-def _load_with_torch(name: str, device: str, kind: TowerKind) -> Space | str:
-    """Load a tower with torch; for the built-in space without it, name the package that is missing."""
+def _load_with_torch(name: str, device: str, kind: TowerKind) -> Space:
     try:
         return load_space(name, device=device, towers=kind)
     except ModuleNotFoundError as error:
         package = torch_package(error)
         if package is None:
             raise
-        held = read_towers(BUILTIN_TOWERS) if name == "builtin" else None
-        if held is not None and held.tower(kind) is not None:
-            return package
+        if name == BUILTIN_SPACE:
+            raise DeviceMissing(f"got device {device!r}, and {package} is not installed; use cpu") from error
         raise TorchMissing(
             f"cannot load {name}: {package} is not installed; `pip install 'kinodex[clip]'` brings it"
         ) from error

@@ -553,7 +553,8 @@ def _checked(texts: list[ReadResult], duration_s: float | None) -> list[ReadResu
 
 def _library(uri: str, space: str | None) -> Library:
     from kinodex.index.library import Library
-    from kinodex.index.spaces.space import DEFAULT_SPACE, load_space
+    from kinodex.index.spaces.load import load_text_tower
+    from kinodex.index.spaces.space import DEFAULT_SPACE
     from kinodex.jobs.ingest.config import library_settings
     from kinodex.jobs.towers import carry_or_note, print_notes
     from kinodex.pipeline.sample import IngestSettings
@@ -561,9 +562,9 @@ def _library(uri: str, space: str | None) -> Library:
     if Library.exists(uri):
         library = Library.open(uri)
         if space is not None and space != library.space_name:
-            library.check_space(load_space(space, towers="text").fingerprint)
+            library.check_space(load_text_tower(space).fingerprint)
         return library
-    fingerprint = load_space(space or DEFAULT_SPACE, towers="text").fingerprint
+    fingerprint = load_text_tower(space or DEFAULT_SPACE).fingerprint
     library = Library.create(uri, library_settings(IngestSettings()), fingerprint)
     print_notes(carry_or_note(library, fingerprint, ["text"]))
     return library

@@ -1,4 +1,4 @@
 """The sketch world: films drawn by code with questions whose answers are known, for the demo, samples and tests.
 
-`tests/sketch` trains and scores it; `tests/support/world` measures agents on it.
+`tests/sketch` scores the built-in space on it; `tests/support/world` measures agents on it.
 """

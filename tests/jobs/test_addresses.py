@@ -19,7 +19,7 @@ from kinodex.pipeline.fetch import Source
 from kinodex.pipeline.places import Place, look
 from kinodex.pipeline.sources import list_sources
 from tests.support.command import bad, json_of
-from tests.support.servers.files.folder_server import serve_folder
+from tests.support.servers.files import serve_folder
 
 BOOK, CLIP = "intel__book.mkv", "moviepy__clip1024.flv"
 

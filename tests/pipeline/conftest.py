@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinodex.pipeline.images import encode_video
-from tests.support.servers.files.film_server import film_server
+from tests.support.servers.files import film_server
 
 FILM_S, FILM_FPS = 12, 10
 

@@ -26,7 +26,7 @@ from kinodex.pipeline.fetch import (
 )
 from kinodex.pipeline.sources import list_sources
 from tests.support.servers import s3_server as s3_kit
-from tests.support.servers.files.film_server import FilmHandler
+from tests.support.servers.files import FilmHandler
 
 WORDS = b"no video, but bytes"
 

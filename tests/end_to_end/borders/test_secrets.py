@@ -18,7 +18,7 @@ import pytest
 from kinodex.index.library import Library
 from tests.support.command import Kinodex, Ran
 from tests.support.servers.chat_server import Behaviour, failing
-from tests.support.servers.files.folder_server import serve_folder
+from tests.support.servers.files import serve_folder
 from tests.support.servers.rule_server import MODEL, Rules, RuleServer
 
 USER, PASSWORD, TOKEN, KEY = "marked-user-11", "marked-password-22", "marked-token-33", "marked-key-44"

@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 from kinodex.index.errors import BadCheckpoint, DeviceMissing, WeightsMissing
-from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.index.spaces.space import (
     DEFAULT_SPACE,
     Space,
@@ -270,9 +269,9 @@ def lines_without(packages: str) -> list[str]:
 def test_without_torch_the_built_in_space_is_loaded_as_exported(also, arithmetic):
     text, missing, on_cuda, made_in, image = lines_without(f"torch,torchvision,open_clip{also}")
     assert made_in.startswith(arithmetic)
-    expected = load_text_tower("builtin").embed_text(["a red boat"])[0]
-    np.testing.assert_allclose(json.loads(text), expected, atol=1e-4)
-    expected = load_image_tower("builtin", "cpu").embed(np.full((1, 3, 128, 128), 77, np.uint8))[0]
+    by_torch = load_space("builtin", device="cpu")
+    np.testing.assert_allclose(json.loads(text), by_torch.embed_text(["a red boat"])[0], atol=1e-4)
+    expected = by_torch.embed(np.full((1, 3, 128, 128), 77, np.uint8))[0]
     np.testing.assert_allclose(json.loads(image), expected.astype(np.float32), atol=1e-3)
     assert missing.startswith("TorchMissing cannot load ViT-B-32/openai: torch is not installed; `pip install")
     assert on_cuda == "DeviceMissing got device 'cuda', and torch is not installed; use cpu"

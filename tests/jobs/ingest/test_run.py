@@ -30,7 +30,7 @@ from tests.support.libraries.corpus import assert_same, counts, ingest
 from tests.support.libraries.random_library import WHEN
 from tests.support.models.stage_models import tiny_film
 from tests.support.playlists import ffconcat, m3u8, make_films
-from tests.support.servers.files.folder_server import serve_folder
+from tests.support.servers.files import serve_folder
 from tests.support.servers.ray_node import ingest as begin
 from tests.support.servers.ray_node import log_of, named
 

@@ -33,7 +33,6 @@ from kinodex.web.inputs import (
 )
 from kinodex.web.search import SearchRequest
 from kinodex.web.trace_view import shown_frames, trace_view
-from tests.bench.page import make_page_library
 from tests.support.libraries.viewer_library import (
     EVIL,
     QUESTION,
@@ -134,7 +133,7 @@ def titles(page) -> list[str]:
     return [row["title"] for row in page["rows"]]
 
 
-def test_videos_come_in_pages_and_by_all_words_of_title_or_place(many, tmp_path):
+def test_videos_come_in_pages_and_by_all_words_of_title_or_place(many, shown):
     videos, count = VideoList(many), ROWS + 5
     first, last = videos.page(), videos.page(start=ROWS)
     assert first["count"] == last["count"] == count
@@ -142,10 +141,9 @@ def test_videos_come_in_pages_and_by_all_words_of_title_or_place(many, tmp_path)
     assert titles(first)[0] == "film 0000" and titles(last)[-1] == f"film {count - 1:04}"
     assert titles(videos.page("0007 FILM")) == ["film 0007"]
     assert videos.page("film.mp4")["count"] == count and videos.page("film zebra")["count"] == 0
-    made_up = make_page_library(str(tmp_path / "made-up"), 4, lambda done: None)
-    (row,) = VideoList(made_up).page("made-up://3")["rows"]
-    assert (row["frames"], row["transcript_lines"]) == (12, 4)
-    assert (row["captions"], row["detections"], row["speech"], row["text"]) == (2, 0, 0, 0), "counts of what was added"
+    (row,) = VideoList(shown.library).page("film.mp4")["rows"]
+    assert (row["frames"], row["transcript_lines"]) == (SECONDS, 1)
+    assert (row["captions"], row["detections"], row["speech"], row["text"]) == (3, 1, 0, 2), "counts of what was added"
 
 
 def test_videos_are_sorted_as_people_count_by_length_and_by_age(tmp_path):

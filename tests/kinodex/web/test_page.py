@@ -38,7 +38,6 @@ from kinodex.web.page import (
     variety,
 )
 from kinodex.web.trace_view import shown_frames, trace_view
-from tests.bench.page import draw_scene
 from tests.support.libraries.viewer_library import EVIL, held_in, picture
 
 DIM = 8
@@ -50,6 +49,19 @@ def jpeg(picture) -> bytes:
     held = io.BytesIO()
     Image.fromarray(picture).save(held, "JPEG", quality=90)
     return held.getvalue()
+
+
+def draw_scene(number: int) -> bytes:
+    """Draw a sky, a ground and some blocks, others for each number."""
+    random = np.random.default_rng([3, number])
+    top, bottom = random.integers(150, 255, 3), random.integers(10, 110, 3)
+    slope = np.linspace(0, 1, 288)[:, None, None]
+    scene = np.broadcast_to(top * (1 - slope) + bottom * slope, (288, 512, 3)).astype(np.uint8).copy()
+    for _ in range(7):
+        x, y = int(random.integers(432)), int(random.integers(60, 228))
+        width, height = random.integers(30, 120, 2)
+        scene[y : y + height, x : x + width] = random.integers(0, 255, 3)
+    return jpeg(scene)
 
 
 def title_card() -> bytes:

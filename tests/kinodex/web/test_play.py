@@ -7,25 +7,45 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 import av
 import pytest
+from starlette.applications import Starlette
 
+from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
 from kinodex.jobs.ingest.config import IngestConfig
 from kinodex.jobs.ingest.run import run_ingest
 from kinodex.pipeline.sources import list_sources
 from kinodex.pipeline.subtitles import parse_cues
-from kinodex.web.play import CannotStream, Children, Part, TooManyStreams, captions_vtt, choose_part
+from kinodex.web.play import CannotStream, Children, Part, TooManyStreams, captions_vtt, choose_part, play_routes
 from tests.support.libraries.play_library import EVIL, FILM_S, WAYS, library_of_file, write_film
-from tests.support.servers.files.play_server import get, listening
 
 SIZE, TAG = 1000, '"state"'
+
+
+@contextmanager
+def listening(library: Library, children: Children | None = None) -> Iterator[str]:
+    """A server of nothing but playing; its host and port."""
+    app = Starlette(routes=play_routes([library], children))
+    with serve_in_thread(app, socket.create_server(("127.0.0.1", 0))) as address:
+        yield address.removeprefix("http://")
+
+
+def get(address: str, path: str) -> tuple[int, bytes]:
+    connection = HTTPConnection(address, timeout=60)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    reply = response.status, response.read()
+    connection.close()
+    return reply
 
 
 def playback(client, video_id, query=""):

@@ -20,7 +20,6 @@ from kinodex.find import WHERE, Finder, Query
 from kinodex.index.errors import KinodexError, TimeOutside, TorchMissing, UnknownVideo
 from kinodex.index.rows import Hit
 from kinodex.index.spaces.load import load_text_tower
-from kinodex.index.spaces.space import load_space
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.ground import ground
 from kinodex.jobs.pictures import MOST_BYTES, read_picture
@@ -250,7 +249,7 @@ def test_ranges_have_the_frames_at_both_ends_or_the_reason_why_there_are_none(ad
 
 
 def test_words_that_were_found_are_quoted(shown):
-    tower = load_space("builtin", device="cpu", towers="text").embed_text
+    tower = load_text_tower("builtin").embed_text
     environment = Environment.of(shown.library, shown.library.videos(), tower)
     found = ground(shown.library, environment, "we are at sea", evidence_from="words")
     view = grounding_view(shown.library, found, environment)

@@ -1,4 +1,4 @@
-"""Archives of what kinodex wrote at some commit (tests/data/README.md): to make one, and to read it with later code.
+"""Archives of what kinodex wrote at some commit (tests/data/README.md), read with later code.
 
 May import everything of the project.
 """

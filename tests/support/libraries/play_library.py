@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinodex.index.library import Library
 from kinodex.index.rows import SourceRow
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from tests.support.libraries.random_library import plain_row
 
 FILM_S, FPS = 12, 10
@@ -86,7 +86,7 @@ def _sound(number: int, audio: Any) -> Iterator[av.AudioFrame]:
 
 def library_of_file(folder: Path, film: Path, codec: str = "h264") -> tuple[Library, str]:
     """A library whose only video is this file, as an ingest would have noted it, without frames; and the video's id."""
-    space = load_space("builtin", device="cpu", towers="text")
+    space = load_text_tower("builtin")
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
     row = plain_row(
         "f" * 32,

@@ -12,7 +12,7 @@ from pathlib import Path
 from kinodex.agent.environment import Environment
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.jobs.known_answers import KnownQuestion, read_known
 from kinodex.sketch.script import SpokenLine
 from tests.support.models.stage_models import library_of
@@ -62,7 +62,7 @@ def index_films(folder: Path, drawn: Path) -> None:
 def open_sketches(folder: Path) -> SketchLibrary:
     """Open the `library` in a folder with its `questions.jsonl`."""
     library = Library.open(str(folder / "library"))
-    space = load_space("builtin", device="cpu")
+    space = load_text_tower("builtin")
     rows = library.videos()
     alone = {Path(row.uri).stem: Environment.of(library, [row], space.embed_text) for row in rows}
     known = read_known(folder / "questions.jsonl")

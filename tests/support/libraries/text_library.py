@@ -14,8 +14,8 @@ import numpy as np
 
 from kinodex.index.library import Library
 from kinodex.index.rows import TranscriptRow, VideoRow
-from kinodex.index.spaces.space import Space, load_space
-from kinodex.index.spaces.towers import Fingerprint
+from kinodex.index.spaces.load import load_text_tower
+from kinodex.index.spaces.towers import Fingerprint, TextEmbedder
 from tests.support.libraries.agent_library import DIM, add_film, embed_words, film
 from tests.support.libraries.random_library import plain_row
 
@@ -91,8 +91,8 @@ def _fingerprint(space: str) -> Fingerprint:
 
 
 @cache
-def _builtin() -> Space:
-    return load_space("builtin", towers="text")
+def _builtin() -> TextEmbedder:
+    return load_text_tower("builtin")
 
 
 def _row(name: str, duration_s: float, segments: int, space: str) -> VideoRow:

@@ -33,7 +33,7 @@ from kinodex.agent.trace import read_trace, trace_to
 from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_text_tower
 from kinodex.index.spaces.towers import TextEmbedder
 from kinodex.pipeline.sample import FrameRow
 from kinodex.web.app import Site, make_app
@@ -67,7 +67,7 @@ class Shown:
 
 def make_shown(folder: Path) -> Shown:
     """One video, and two traces of the same question: one with a tree of several rounds, one with a budget of two."""
-    space = load_space("builtin", device="cpu", towers="text")
+    space = load_text_tower("builtin")
     library = Library.create(str(folder / "library"), {"fps": 1.0}, space.fingerprint)
     video_id = hashlib.sha256(b"viewer").hexdigest()[:32]
     assert library.writer.complete([_add_film(library, space, video_id, f"film {EVIL}", SAID)]) == ()
@@ -98,7 +98,7 @@ def picture(colour: tuple[int, int, int]) -> bytes:
 
 def library_of_titles(folder: Path, count: int) -> Library:
     """A library of videos that have a title and nothing else."""
-    library = Library.create(str(folder), {"fps": 1.0}, load_space("builtin", device="cpu", towers="text").fingerprint)
+    library = Library.create(str(folder), {"fps": 1.0}, load_text_tower("builtin").fingerprint)
     rows = [_video_row(f"{at:032x}", f"film {at:04}", library.space_name) for at in range(count)]
     assert library.writer.complete(rows) == ()
     return library
@@ -106,7 +106,7 @@ def library_of_titles(folder: Path, count: int) -> Library:
 
 def library_of_films(folder: Path, titles: Sequence[str]) -> Library:
     """A library of a film of each title: the frames of all scenes, a shot each, and the title as what is said."""
-    space = load_space("builtin", device="cpu", towers="text")
+    space = load_text_tower("builtin")
     library = Library.create(str(folder), {"fps": 1.0}, space.fingerprint)
     rows = [_add_film(library, space, f"{number:032x}", title, title) for number, title in enumerate(titles)]
     assert library.writer.complete(rows) == ()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.index.library import Library
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.jobs.add.run import add
 from kinodex.jobs.add.vectors import Vectors
 from kinodex.jobs.ingest.commit import join_chunks
@@ -330,9 +330,7 @@ def beeps(seconds: float, pauses_s: Sequence[float] = (), start_s: float = 0.0) 
 
 def library_of(place: Path, paths: Sequence[Path], fps: float = 1.0) -> Library:
     """A library in the built-in space, as an ingest leaves it; segments are of two seconds where there is no shot."""
-    from kinodex.index.spaces.space import load_space
-
-    space, settings = load_space("builtin", towers="image"), IngestSettings(fps=fps, window_s=2.0)
+    space, settings = load_image_tower("builtin"), IngestSettings(fps=fps, window_s=2.0)
     library = Library.open_or_create(str(place), {"fps": fps}, space.fingerprint)
     for path in paths:
         chunk = whole(path)
@@ -369,7 +367,7 @@ def library_in_two_spaces(folder: Path, seen: str) -> Library:
     """`harbour`, with a caption, in the built-in space and in that of a small model."""
     library = library_of(folder / "library", [tiny_film(folder / "harbour.mp4", 6, 0)])
     (harbour,) = library.videos()
-    words = load_space("builtin", towers="text").embed_text([seen])[0]
+    words = load_text_tower("builtin").embed_text([seen])[0]
     library.additions.add_captions({harbour.video_id: [caption(0, seen, words)]}, "captioner")
     assert library.additions.complete("captions", "captioner", {harbour.video_id: 1}, {}) == ()
     assert add(library, Vectors(write_model(folder / "other", TINY))).added == 1

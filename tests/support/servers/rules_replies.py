@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kinodex.agent.models import rules as word_overlap
 from kinodex.agent.models.rules import is_talk, read_screen, sights_of, words_of
 from kinodex.agent.protocol import Note, Question
-from tests.support.servers import rules_lines, rules_words
+from tests.support.servers import rules_words
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
     Verdict,
@@ -73,8 +73,6 @@ def _text_of(note: Part) -> str:
 
 def read_notes(question: Question, notes: list[Part]) -> Verdict:
     """Read notes: quoted lines that hold the answer; those in general English by words, which settles nothing."""
-    if (joined := rules_lines.read_with_notes(question, notes)) is not None:
-        return joined
     told = _as_notes(notes)
     written = read_screen(question, told)
     if written.choice is not None:
@@ -127,15 +125,10 @@ def answer(sight: Eyes, asked: Asked) -> Reply:
         return guess(question)
     seen = judge(question, frames_view(sight, asked.frames)) if asked.frames else Verdict()
     told = read_notes(question, asked.notes) if asked.notes else Verdict()
-    best = _joined(sight, asked) or max(seen, told, key=lambda verdict: verdict.strength)
+    best = max(seen, told, key=lambda verdict: verdict.strength)
     if "Answer only if" in asked.text and not best.settled:
         best = Verdict()
     return conclusion(question, best, asked.text)
-
-
-def _joined(sight: Eyes, asked: Asked) -> Verdict | None:
-    """The answer that the quoted lines of a request and its frames tell together."""
-    return rules_lines.read_with_frames(sight, asked.question, asked.notes, asked.frames) if asked.notes else None
 
 
 def guess(question: Question) -> Reply:
@@ -194,7 +187,7 @@ def decide(sight: Eyes, asked: Asked) -> Reply:
     question, view = asked.question, frames_view(sight, asked.frames)
     verdict = judge(question, view)
     told = read_notes(question, asked.notes) if asked.notes else Verdict()
-    verdict = _joined(sight, asked) or max(told, verdict, key=lambda each: (each.settled, each.strength))
+    verdict = max(told, verdict, key=lambda each: (each.settled, each.strength))
     open_ones = [part for part in asked.segments if part.open]
     if verdict.settled or not open_ones or "Exploring is over" in asked.text:
         return {**conclusion(question, verdict, asked.text), "segment": None}

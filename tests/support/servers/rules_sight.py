@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from kinodex.index.spaces.space import load_space
+from kinodex.index.spaces.load import load_image_tower, load_text_tower
 from kinodex.sketch.scenes import COLOUR_NAMES, NUMBERS, PLACE_NAMES, THING_NAMES, TITLE_WORDS
 from tests.sketch.vocabulary import PLACES, plural
 
@@ -62,14 +62,14 @@ class Sight:
     """Pictures by their bytes: each is decoded and embedded once."""
 
     def __init__(self) -> None:
-        self._space = load_space("builtin", device="cpu")
+        self._texts_of, self._pictures_of = load_text_tower("builtin"), load_image_tower("builtin")
         self._lock = threading.Lock()
         self._pictures: dict[str, NDArray[np.float32]] = {}
         self._texts: dict[str, NDArray[np.float32]] = {}
         self._described: dict[str, Described] = {}
         self._named = list(product(COLOUR_NAMES, THING_NAMES, PLACE_NAMES))
         phrases = [f"a {colour} {thing} {PLACES[place][0]}" for colour, thing, place in self._named]
-        self._background = self._space.embed_text(phrases)
+        self._background = self._texts_of.embed_text(phrases)
         self._against: dict[str, tuple[float, float, float]] = {}
 
     def strengths(self, texts: Sequence[str], jpegs: Sequence[bytes]) -> Floats:
@@ -127,7 +127,7 @@ class Sight:
     def _words(self, texts: Sequence[str]) -> NDArray[np.float32]:
         with self._lock:
             new = [text for text in dict.fromkeys(texts) if text not in self._texts]
-            self._texts.update(zip(new, self._space.embed_text(new), strict=True))
+            self._texts.update(zip(new, self._texts_of.embed_text(new), strict=True))
             return np.stack([self._texts[text] for text in texts])
 
     def _vectors(self, jpegs: Sequence[bytes]) -> NDArray[np.float32]:
@@ -135,8 +135,8 @@ class Sight:
         with self._lock:
             new = {key: jpeg for key, jpeg in zip(keys, jpegs, strict=True) if key not in self._pictures}
             if new:
-                prepared = np.stack([self._space.prepare(_decoded(jpeg)) for jpeg in new.values()])
-                self._pictures.update(zip(new, self._space.embed(prepared).astype(np.float32), strict=True))
+                prepared = np.stack([self._pictures_of.prepare(_decoded(jpeg)) for jpeg in new.values()])
+                self._pictures.update(zip(new, self._pictures_of.embed(prepared).astype(np.float32), strict=True))
             return np.stack([self._pictures[key] for key in keys])
 
 

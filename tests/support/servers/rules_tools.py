@@ -9,7 +9,6 @@ import re
 from typing import Any
 
 from kinodex.agent.protocol import SCREEN_TEXT, SUBTITLE, Question
-from tests.support.servers import rules_lines
 from tests.support.servers.rules_judge import (
     BELIEVABLE,
     Verdict,
@@ -74,8 +73,7 @@ def seek(sight: Eyes, asked: Asked) -> Reply:
     question, notes = asked.question, asked.notes
     told = [note for note in notes if note.source.split()[0] not in ("transcript", "subtitle", "said", "screen")]
     verdict = judge(question, notes_view(notes))
-    lines = [note for note in notes if note.source in rules_lines.LINES]
-    read = rules_lines.read_with_notes(question, notes) or read_notes(question, lines)
+    read = read_notes(question, [note for note in notes if note.source in (SUBTITLE, SCREEN_TEXT)])
     verdict = read if read.settled else verdict
     if verdict.settled or asked.tools == {"answer"} or _last_step(asked):
         return _finish(asked, verdict)
@@ -87,11 +85,7 @@ def seek(sight: Eyes, asked: Asked) -> Reply:
     query, focused = query_of(question), {note.start_s for note in told if note.source.startswith("focus")}
     longest = asked.number(r"a clip of at most (\d+) s", 4)
     rest = [note for note in told if all(abs(note.start_s - at_s) > longest for at_s in focused)]
-    look = rules_lines.look_for(question)
-    spoken = [line for line in rules_lines.lines_to_look_at(question, lines) if look]
-    # a line stands for at least a moment: the middle of a sign that is seen for minutes is as good as its beginning
-    unseen_lines = [line for line in spoken if all(abs(line.start_s - at_s) > longest for at_s in focused)]
-    best, query = (unseen_lines[0], look) if unseen_lines else (promising(question, rest), query)
+    best = promising(question, rest)
     if best is not None:
         video = next(each for each in asked.videos if each.video in ("", best.video))
         start_s = min(max(video.start_s, best.start_s - longest / 4), video.end_s - longest)
@@ -127,7 +121,7 @@ def describe_frames(sight: Eyes, asked: Asked) -> Reply:
     seen = sight.describe([frame.jpeg for frame in asked.frames])
     told = [{"frame": frame.number, "description": each.text} for frame, each in zip(asked.frames, seen, strict=True)]
     query = asked.line("What is looked for")
-    if query and not query.startswith(rules_lines.MOST_LIKE):
+    if query:
         for each, shown in zip(told, _shown(sight, asked, query), strict=True):
             each["relevant"] = shown
     return {"frames": told}
@@ -144,9 +138,6 @@ def _shown(sight: Eyes, asked: Asked, query: str) -> list[str | None]:
 def focus(sight: Eyes, asked: Asked) -> Reply:
     """Find what a clip shows of the query, and at which of its frames."""
     query = asked.line("What is to be found out")
-    if query.startswith(rules_lines.MOST_LIKE):
-        text, numbers = rules_lines.most_like(sight, query, asked.frames)
-        return {"found": bool(text), "answer": text, "frames": numbers}
     shown = _shown(sight, asked, query)
     numbers = [frame.number for frame, text in zip(asked.frames, shown, strict=True) if text]
     texts = dict.fromkeys(text for text in shown if text)
@@ -247,7 +238,7 @@ def master(sight: Eyes, asked: Asked) -> str:
         return _tag("answer", said["option"] or said["answer"] or "insufficient_evidence")
     grounded = sum("<request_grounding>" in said for said in asked.said)
     if "<visual_query>" in asked.text and asked.said and "<request_grounding>" in asked.said[-1]:
-        return _tag("visual_query", rules_lines.look_for(question) or query_of(question))
+        return _tag("visual_query", query_of(question))
     asks = wanted(question)
     texts = (asks.moment,) if asks.moment and not grounded else (asks.subject,) if asks.subject else asks.options
     return _tag("request_grounding", texts[grounded % len(texts)] or question.text)
@@ -268,8 +259,6 @@ def locate(sight: Eyes, asked: Asked) -> Reply:
     """The clip whose words match best and that was not located before, if any does."""
     before = re.findall(r"<clip_(\d+)>", asked.text.partition("Located before:")[2].partition(".")[0])
     rest = [part for part in clips(asked) if str(part.number) not in before]
-    if telling := rules_lines.lines_to_look_at(asked.question, rest):
-        return {"clips": [telling[0].number], "reasoning": "a line that the question needs stands there"}
     matches = likeness(asked.question, rest)
     if not rest or matches.max() < PARTLY:
         return {"clips": [], "reasoning": "no words give a hint"}
@@ -279,9 +268,6 @@ def locate(sight: Eyes, asked: Asked) -> Reply:
 def observe(sight: Eyes, asked: Asked) -> Reply:
     """Describe what the frames show of the request, else what they show at all."""
     query = asked.line("Wanted")
-    if query.startswith(rules_lines.MOST_LIKE):
-        text, _ = rules_lines.most_like(sight, query, asked.frames)
-        return {"observation": f"the frames show {text}" if text else "what is wanted is not there"}
     shown = dict.fromkeys(text for text in _shown(sight, asked, query) if text)
     seen = dict.fromkeys(each.text for each in sight.describe([frame.jpeg for frame in asked.frames]))
     told = f"the frames show {'; '.join(shown)}" if shown else "what is wanted is not there"

@@ -1,11 +1,10 @@
-"""Training and scoring the built-in space, and searches of drawn films."""
+"""Scores of the built-in space, claims about scenes, and searches of drawn films."""
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stdout
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,38 +12,25 @@ import pytest
 
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.eval.benchmarks import read_moment_benchmark
-from kinodex.sketch.scenes import THING_NAMES, Group, Scene
+from kinodex.sketch.scenes import THING_NAMES, Group, Scene, TitleCard
 from kinodex.sketch.script import write_script
 from kinodex.sketch.story import write_story
-from tests.sketch import train as train_builtin
+from tests.sketch.captions import (
+    SEVERAL,
+    Claim,
+    GroupClaim,
+    altered,
+    claim_about,
+    full_claim,
+    is_true,
+    plain_wording,
+    random_scene,
+)
+from tests.sketch.score import load_towers, score
 from tests.sketch.score_story import EVERY_S, _ranked, frames_with, score_story
-from tests.sketch.searches import main, read_films
-from tests.sketch.train import load_towers, photograph, score, write_searches
+from tests.sketch.searches import main, read_films, write_searches
 
 pytestmark = pytest.mark.slow
-
-
-def test_the_same_steps_give_the_same_weights_which_are_reloaded_and_scored(tmp_path: Path) -> None:
-    sizes: dict[str, Any] = {"steps": 3, "pictures": 120, "batch": 24, "threads": 1, "scored": 8, "keep": tmp_path}
-    with redirect_stdout(io.StringIO()) as printed:
-        train_builtin.main(out=tmp_path / "first", towers=True, **sizes)
-        train_builtin.main(out=tmp_path / "second", towers=False, **sizes)
-    first, second = ((tmp_path / name / train_builtin.WEIGHTS_NAME).read_bytes() for name in ("first", "second"))
-    assert first == second
-    report = json.loads((tmp_path / "first" / "report.json").read_text())
-    assert report["steps"] == 3 and report["bytes"] < 12_000_000
-    assert json.dumps(report, indent=2) in printed.getvalue()
-    towers = load_towers(tmp_path / "first")
-    assert np.allclose(np.linalg.norm(towers.embed_texts(["a boat"]), axis=1), 1, atol=1e-4)
-
-
-def test_an_image_follows_from_its_seed_and_only_worn_ones_vary_in_brightness() -> None:
-    scene = Scene("sea", groups=(Group("boat", "red", size="large"),))
-    image = photograph(scene, 3, 64)
-    assert image.shape == (64, 64, 3) and image.dtype == np.uint8
-    assert np.array_equal(image, photograph(scene, 3, 64))
-    worn, plain = ([photograph(scene, seed, 32, worn=each).mean() for seed in range(15)] for each in (True, False))
-    assert max(worn) - min(worn) > 40 and max(plain) - min(plain) < 25
 
 
 TARGETS = {"thing_top1": 0.95, "colour_top1": 0.90, "place_top1": 0.95, "text_to_image_recall_at_10": 0.90}
@@ -147,3 +133,31 @@ def test_searches_are_over_all_films_of_a_folder_or_over_each(
     (tmp_path / "film-01.script.json").write_text(json.dumps(script | {"shots": []}))
     with pytest.raises(UsageError, match="no script of an independent film"):
         read_films(tmp_path)
+
+
+def test_claims_about_a_scene_are_true_of_it_and_near_misses_mostly_not() -> None:
+    chance, false = Random(0), []
+    for unseen in (False, True) * 150:
+        scene = random_scene(chance, unseen=unseen)
+        claim = claim_about(scene, chance)
+        assert is_true(claim, scene) and is_true(full_claim(scene), scene), (scene, claim)
+        false.append(not is_true(altered(claim, chance), scene))
+    assert np.mean(false) > 0.7
+    scene = Scene("snow", True, (Group("house", "red"), Group("bus", "blue", 2)))
+    assert plain_wording(full_claim(scene)) == "a red house and two blue buses in the snow at night"
+
+
+BOATS = Scene("sea", True, (Group("boat", "red", 3, position="left"), Group("car", "blue", position="right")))
+
+
+def test_truth_of_claims() -> None:
+    boat, car = GroupClaim("boat", "red", 3), GroupClaim("car", position="right")
+    for groups in ((GroupClaim("vehicle", "red"),), (GroupClaim(colour="blue"),), (GroupClaim("boat", count=SEVERAL),)):
+        assert is_true(Claim(groups=groups), BOATS), groups
+    assert is_true(Claim("sea", True, (boat, car)), BOATS) and is_true(Claim("sea", empty=True), Scene("sea"))
+    for group in (GroupClaim("boat", "blue"), GroupClaim("boat", count=2), GroupClaim("animal")):
+        assert not is_true(Claim(groups=(group,)), BOATS), group
+    for claim in (Claim("snow"), Claim(night=False), Claim(empty=True), Claim(word="HARBOUR")):
+        assert not is_true(claim, BOATS), claim
+    card = TitleCard("HARBOUR")
+    assert [is_true(Claim(word=word), card) for word in ("HARBOUR", "*", "ECHO")] == [True, True, False]

@@ -136,7 +136,6 @@ def cuts_among(times_s: Sequence[float], pictures: Pictures) -> list[Cut]:
 
 
 def _hard_cuts(pictures: Pictures) -> list[int]:
-    """Numbers of the frames that cuts lie before."""
     steps = np.abs(np.diff(pictures, axis=0)).mean(axis=1)
     around = np.pad(steps, CUT_AROUND)
     others = [at for at in range(2 * CUT_AROUND + 1) if at != CUT_AROUND]

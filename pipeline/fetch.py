@@ -179,7 +179,6 @@ def _members(path: Path, uri: str, allow_playlists: bool) -> tuple[Path, ...]:
 
 
 def _identity(paths: Sequence[Path]) -> str:
-    """Compute the identity of a file, or of a playlist followed by its members: the digest of their identities."""
     ids = [content_id(path) for path in paths]
     return ids[0] if len(ids) == 1 else hashlib.sha256("".join(ids).encode()).hexdigest()[:32]
 
@@ -261,7 +260,6 @@ def stamp(source: Source) -> Stamp | None:
 
 
 def local_stamp(size_bytes: int, mtime_ns: int) -> Stamp:
-    """Make the stamp of a file on this machine."""
     return Stamp(size_bytes, str(mtime_ns))
 
 
@@ -358,7 +356,6 @@ def _download(source: Source, path: Path) -> None:
 
 
 def _suffix(uri: str) -> str:
-    """Return the suffix of a remote file's name, which some demuxers need; of a web address without its query."""
     return PurePosixPath(re.split(r"[?#]", uri)[0]).suffix
 
 
@@ -414,7 +411,6 @@ def is_absent(error: BaseException) -> bool:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Check for a timeout; fsspec takes one for a missing file when it looks a web address up."""
     return isinstance(error, TimeoutError) or (isinstance(error, FileNotFoundError) and _is_timeout(error.__cause__))
 
 

@@ -152,7 +152,6 @@ class GpuSampler:
         self._device = device
 
     def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
-        """See `Sampler`."""
         path, name = Path(chunk.video.path), chunk.video.source.uri
         return split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
 

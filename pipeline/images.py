@@ -79,7 +79,6 @@ class ModelInput:
 
     @property
     def is_bilinear(self) -> bool:
-        """True if the scaling is bilinear; it is bicubic otherwise."""
         # open_clip leaves the resampling at its default where it cuts to a model input that is not square.
         is_square = self.height_px == self.width_px
         return self.resampling == "bilinear" and (is_square or self.fit != "shortest")

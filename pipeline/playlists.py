@@ -54,7 +54,6 @@ def playlist_kind(path: Path) -> str | None:
 
 
 def kind_by_head(head: bytes) -> str | None:
-    """Return the kind of a playlist by the first `HEAD_BYTES` of a file; None for any other file."""
     head = head.removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind, mark in MARKS.items() if mark.match(head)), None)
 

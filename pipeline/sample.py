@@ -324,13 +324,11 @@ def rgb_samples(
 
 
 def frame_row(frame: SampledFrame, vector: NDArray[np.float16]) -> FrameRow:
-    """Combine a frame with its vector `[dim]`."""
     return FrameRow(frame.number, frame.time_s, frame.width_px, frame.height_px, frame.jpeg, vector)
 
 
 @contextmanager
 def stopwatch(seconds: Seconds, stage: str) -> Iterator[None]:
-    """Add the time spent inside to `seconds[stage]`."""
     began = time.monotonic()
     try:
         yield

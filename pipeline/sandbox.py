@@ -157,7 +157,6 @@ class SandboxSampler:
         return complete
 
     def close(self) -> None:
-        """End the child; a later call starts another."""
         child, self._child = self._child, None
         if child:
             child.close()
@@ -260,7 +259,6 @@ class _Child:
         return int(statm.split()[1]) * resource.getpagesize() <= self._memory_bytes / 2
 
     def close(self) -> None:
-        """End it as soon as it has nothing to do, which is at once between two chunks."""
         self.connection.close()
         try:
             self._process.wait(CLOSING_S)

@@ -256,12 +256,10 @@ def _as_text(path: str) -> str:
 
 
 def title_of(uri: str) -> str:
-    """Give the title of a source that nobody named: its file name without suffix."""
     return _name(uri).stem
 
 
 def _name(uri: str) -> PurePosixPath:
-    """Take the last part of a URI, without query (`?...`) and fragment (`#...`)."""
     return PurePosixPath(re.sub(r"(?<=.)[?#].*" if is_remote(uri) else r"$^", "", uri).rpartition("/")[2])
 
 
@@ -270,7 +268,6 @@ def _folder(path: str) -> str:
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Group file names by folder, sorted."""
     names: dict[str, list[str]] = defaultdict(list)
     for path in sorted(paths):
         names[_folder(path)].append(PurePosixPath(path).name)
@@ -282,7 +279,6 @@ def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[
 
 
 def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
-    """List the file names in a folder, sorted; none where the filesystem cannot list it."""
     try:
         return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
@@ -304,7 +300,6 @@ def _sidecars(video: str, names: Sequence[str]) -> list[str]:
 
 
 def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
-    """List the names of a filesystem's protocol: "file", "s3", "https", ..."""
     return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
 
 

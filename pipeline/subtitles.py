@@ -152,7 +152,6 @@ def _cues(packet: Packet[Stream]) -> Iterator[tuple[str | None, str]]:
 
 
 def _decoded(data: bytes) -> str:
-    """Decode the text of a packet: UTF-8, or UTF-16 by its byte order mark, as tx3g allows."""
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if wide else "utf-8", errors="replace").rstrip("\0")
 
@@ -250,7 +249,6 @@ def _vtt_cues(lines: Sequence[str]) -> Iterator[Cue]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Group lines that no empty line separates."""
     block: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
@@ -278,7 +276,6 @@ def _ass_cues(lines: Sequence[str]) -> Iterator[Cue]:
 
 
 def _seconds(stamp: Sequence[str]) -> float:
-    """Convert hours (or none), minutes, seconds and the digits behind the point."""
     hours, minutes, seconds, fraction = stamp
     whole_s = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
     return (whole_s * 1000 + int(fraction.ljust(3, "0"))) / 1000

@@ -82,7 +82,6 @@ def bench_decoders(
 
 
 def installed() -> list[str]:
-    """List the decoders that are installed here."""
     has_torchcodec = importlib.util.find_spec("torchcodec") is not None
     here = {
         "pyav": True,
@@ -94,7 +93,6 @@ def installed() -> list[str]:
 
 
 def table(rows: Sequence[DecoderFigures]) -> str:
-    """Write the rows as a table in Markdown."""
     head = "| file | codec | picture | length | fps | decoder | CPU s | CPU, part | wall, part | same times | remark |"
     lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -152,7 +150,6 @@ def _measure(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: in
 
 
 def _seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """Measure CPU seconds and wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall

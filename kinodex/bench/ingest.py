@@ -205,7 +205,6 @@ def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> 
 
 
 def table(figures: IngestFigures) -> str:
-    """Write the figures as lines for people."""
     f = figures
     speed = f.rates["end to end"] * f.video_s / f.frames
     lines = [
@@ -338,12 +337,10 @@ def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores
 
 
 def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    """Measure making the JPEGs that are stored, on one core."""
     return _rate(lambda: _each(frames, lambda rgb: jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)))
 
 
 def prepare_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    """Measure scaling and cropping frames to the model's input, on one core."""
     return _rate(lambda: _each(frames, settings.input))
 
 
@@ -366,7 +363,6 @@ def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
 
 
 def _rate(work: Callable[[], int]) -> float:
-    """Measure the items a second of `work`, which returns their number."""
     began = time.perf_counter()
     items = work()
     return items / (time.perf_counter() - began)

@@ -144,7 +144,6 @@ def _found(library: Library, size: Size, vectors: Floats) -> _Found:
 
 
 def table(figures: SearchFigures) -> str:
-    """Write the figures as Markdown, for people."""
     f = figures
     lines = [
         f"{f.size.videos} videos of {f.size.frames} frames, {f.size.dim} dimensions, {f.size.lines} transcript lines "
@@ -178,7 +177,6 @@ def _verdict(met: bool) -> str:
 
 
 def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
-    """List the kinds of query."""
     order = np.random.default_rng(3).permutation(size.videos)
     times_s = np.linspace(0, size.frames, FRAMES_READ, endpoint=False)
     whole_goal_ms = next((goal for frames, goal in WHOLE_GOAL_MS.items() if size.videos * size.frames <= frames), None)
@@ -216,7 +214,6 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
 
 
 def _page(library: Library, text: str, vector: Floats) -> object:
-    """Search as the page does, with a vector in place of the text tower."""
     finder = Finder(library, embed_text=lambda _: vector, meaning_of=lambda _: None)
     moments = find_moments(finder, SearchRequest(text))
     return groups_view(library, moments, text, "words", _frame_times(library))
@@ -322,7 +319,6 @@ def _index_keys(library: Library, size: Size, vector: Floats) -> set[int]:
 
 
 def _recall(exact: Sequence[set[int]], found: Sequence[set[int]]) -> float:
-    """Measure the part of the exact nearest frames that was found."""
     return sum(len(each & right) for each, right in zip(found, exact, strict=True)) / (K * len(exact))
 
 
@@ -434,12 +430,10 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
 
 
 def made_fingerprint(dim: int) -> Fingerprint:
-    """Make the fingerprint of a space that no model embeds in."""
     return Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', dim)
 
 
 def video_id(number: int) -> str:
-    """Make the id of the video of this number."""
     return f"{number:064x}"
 
 

@@ -110,7 +110,6 @@ def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
 def _show_forecast(
     uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
 ) -> None:
-    """Print the calls, frames, tokens and money that captions are expected to cost."""
     from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import PRICE_SHARE
     from kinodex.jobs.forecast import forecast_captions, pending_videos, table
@@ -331,7 +330,6 @@ def _repeated(stage: Summaries, retry_failed: bool, renew: bool, library: Librar
 def _show_summaries_forecast(
     uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
 ) -> None:
-    """Print the calls, frames, tokens and money that summaries are expected to cost."""
     from kinodex.index.library import Library
     from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
 
@@ -510,7 +508,6 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 
 
 def show(report: AddReport, as_json: bool) -> None:
-    """Show a report to people, or as JSON."""
     if as_json:
         print_json(report_json(report))
     else:
@@ -518,13 +515,11 @@ def show(report: AddReport, as_json: bool) -> None:
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
-    """Make the JSON of a report."""
     counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
 def show_report(report: AddReport) -> None:
-    """Show a report to people: problems first."""
     from rich.markup import escape
 
     out = console()

@@ -55,7 +55,6 @@ def doctor(
 
 
 def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
-    """Print the page for people."""
     from rich.markup import escape
 
     out, section = console(), None

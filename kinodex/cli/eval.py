@@ -482,7 +482,6 @@ class MomentRunOptions:
 
     @property
     def choice(self) -> ModelChoice:
-        """The models."""
         from kinodex.jobs.models import ModelChoice
 
         return ModelChoice(self.model, self.base_url, self.models, cache=self.cache)

@@ -193,7 +193,6 @@ def clips(
 
 
 def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: bool) -> None:
-    """Say how many clips there are and why others are not; exits with 3 if some are not."""
     failed = [each.error for each in clips if each.error]
     if as_json:
         print_json([asdict(each) for each in clips])

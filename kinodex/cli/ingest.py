@@ -116,7 +116,6 @@ def _watch(
 
 
 def _check_packages() -> None:
-    """Check at once that what reads videos and subtitles is installed, not in a failure row for each of them."""
     from importlib.util import find_spec
 
     for name in ("av", "charset_normalizer"):
@@ -204,7 +203,6 @@ class Pause:
         self.pressed = 0
 
     def __call__(self, seconds: float) -> bool:
-        """Wait for so long, or for an interrupt; returns True if there was one, now or before."""
         if not self.pressed:
             select.select([self._reader], [], [], seconds)
         return self.pressed > 0

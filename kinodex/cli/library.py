@@ -179,7 +179,6 @@ def speaker(
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
-    """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
     held = library.info().added
     found = next((each for each in held if (each.stage, each.model) == (stage, model)), None)
     if found is None:
@@ -189,7 +188,6 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
 
 
 def _confirm(question: str, yes: bool) -> None:
-    """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -352,7 +350,6 @@ def _show_addresses(uri: str, found: AddressCheck, out: Console) -> None:
 
 
 def _sizes(before: Health, after: Health) -> Table:
-    """Tables before and after; one figure where nothing changed."""
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -384,7 +381,6 @@ def _size(count: int | None) -> str:
 
 
 def _removed(gone: Audit) -> list[str]:
-    """Counts of deleted rows, in words."""
     of_videos = {
         "leftovers of videos that were never completed": gone.orphans,
         "duplicate rows of videos": gone.doubled,

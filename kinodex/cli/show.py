@@ -148,7 +148,6 @@ def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EV
 
 
 def progress_line(progress: Progress, seconds: float) -> str:
-    """Describe a run in one line, `seconds` after it began."""
     rate = progress.frames / max(seconds, 1e-3)
     speed = progress.video_s / max(seconds, 1e-3)
     parts = [
@@ -204,7 +203,6 @@ ROWS_NAMED = 3
 
 
 def show_metadata(report: Mapping[str, Any]) -> None:
-    """Show what set the columns of videos, and the rows that fit none or several."""
     out = console()
     columns = ", ".join(f"{name} {kind}" for name, kind in report["columns"].items())
     out.print(f"metadata of {counted(report['videos'], 'video')}; columns: {columns or 'none'}", soft_wrap=True)
@@ -294,7 +292,6 @@ def _show_run(run: RunRow, out: Console) -> None:
 
 
 def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:
-    """Show a report's numbers: sources by outcome, failures by class, where the time went."""
     seconds = max(numbers["seconds"], 1e-9)
     counts = _counts(numbers["counts"])
     if numbers["left_out"]:
@@ -347,7 +344,6 @@ class OutcomeLines:
     _printed: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, progress: Progress) -> None:
-        """Print those that came since the last call."""
         for outcome in progress.outcomes[self._read :]:
             self._print(outcome)
         self._read = max(self._read, len(progress.outcomes))

@@ -136,7 +136,6 @@ class TreeView:
         return f"{number}: {self._title(segment.video_id)}{clock(segment.start_s)} to {clock(segment.end_s)}"
 
     def _title(self, video_id: str) -> str:
-        """Title of a video, if there are several."""
         return f"{escape(visible(self._titles[video_id]))} " if len(self._titles) > 1 else ""
 
 
@@ -146,7 +145,6 @@ def _clipped(text: str) -> str:
 
 
 def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None:
-    """Print the answer, its status, its evidence as times, and its ledger."""
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""
     out.print(

@@ -78,7 +78,6 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine() -> list[CheckResult]:
-    """Check versions, cores, memory and disks."""
     python = f"Python {platform.python_version()}, {platform.platform()}"
     return [
         of_machine("kinodex", "ok", f"{version('kinodex')}, {python}"),
@@ -125,7 +124,6 @@ def _folders() -> dict[str, Path]:
 
 
 def _check_space(name: str, folder: Path) -> CheckResult:
-    """Check the free space where a folder is, or will be."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free_bytes = shutil.disk_usage(existing).free
     message = f"{gigabytes(free_bytes)} free at {folder}"
@@ -142,7 +140,6 @@ def _remedy(name: str) -> str:
 
 
 def gigabytes(count: int) -> str:
-    """Write a number of bytes in GB."""
     return f"{count / 1e9:,.1f} GB"
 
 
@@ -155,7 +152,6 @@ NEEDS_NONE = "everything runs on the CPU too, more slowly"
 
 
 def check_gpu() -> list[CheckResult]:
-    """Check the driver, and torch on every GPU."""
     driver = _check_driver()
     return [driver, _check_torch(has_gpu=driver.state == "ok")]
 
@@ -222,7 +218,6 @@ FOR_DEVELOPERS = ("dev", "docs")
 
 
 def check_packages() -> list[CheckResult]:
-    """Check the base install, then every extra, as this kinodex was installed."""
     wanted = [Requirement(text) for text in requires("kinodex") or ()]
     base = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
     extras = [name for name in metadata("kinodex").get_all("Provides-Extra") or () if name not in FOR_DEVELOPERS]
@@ -313,7 +308,6 @@ def check_decoders() -> list[CheckResult]:
 
 
 def _find_missing(name: str) -> CheckResult | None:
-    """The reason why a decoder cannot even be tried, None if it can."""
     if importlib.util.find_spec("av") is None and name != "pyav":
         return of_decoders(name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
     if importlib.util.find_spec(PACKAGES[name]) is None:
@@ -337,7 +331,6 @@ def _film(is_needed: bool) -> Iterator[Path]:
 
 
 def _try_decoder(name: str, film: Path) -> CheckResult:
-    """Decode the film in a process of its own."""
     todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
     try:
         frames, reason = run_alone_within(DECODER_LIMIT_S, read_film, str(film), name)
@@ -368,7 +361,6 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json",
 
 
 def check_models() -> list[CheckResult]:
-    """Check the built-in model, the hub, its cache, and the default space."""
     builtin = _check_builtin()
     if importlib.util.find_spec("open_clip") is None:
         return [
@@ -405,7 +397,6 @@ def _check_hub() -> CheckResult:
 
 
 def _cached_models() -> list[CachedRepoInfo]:
-    """Models in the hub's cache, the largest first."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -574,7 +565,6 @@ async def _try_image(endpoint: Endpoint) -> CheckResult:
 
 
 async def _try_images(endpoint: Endpoint) -> CheckResult:
-    """Show several pictures in one request, of a colour each."""
     try:
         reply = await endpoint.complete(_request(WHICH_COLOURS, COLOURS))
     except ModelError as error:

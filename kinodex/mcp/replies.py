@@ -290,7 +290,6 @@ class AskReply(BaseModel):
 
 
 def as_json(reply: BaseModel) -> TextContent:
-    """Write a reply as JSON text, without fields that are None."""
     return TextContent(type="text", text=reply.model_dump_json(exclude_none=True))
 
 
@@ -300,7 +299,6 @@ def tool_result(reply: BaseModel) -> CallToolResult:
 
 
 def first_fitting(lines: Sequence[R]) -> list[R]:
-    """Take the first lines, as many as fit in one reply."""
     kept: list[R] = []
     left = TEXT_BYTES
     for line in lines:

@@ -515,7 +515,6 @@ class LibraryTools:
         return f"{word} were never added to {where}: `kinodex add {word}` does that"
 
     def _video(self, name: str, start_s: float | None, end_s: float | None) -> VideoRow:
-        """Look up a video; raises UsageError for times that do not make a range within it."""
         if start_s is not None and end_s is not None and not start_s < end_s:
             raise UsageError(f"got times from {start_s} to {end_s} s; the end must be after the start")
         video = self.library.video(name)
@@ -538,7 +537,6 @@ def _part(video: VideoRow, start_s: float | None, end_s: float | None) -> tuple[
 
 
 def _in_part(row: SegmentRow | CaptionRow | SceneRow, start_s: float | None, end_s: float | None) -> bool:
-    """True if a row overlaps [start_s, end_s)."""
     return (start_s is None or row.end_s > start_s) and (end_s is None or row.start_s < end_s)
 
 
@@ -674,7 +672,6 @@ def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaita
 
 
 def _within(budget: Budget, frames: int | None, seconds: float | None) -> Budget:
-    """The server's budget, lowered to the limits of a call."""
     limits = [each for each in (budget.frames, frames) if each is not None]
     spans_s = [each for each in (budget.seconds, seconds) if each is not None]
     return replace(budget, frames=min(limits, default=None), seconds=min(spans_s, default=None))

@@ -80,19 +80,15 @@ class Pen:
         self._scale = side_px / 100.0
 
     def poly(self, fill: Rgb, *corners: Point) -> None:
-        """Fill a polygon."""
         self._draw.polygon(self._scaled_points(corners), fill=fill)
 
     def box(self, fill: Rgb, left: float, top: float, right: float, bottom: float, round_by: float = 0) -> None:
-        """Fill a rectangle, its corners rounded by a radius."""
         self._draw.rounded_rectangle(self._px(left, top, right, bottom), radius=round_by * self._scale, fill=fill)
 
     def oval(self, fill: Rgb, left: float, top: float, right: float, bottom: float) -> None:
-        """Fill an ellipse in a box."""
         self._draw.ellipse(self._px(left, top, right, bottom), fill=fill)
 
     def dot(self, fill: Rgb, x: float, y: float, radius: float) -> None:
-        """Fill a circle."""
         self.oval(fill, x - radius, y - radius, x + radius, y + radius)
 
     def line(self, fill: Rgb, width: float, *points: Point) -> None:
@@ -115,7 +111,6 @@ class Pen:
         self._draw.pieslice(self._px(*box), start_deg, end_deg, fill=fill)
 
     def erase(self, x: float, y: float, radius: float) -> None:
-        """Erase a round hole."""
         self._draw.ellipse(self._px(x - radius, y - radius, x + radius, y + radius), fill=(0, 0, 0, 0))
 
     def _px(self, *lengths: float) -> list[float]:
@@ -129,7 +124,6 @@ class Pen:
 
 
 def star_points(x: float, y: float, outer: float, inner: float, points: int) -> list[Point]:
-    """Compute the corners of a star, its first point up."""
     corners = []
     for step in range(2 * points):
         radius = inner if step % 2 else outer
@@ -826,27 +820,22 @@ class Ground:
         self.draw = ImageDraw.Draw(self.image)
 
     def fill(self, rgb: Rgb) -> Rgb:
-        """Tint the colour by the light of the hour."""
         lit = np.array(rgb) * self.tone * (NIGHT_TINT if self.night else 1.0)
         red, green, blue = (int(min(255, value)) for value in lit)
         return red, green, blue
 
     def poly(self, rgb: Rgb, *corners: tuple[float, float]) -> None:
-        """Fill a polygon in the light of the hour."""
         self.draw.polygon([(x * self.width, y * self.height) for x, y in corners], fill=self.fill(rgb))
 
     def box(self, rgb: Rgb, left: float, top: float, right: float, bottom: float, *, lit: bool = False) -> None:
-        """Fill a rectangle; `lit` ones shine by night."""
         corners = (left * self.width, top * self.height, right * self.width, bottom * self.height)
         self.draw.rectangle(corners, fill=rgb if lit else self.fill(rgb))
 
     def oval(self, rgb: Rgb, left: float, top: float, right: float, bottom: float, *, lit: bool = False) -> None:
-        """Fill an ellipse; `lit` ones shine by night."""
         corners = (left * self.width, top * self.height, right * self.width, bottom * self.height)
         self.draw.ellipse(corners, fill=rgb if lit else self.fill(rgb))
 
     def ridge(self, rgb: Rgb, base: float, rise: float, waves: float) -> None:
-        """Fill everything below a rolling line."""
         phase = self.chance.uniform(0, 6.3)
         line = [(x / 40, base + rise * math.sin(phase + waves * x / 40 * 6.283)) for x in range(41)]
         self.poly(rgb, *line, (1, 1), (0, 1))
@@ -1020,7 +1009,6 @@ _PLACES = {
 
 
 def draw_place(place: str, night: bool, width_px: int, height_px: int, chance: Random) -> Image.Image:
-    """Draw an empty place as an RGB image; `chance` varies its details."""
     ground = Ground(night, width_px, height_px, chance)
     _PLACES[place](ground)
     return ground.image

@@ -53,12 +53,10 @@ CARD_PAINTS = (
 
 
 def plural(thing: str) -> str:
-    """Return the plural of a thing's name."""
     return PLURALS.get(thing, thing + "s")
 
 
 def with_article(phrase: str) -> str:
-    """Put "a" or "an" before a phrase, or nothing before scissors."""
     if phrase.split()[-1] == "scissors":
         return phrase
     return ("an " if phrase[0] in "aeiou" else "a ") + phrase
@@ -118,7 +116,6 @@ def draw(scene: Scene | TitleCard, width_px: int, height_px: int, seed: int) -> 
 
 
 def paste(canvas: Image.Image, item: Pasted, shift_x: float = 0.0, shift_y: float = 0.0) -> None:
-    """Paste a sprite on the canvas, moved by fractions of the canvas's width and height."""
     left = round((item.x + shift_x) * canvas.width - item.picture.width / 2)
     top = round((item.y + shift_y) * canvas.height - item.picture.height / 2)
     canvas.paste(item.picture, (left, top), item.picture)
@@ -163,7 +160,6 @@ def _spread(middle: float, count: int, width: float) -> Iterator[float]:
 
 
 def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:
-    """Draw a title card as an RGB image, its word as wide as the card allows."""
     canvas = Image.new("RGB", (width_px, height_px), card.paper)
     pen = ImageDraw.Draw(canvas)
     font = _font(round(min(height_px * 0.24, 1.25 * width_px / len(card.word))))

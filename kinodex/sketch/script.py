@@ -66,7 +66,6 @@ class Shot:
 
     @property
     def start_s(self) -> float:
-        """Presentation time of the first frame."""
         return self.first_frame / FPS
 
     @property
@@ -76,7 +75,6 @@ class Shot:
 
     @property
     def description(self) -> str:
-        """The shot in words."""
         if isinstance(self.scene, TitleCard):
             return f"a title card that says {self.scene.word}"
         things = " and ".join(map(_option, self.scene.groups[:2])) or "nothing"
@@ -103,7 +101,6 @@ class Script:
 
     @property
     def duration_s(self) -> float:
-        """Seconds of film."""
         return self.shots[-1].end_s
 
 
@@ -235,12 +232,10 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
 
 
 def subtitles(script: Script) -> str:
-    """Convert the spoken lines to SubRip text."""
     return subrip(script.lines)
 
 
 def subrip(lines: Sequence[SpokenLine]) -> str:
-    """Convert lines in order to SubRip text."""
     blocks = []
     for number, line in enumerate(lines, 1):
         blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")
@@ -376,7 +371,6 @@ def _place(shot: Shot) -> str:
 
 
 def _named(group: Group, *, colour: bool = True) -> str:
-    """Name a group: "red boat" or "red boats"."""
     noun = plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
     return f"{group.colour} {noun}" if colour else noun
 
@@ -512,8 +506,6 @@ def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: N
 
 
 def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> None:
-    """Encode the frames of a film, and report the number of each."""
-
     def reported() -> Iterator[Pixels]:
         for number, picture in enumerate(frames):
             on_frame(number)
@@ -523,7 +515,6 @@ def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> No
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:
-    """Draw all frames of a film in order: uint8 [height, width, 3]."""
     last: Pixels = np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8)
     for number, shot in enumerate(script.shots):
         before = last

@@ -119,7 +119,6 @@ class Prop:
 
     @property
     def name(self) -> str:
-        """The thing in words: "red key"."""
         return f"{self.colour} {self.thing}"
 
 
@@ -247,7 +246,6 @@ class StoryShot:
 
     @property
     def time(self) -> Range:
-        """The story range."""
         return self.first_frame / FPS, (self.first_frame + self.frames) / FPS
 
 
@@ -265,11 +263,9 @@ class StoryFilm:
 
     @property
     def duration_s(self) -> float:
-        """Seconds of film."""
         return sum(shot.frames for shot in self.shots) / FPS
 
     def starts(self) -> Iterator[tuple[StoryShot, float]]:
-        """Go through the shots with the time at which each starts on screen."""
         frame = 0
         for shot in self.shots:
             yield shot, frame / FPS
@@ -289,14 +285,12 @@ class StoryFilm:
         return pieces
 
     def events(self) -> Iterator[tuple[Event, StoryScene]]:
-        """Go through all events in the order of the story, each with its scene."""
         for scene in self.scenes:
             for event in scene.events:
                 yield event, scene
 
 
 def whole_frames(time_s: float) -> float:
-    """Round a time to whole frames."""
     return round(time_s * FPS) / FPS
 
 
@@ -401,17 +395,14 @@ PASSING = 0.3
 
 
 def scale(distance: float) -> float:
-    """The size of a thing at a distance, as a fraction of that at the front."""
     return 1 - 0.88 * distance
 
 
 def feet(distance: float) -> float:
-    """The height of the ground at a distance."""
     return FEET - (FEET - HORIZON) * distance
 
 
 def actor_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
-    """Place an actor on the ground."""
     side = ACTOR_SIDE.get(prop.thing, SIDE) * scale(distance)
     return Key(time_s, x, feet(distance) - side / 2, side)
 
@@ -456,7 +447,6 @@ class Stage:
         self._mark(actor, time_s)
 
     def move(self, actor: Prop, start_s: float, end_s: float, x: float, distance: float = 0.0) -> None:
-        """Let an actor go to a place, with what it carries."""
         self._mark(actor, start_s)
         self.at[actor] = (x, distance)
         self._mark(actor, end_s)
@@ -473,7 +463,6 @@ class Stage:
         return item
 
     def hand_over(self, giver: Prop, taker: Prop, start_s: float, end_s: float) -> Prop:
-        """Move the giver's item into the taker's hands."""
         item = self.held.pop(giver)
         self._mark_item(item, giver, start_s)
         giver_x, taker_x = self.at[giver][0], self.at[taker][0]
@@ -483,7 +472,6 @@ class Stage:
         return item
 
     def put_down(self, actor: Prop, start_s: float, end_s: float, x: float) -> Prop:
-        """Let an actor set its item on the ground."""
         item = self.held.pop(actor)
         self._mark_item(item, actor, start_s)
         self._keys[item].append(item_key(end_s, x, 0.0, held=False))
@@ -492,7 +480,6 @@ class Stage:
         return item
 
     def pick_up(self, actor: Prop, item: Prop, start_s: float, end_s: float) -> None:
-        """Let an actor take an item from the ground."""
         x, _ = self.at.pop(item)
         self._keys[item].append(item_key(start_s, x, 0.0, held=False))
         self._side[actor] = 1 if x >= self.at[actor][0] else -1
@@ -530,7 +517,6 @@ class Stage:
 
 
 def position(track: Track, time_s: float) -> Key | None:
-    """Find where a track's thing is at a time; None while it is not there."""
     keys = track.keys
     if not keys[0].time_s <= time_s < keys[-1].time_s:
         return None
@@ -570,7 +556,6 @@ class Writing:
         self.guards.append(guard or event.moment)
 
     def free_slot(self) -> int | None:
-        """Choose a slot where nobody stands and nothing lies."""
         taken = set(self.stage.slot.values())
         free = [slot for slot in range(len(SLOTS)) if slot not in taken]
         return self.chance.choice(free) if free else None
@@ -649,7 +634,6 @@ def give(writing: Writing, giver: Prop, taker: Prop, now: float, words: Line | N
 
 
 def put(writing: Writing, actor: Prop, now: float) -> float:
-    """Let an actor put down what it holds, and go off."""
     stage = writing.stage
     start = whole_frames(now)
     end = whole_frames(start + 1.25)
@@ -661,7 +645,6 @@ def put(writing: Writing, actor: Prop, now: float) -> float:
 
 
 def take(writing: Writing, actor: Prop, item: Prop, now: float) -> float:
-    """Let an actor walk to an item on the ground and pick it up; it stays there."""
     stage = writing.stage
     item_x, putter = stage.at[item][0], stage.put_by[item]
     slot = stage.slot.pop(item)
@@ -720,7 +703,6 @@ Box = tuple[float, float, float, float]
 
 
 def cut_scene(number: int, scene: StoryScene, guards: Sequence[Range], chance: Random) -> list[StoryShot]:
-    """Cut a scene into shots of about `SHOT_S` seconds."""
     first, last = (round(time_s * FPS) for time_s in scene.time)
     walls = [(math.floor(low * FPS), math.ceil(high * FPS)) for low, high in guards]
     cuts = [first]
@@ -737,7 +719,6 @@ def cut_scene(number: int, scene: StoryScene, guards: Sequence[Range], chance: R
 
 
 def _clear_of(frame: int, walls: Sequence[tuple[int, int]]) -> int:
-    """Move a cut forward until no wall holds it."""
     for low, high in sorted(walls):
         if low < frame < high:
             frame = high
@@ -745,14 +726,12 @@ def _clear_of(frame: int, walls: Sequence[tuple[int, int]]) -> int:
 
 
 def sign_box(setting: Setting) -> Box | None:
-    """Compute the box of the sign's board on the stage, None without a sign."""
     if setting.sign is None:
         return None
     return (setting.sign_x - SIGN_WIDTH / 2, SIGN_TOP, setting.sign_x + SIGN_WIDTH / 2, SIGN_BOTTOM)
 
 
 def landmark_box(setting: Setting) -> Box:
-    """Compute the box of the landmark on the stage."""
     half = LANDMARK_SIDE / ASPECT / 2
     x = setting.landmark_x
     return (x - half, LANDMARK_FEET - LANDMARK_SIDE, x + half, LANDMARK_FEET)
@@ -780,7 +759,6 @@ def _view(scene: StoryScene, start_s: float, end_s: float, chance: Random) -> Vi
 
 
 def _boxes(scene: StoryScene, start_s: float, end_s: float) -> list[Box]:
-    """List the boxes of everything on stage during a shot, at every half second."""
     boxes: list[Box] = []
     for step in range(math.ceil((end_s - start_s) * 2) + 1):
         time_s = min(start_s + step / 2, end_s - 1 / FPS)
@@ -879,7 +857,6 @@ def draw_setting(setting: Setting, view: View) -> Image.Image:
 
 
 def _draw_sign(stage: Image.Image, setting: Setting) -> None:
-    """Draw the board and its post, lit by night so that it can be read."""
     box = sign_box(setting)
     if box is None or setting.sign is None:
         return
@@ -1064,7 +1041,6 @@ def as_json(film: StoryFilm) -> dict[str, Any]:
 
 
 def subtitles(film: StoryFilm) -> str:
-    """Convert what is spoken to SubRip text, without the names of the speakers."""
     lines = [(*film.on_screen(film.lines[index].time)[0], film.lines[index].text) for index in _spoken_order(film)]
     return subrip([SpokenLine(*line) for line in lines])
 
@@ -1143,7 +1119,6 @@ def _instant(film: StoryFilm, time_s: float) -> float:
 
 
 def _spoken_order(film: StoryFilm) -> list[int]:
-    """Order the lines as they are heard."""
     return sorted(range(len(film.lines)), key=lambda index: film.on_screen(film.lines[index].time)[0])
 
 

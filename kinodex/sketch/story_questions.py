@@ -90,7 +90,6 @@ def write_questions(film: StoryFilm, video: str, limit: int | None = None) -> li
 
 
 def _joined(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Join ranges that meet, in order."""
     joined: list[Range] = []
     for low, high in sorted((round(low, 4), round(high, 4)) for low, high in ranges):
         if joined and low <= joined[-1][1]:
@@ -163,11 +162,9 @@ class Facts:
         self.landmarks = _in_order(scene.setting.landmark for scene in film.scenes)
 
     def of_kind(self, *kinds: str) -> list[tuple[Event, StoryScene]]:
-        """List the events of some kinds, in the order of the story."""
         return [each for each in self.events if each[0].kind in kinds]
 
     def visits(self, scene: StoryScene) -> int:
-        """Count the scenes in the setting of a scene."""
         return sum(other.setting == scene.setting for other in self.scenes)
 
 
@@ -176,17 +173,14 @@ def _in_order(props: Iterable[Prop]) -> list[Prop]:
 
 
 def options(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with articles, some of them left out."""
     return tuple(with_article(prop.name) for prop in props if prop not in without)
 
 
 def the(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with "the", some of them left out."""
     return tuple(f"the {prop.name}" for prop in props if prop not in without)
 
 
 def moments(events: Sequence[Event]) -> tuple[Range, ...]:
-    """List the moments of events."""
     return tuple(event.moment for event in events)
 
 
@@ -194,7 +188,6 @@ def moments(events: Sequence[Event]) -> tuple[Range, ...]:
 
 
 def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who goes away from a landmark and comes back to it."""
     for scene in _seen_once(facts):
         returns = [event for event in scene.events if event.kind == "return"]
         if len({event.who for event in returns}) == 1:
@@ -208,7 +201,6 @@ def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def brings(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what one who comes back brings."""
     for scene in _seen_once(facts):
         returns = [event for event in scene.events if event.kind == "return"]
         often = Counter(event.who for event in returns)
@@ -239,7 +231,6 @@ def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def first(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes first."""
     for number, passer in enumerate(facts.passers[: -(OPTIONS - 1)]):
         passes = [event for event, _ in facts.of_kind("pass") if event.who == passer]
         text, right = "Which of these passes by first in the film?", with_article(passer.name)
@@ -248,7 +239,6 @@ def first(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def last(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things changes hands last."""
     gives = [event for event, _ in facts.of_kind("give")]
     in_order = list(dict.fromkeys(event.what for event in reversed(gives) if event.what))
     for number, item in enumerate(in_order[: -(OPTIONS - 1)]):
@@ -275,7 +265,6 @@ def count(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def holder(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who has a thing in the end that changed hands more than once."""
     changes: dict[Prop, list[Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("give", "put", "take"):
         if event.what is not None:
@@ -302,8 +291,6 @@ Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
 
 
 def giver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who gives a thing to an actor."""
-
     def words(item: Prop, taker: Prop, right: Prop) -> Words:
         text = f"Who gives the {item.name} to the {taker.name}?"
         return text, f"the {right.name}", the(facts.actors, right, taker)
@@ -312,8 +299,6 @@ def giver(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask to whom an actor gives a thing."""
-
     def words(item: Prop, who: Prop, right: Prop) -> Words:
         return f"Who gets the {item.name} from the {who.name}?", f"the {right.name}", the(facts.actors, right, who)
 
@@ -321,8 +306,6 @@ def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def given(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what an actor gives to another."""
-
     def words(who: Prop, taker: Prop, right: Prop) -> Words:
         text = f"What does the {who.name} give to the {taker.name}?"
         return text, with_article(right.name), options(facts.items, right)
@@ -331,7 +314,6 @@ def given(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask at which place an actor gives a thing away."""
     known = tuple(dict.fromkeys(WHERE[scene.setting.place] for scene in facts.scenes))
     for (item, who), gives in _gives(facts, "what", "who").items():
         places = {scene.setting.place for _, scene in gives}
@@ -343,7 +325,6 @@ def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def taker(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who takes what another has put down."""
     for item in facts.items:
         takes = [event for event, _ in facts.of_kind("take") if event.what == item]
         if len(takes) == 1 and takes[0].other is not None:
@@ -375,7 +356,6 @@ def _gives(facts: Facts, first: str, second: str) -> Gives:
 
 
 def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
-    """Ask what the sign beside a landmark says."""
     signs = [scene.setting.sign for scene in facts.scenes if scene.setting.sign]
     for setting in _settings(facts):
         shown = _sign_shown(facts.film, setting)
@@ -389,7 +369,6 @@ def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
 
 
 def beside(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what stands beside a sign."""
     for setting in _settings(facts):
         shown = _sign_shown(facts.film, setting)
         if setting.sign is not None and shown:
@@ -399,7 +378,6 @@ def beside(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def title(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which title card comes before the scene at a landmark."""
     cards = [shot.card.word for shot in facts.film.shots if shot.card]
     for before, after in pairwise(sorted(facts.film.shots, key=lambda shot: shot.first_frame)):
         if before.card is None or after.scene is None or facts.visits(facts.scenes[after.scene]) > 1:
@@ -427,17 +405,14 @@ def _sign_shown(film: StoryFilm, setting: Setting) -> tuple[Range, ...]:
 
 
 def plan(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask where somebody wants to go."""
     yield from _of_fact(facts, "plan", "Where does {} plan to go?", GOALS)
 
 
 def reason(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask why somebody was late."""
     yield from _of_fact(facts, "reason", "Why was {} late?", REASONS)
 
 
 def code(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask for the code word of a door."""
     yield from _of_fact(facts, "code", "What is the code word for {}?", CODE_WORDS)
 
 
@@ -464,7 +439,6 @@ def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def cue(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what passes right after some words."""
     for line in facts.film.lines:
         if line.fact is None or line.fact[0] != "cue":
             continue

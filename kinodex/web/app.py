@@ -76,7 +76,6 @@ def serve(site: Site, listener: socket.socket) -> None:
 
 
 def make_app(site: Site) -> ASGIApp:
-    """Make the ASGI application of a site behind its guard."""
     app = guarded_app(bare_app(site), site.guard)
     return app if site.questions is None else logged_app(app, site.questions.tally.count_request)
 
@@ -189,7 +188,6 @@ EVERY_NAME = "0.0.0.0"
 
 
 def _mcp_apps(site: Site) -> dict[str, Starlette]:
-    """An application for each path of MCP; none without questions, or without the extra `mcp`."""
     questions, libraries = site.questions, site.api.inputs.libraries
     if questions is None or find_spec("mcp") is None:
         return {}

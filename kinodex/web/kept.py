@@ -88,7 +88,6 @@ class Kept:
 
     @property
     def answer(self) -> Answer | None:
-        """Read its answer, if it has one."""
         last = self.records[-1] if self.state == "done" else {}
         found: Answer | None = ANSWER.validate_python(last["answer"]) if "answer" in last else None
         return found
@@ -114,7 +113,6 @@ class KeptTraces:
             ) from error
 
     def folder(self, number: int) -> Path:
-        """Folder of a library's traces."""
         return self.root / library_digest(self.uris[number])
 
     def new_key(self) -> str:
@@ -131,7 +129,6 @@ class KeptTraces:
         return f"q{number}"
 
     def path(self, number: int, key: str) -> Path:
-        """File of a trace."""
         return self.folder(number) / f"{key}.jsonl"
 
     def save(self, number: int, facts: QuestionFacts) -> None:
@@ -151,7 +148,6 @@ class KeptTraces:
         raise NotGiven(f"got {key[:40]!r}, which is not the key of a question")
 
     def listing(self, number: int) -> list[Kept]:
-        """All questions about a library, newest first."""
         keys = [path.stem for path in self.folder(number).glob("q*.json") if KEY.fullmatch(path.stem)]
         return [self.find(key) for key in sorted(keys, key=lambda key: -int(key[1:]))]
 
@@ -222,7 +218,6 @@ def spent_today(folder: Path, now: datetime | None = None) -> float:
 
 
 def until_tomorrow_s(now: datetime | None = None) -> float:
-    """Seconds until the next day of UTC begins."""
     here = now or datetime.now(UTC)
     midnight = here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return (midnight - here).total_seconds()

@@ -129,7 +129,6 @@ class Completion:
     wants_usage: bool = False
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """The reply in one."""
         message = {"role": "assistant", **self._said(answer), "refusal": None}
         return {
             **self.asked.heading("chatcmpl-", "chat.completion"),
@@ -156,7 +155,6 @@ class Completion:
         yield _data(b"[DONE]")
 
     def _said(self, answer: Answer) -> dict[str, Any]:
-        """The content of a message with its annotations."""
         written = write(self.asked, answer)
         cited = [{"type": "url_citation", "url_citation": asdict(each)} for each in written.citations]
         return {"content": written.text, "annotations": cited}
@@ -180,8 +178,6 @@ class Item(BaseModel):
 
 
 class TextFields(BaseModel):
-    """The form of the text."""
-
     format: TextAlone = None
 
 
@@ -230,7 +226,6 @@ class ResponseReply:
     _thoughts: int = 0
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """The response in one."""
         thought = [self._reasoning("completed")] if self.asked.sentences() else []
         return {
             **self._response("completed"),
@@ -244,7 +239,6 @@ class ResponseReply:
             yield self._event(kind, response=self._response("in_progress"))
 
     def thought(self, sentence: str) -> Iterator[bytes]:
-        """Events of one round as a part of the summary."""
         item, place = self._reasoning("in_progress"), {"output_index": 0}
         if not self._thoughts:
             yield self._event("output_item.added", **place, item={**item, "summary": []})
@@ -256,7 +250,6 @@ class ResponseReply:
         self._thoughts += 1
 
     def closing(self, answer: Answer) -> Iterator[bytes]:
-        """Events of the end of the rounds, of the answer, and of the end."""
         output = {"output_index": 0}
         if self._thoughts:
             yield self._event("output_item.done", **output, item=self._reasoning("completed"))
@@ -301,17 +294,14 @@ class ResponseReply:
         }
 
     def _reasoning(self, status: str) -> dict[str, Any]:
-        """The item of the rounds."""
         summary = [{"type": "summary_text", "text": each} for each in self.asked.sentences()]
         return {"id": f"rs_{self.asked.running.key}", "type": "reasoning", "summary": summary, "status": status}
 
     def _message(self, status: str, *content: dict[str, Any]) -> dict[str, Any]:
-        """The item of the answer."""
         head = {"id": f"msg_{self.asked.running.key}", "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": content}
 
     def _part(self, answer: Answer) -> dict[str, Any]:
-        """The text of the message with its annotations."""
         written = write(self.asked, answer)
         cited = [{"type": "url_citation", **asdict(each)} for each in written.citations]
         return {"type": "output_text", "text": written.text, "annotations": cited, "logprobs": []}

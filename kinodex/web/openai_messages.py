@@ -26,8 +26,6 @@ Parts = str | list[dict[str, Any]] | None
 
 
 class Message(BaseModel):
-    """One turn: a text, or parts with texts, pictures and names of videos."""
-
     role: Speaker
     content: Parts = None
 
@@ -123,7 +121,6 @@ def _parts(message: Message) -> Sequence[dict[str, Any]]:
 
 
 def _sent(messages: Iterable[Message], kinds: Sequence[str]) -> tuple[str, ...]:
-    """Addresses or names in the parts of these kinds."""
     return tuple(_url(part, kinds) for each in messages for part in _parts(each) if part["type"] in kinds)
 
 

@@ -396,8 +396,6 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer as a text, and the citations in it."""
-
     text: str
     citations: tuple[Citation, ...] = ()
 
@@ -494,7 +492,6 @@ def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> li
 
 
 def find_model(models: Sequence[ChatModel], name: str) -> ChatModel:
-    """The model of a name; raises RequestRefused (404, model_not_found) with some that there are."""
     found = next((each for each in models if each.name == name), None)
     if found is None:
         some = ", ".join(each.name for each in models[:OFFERED])

@@ -80,7 +80,6 @@ def style() -> str:
 
 @cache
 def parts() -> dict[str, tuple[str, str]]:
-    """Text and type of the page's two parts, by names that change with their content: a browser keeps them for good."""
     kinds = {"js": (bundle(), "text/javascript"), "css": (style(), "text/css")}
     return {
         f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.{end}": (text, kind) for end, (text, kind) in kinds.items()
@@ -119,7 +118,6 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
 
 
 def as_json(value: Any) -> bytes:
-    """Encode dataclasses, pydantic's own types and JSON values as JSON."""
     return to_json(value, inf_nan_mode="null")
 
 
@@ -248,7 +246,6 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
 
 
 def _pictures(api: ViewerApi, keys: Iterable[tuple[int, str, int]], left: int) -> Iterator[tuple[str, bytes]]:
-    """JPEGs by the names that the page uses, as many as fit."""
     for number, video_id, frame_no in keys:
         jpeg = shrunk_jpeg(api.inputs.libraries[number].frames(video_id, [frame_no])[0], SIDE_PX, JPEG_QUALITY)
         left -= len(jpeg)
@@ -332,7 +329,6 @@ class Posters:
 
 
 def telling_frame(library: Library, row: VideoRow) -> StoredFrame:
-    """Choose the frame that says most about a video; raises NoPoster."""
     if not row.frames:
         raise NoPoster(f"got {row.title}, which has only text and no frames")
     frame = first_telling(library.frames(row.video_id, candidates(library.vectors(row.video_id))))
@@ -386,7 +382,6 @@ def is_telling(grey: NDArray[np.uint8]) -> bool:
 
 
 def variety(grey: NDArray[np.uint8]) -> float:
-    """Entropy of the grey values, in bits: 0 for a blank picture."""
     part = np.bincount(grey.ravel(), minlength=256) / grey.size
     part = part[part > 0]
     return float(-(part * np.log2(part)).sum())

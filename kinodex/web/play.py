@@ -184,7 +184,6 @@ class PlayedVideos:
         self._remote: dict[str, tuple[float, PlayFile]] = {}
 
     def library(self, number: int) -> Library:
-        """A library by its number; raises NotGiven."""
         return numbered(self._libraries, number, "library")
 
     async def file(self, number: int, video_id: str) -> PlayFile:
@@ -353,7 +352,6 @@ class Part:
 
     @property
     def length(self) -> int:
-        """Number of bytes."""
         return self.until - self.first
 
 
@@ -400,7 +398,6 @@ async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
 
 
 def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
-    """Open a source, a remote one in parts."""
     from kinodex.pipeline.fetch import is_remote, open_parts
 
     return open_parts(uri) if is_remote(uri) else open_local(uri)
@@ -459,7 +456,6 @@ class Children:
         self.streaming: set[Process] = set()
 
     async def answer(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Have a child do a task and return its reply; raises CannotStream."""
         async with _child(task) as child:
             try:
                 printed, errors = await asyncio.wait_for(_read_all(child), ANSWER_S)

@@ -177,7 +177,6 @@ class Questions:
         return running
 
     def find(self, key: str) -> Running | Kept:
-        """A question by its key; raises NotGiven."""
         return self._running.get(key) or self.kept.find(key)
 
     def listing(self, library: int) -> list[dict[str, Any]]:
@@ -203,11 +202,9 @@ class Questions:
 
     @property
     def running(self) -> list[Running]:
-        """Questions under way."""
         return list(self._running.values())
 
     def about(self) -> dict[str, Any]:
-        """Describe to the page what can be asked here."""
         return offer(self.settings, self._libraries, [self._refusal(each) for each in self._libraries])
 
     def stop_all(self) -> None:
@@ -216,7 +213,6 @@ class Questions:
             each.stop(at_once=True)
 
     def close(self) -> None:
-        """Stop all questions, keep them, and close the models."""
         self.stop_all()
         self._thread.close()
 
@@ -420,12 +416,10 @@ class Running:
 
     @property
     def error(self) -> str | None:
-        """The reason in one line why there is no answer; None while there may be one."""
         return None if self.failure is None else str(self.failure)
 
     @property
     def version(self) -> int:
-        """The number of changes so far."""
         return self._version
 
     def stop(self, reason: str = STOPPED, *, at_once: bool = False) -> None:
@@ -438,7 +432,6 @@ class Running:
         self.signal.stop(reason, at_once=at_once)
 
     def add(self, record: Record) -> None:
-        """Add a record of the trace."""
         with self._lock:
             self.records.append(record)
             self._change()
@@ -611,7 +604,6 @@ class AskingThread:
             raise
 
     def models(self, environment: Environment) -> Models:
-        """The models for an environment, to be used in this thread alone."""
         return self._models(environment)
 
     def submit(self, call: Callable[[], Awaitable[None]]) -> None:
@@ -730,13 +722,11 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_request(self, method: str, status: int, seconds: float) -> None:
-        """Count a request that has been answered."""
         with self._lock:
             self.requests[method if method in METHODS else "other", status] += 1
             self.request_seconds += seconds
 
     def count_question(self, status: str, bill: Ledger | None) -> None:
-        """Count a question that has ended, with the bill of its answer, if it has one."""
         with self._lock:
             self.ended[status] += 1
             if bill is not None:

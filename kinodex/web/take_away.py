@@ -87,7 +87,6 @@ class CutFailed(Refused):
 
 
 def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
-    """Routes that export ranges of a video of these libraries as a file to download."""
     from starlette.responses import Response
 
     turn = asyncio.Semaphore(1)

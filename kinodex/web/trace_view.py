@@ -167,12 +167,10 @@ def trace_view(records: Sequence[Record]) -> TraceView:
 
 
 def shown_frames(view: TraceView) -> list[Frame]:
-    """Every frame of a trace once, in the order of showing."""
     return list(dict.fromkeys(frame for step in view.steps for frame in (*step.shown, *step.added)))
 
 
 def _nodes(records: Sequence[Record]) -> list[Node]:
-    """Segments of the tree, by number."""
     nodes: dict[int, Node] = {}
     for event in records:
         if event["event"] == "Ranked":
@@ -209,7 +207,6 @@ def _steps(records: Sequence[Record]) -> list[Step]:
 
 
 def _take(step: Step, event: Record) -> None:
-    """Add an event to its round."""
     match event["event"]:
         case "Exchanged":
             step.calls.append(_call(event))
@@ -296,8 +293,6 @@ MOST_SPANS = 3000
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Match of a query with a video over time: calibrated similarities in `percent` at `times_s`."""
-
     query: str
     video_id: str
     times_s: list[float]

@@ -47,7 +47,6 @@ def open_video(
 
 
 def probe(path: Path, name: str | None = None) -> VideoMetadata:
-    """Read the metadata of a video: open it, decode one frame, close it. Raises as `open_video`."""
     with open_video(path, name) as video:
         return video.metadata
 

@@ -36,11 +36,9 @@ class IndexedReader:
         self.fell_back: str | None = None
 
     def close(self) -> None:
-        """See `VideoReader`."""
         self._exact.close()
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
-        """See `VideoReader`."""
         self.decoder, self.fell_back = self._requested, None
         last_number = -1
         try:
@@ -106,7 +104,6 @@ class FrameIndex:
     has_open_groups: bool
 
     def batches(self) -> Iterator[FrameIndex]:
-        """Split into runs of few enough samples to hold their images in memory."""
         width_px, height_px = self.size_px
         size = max(1, min(BATCH_FRAMES, BATCH_BYTES // (width_px * height_px * 3)))
         for at in range(0, len(self.indices), size):
@@ -194,7 +191,6 @@ class DecordFrames:
         return len(self._reader)
 
     def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """See `FrameSource`."""
         try:
             images = np.asarray(self._reader.get_batch(indices).asnumpy(), np.uint8)
             times = np.asarray(self._reader.get_frame_timestamp(indices), np.float64)[:, 0]
@@ -273,7 +269,6 @@ class TorchcodecFrames:
         return len(self._decoder)
 
     def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """See `FrameSource`."""
         times, images = frames_at(self._decoder, indices)
         return times, np.asarray(images.permute(0, 2, 3, 1).contiguous().cpu().numpy(), np.uint8)
 

@@ -76,7 +76,6 @@ class PyavReader:
 
     @contextmanager
     def open_stream(self) -> Iterator[tuple[InputContainer, VideoStream]]:
-        """Open the file and choose its video stream."""
         with open_container(self.path, self.name, self._playlist) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
@@ -89,7 +88,6 @@ class PyavReader:
 
     @property
     def first_pts(self) -> int:
-        """Presentation time of the first frame in units of the time base."""
         return round(self.start / self.base)
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
@@ -186,7 +184,6 @@ class PyavReader:
         return number if number < (until - self.start) * rate else None
 
     def _all_frames(self, container: InputContainer, stream: VideoStream) -> Generator[VideoFrame, None, None]:
-        """Yield every frame that decodes."""
         from av import FFmpegError
 
         for packet in self._all_packets(container, stream):
@@ -294,7 +291,6 @@ class Packets:
         return len(self.pts)
 
     def shown(self) -> NDArray[np.int64]:
-        """List the presentation times of all frames that are shown, in order."""
         return np.sort(self.pts[~self.hidden])
 
     def restart_points(self) -> NDArray[np.int64]:

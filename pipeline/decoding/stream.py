@@ -257,7 +257,6 @@ def monotonic_frames(
 
 
 def time_base(stream: VideoStream) -> Fraction:
-    """Return the unit of a stream's timestamps, in seconds."""
     return stream.time_base or Fraction(1, 1_000_000)
 
 
@@ -278,7 +277,6 @@ class SentTimes:
     before_latest: int | None = None
 
     def add(self, pts: int | None) -> None:
-        """Note the next packet."""
         if pts is None:
             return
         self.last = pts

@@ -55,7 +55,6 @@ REORDERED_S = 1
 
 
 def copy_suffix(path: Path, name: str) -> str:
-    """Choose the container for a copied clip of a video by its codecs: ".mp4" or ".mkv". Raises as `copy_clip`."""
     with open_container(path, name) as source:
         streams = [choose_stream(source, name), choose_sound(source)]
         return container_suffix(each.codec_context.codec.canonical_name for each in streams if each is not None)
@@ -217,7 +216,6 @@ def encode_ranges(
 
 
 def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
-    """Place the ranges one after another."""
     begins_s = accumulate((end_s - start_s for start_s, end_s in ranges), initial=0.0)
     return [
         _Place(number, start_s, end_s, at_s)
@@ -240,7 +238,6 @@ def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: l
 
 
 def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
-    """Yield what is shown within the range."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
     shift_s = place.at_s - place.start_s
     for begin, until, frame in frames:

@@ -75,8 +75,6 @@ PLAIN = frozenset({"yuv420p", "yuvj420p"})
 
 @dataclass(frozen=True, slots=True)
 class Playable:
-    """A way to play a file, one sentence that says why, and the type of the bytes that are sent."""
-
     way: Way
     why: str
     mime: str
@@ -166,8 +164,6 @@ BROADCAST = frozenset({"mpegts", "mpeg", "aac"})
 
 
 class Output(Protocol):
-    """Where the bytes of a stream go, one piece after another."""
-
     def write(self, data: bytes) -> int: ...
 
 

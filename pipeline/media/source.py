@@ -109,7 +109,6 @@ def nothing_there(name: str, start_s: float, until_s: float = -math.inf) -> Vide
 
 @contextmanager
 def removed_on_error(out: Path) -> Iterator[None]:
-    """Delete a file that was half written when an error ends this block."""
     try:
         yield
     except BaseException:
@@ -301,7 +300,6 @@ def encoded_frames(stream: VideoStream, frames: Iterable[VideoFrame]) -> Iterato
 
 
 def encoded_sound(stream: AudioStream, frames: Iterable[AudioFrame]) -> Iterator[Packet[Any]]:
-    """Encode sound to its end."""
     for frame in frames:
         yield from stream.encode(frame)
     yield from stream.encode()

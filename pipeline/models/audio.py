@@ -46,11 +46,9 @@ class Sound:
 
     @property
     def end_s(self) -> float:
-        """Presentation time of the end of the last sample."""
         return self.start_s + len(self.samples) / RATE_HZ
 
     def between(self, start_s: float, end_s: float) -> Samples:
-        """Return the samples in `[start_s, end_s)` of the video's time."""
         first, last = (max(round((time_s - self.start_s) * RATE_HZ), 0) for time_s in (start_s, end_s))
         return self.samples[first:last]
 
@@ -248,7 +246,6 @@ class Listener:
         self._context = np.zeros(CONTEXT, np.float32)
 
     def probabilities(self, samples: Samples) -> NDArray[np.float32]:
-        """Return the probability of speech `[steps]` of the samples that follow; the last step may be padded."""
         padded = np.pad(samples, (0, -len(samples) % STEP)).astype(np.float32, copy=False).reshape(-1, STEP)
         found = [np.empty(0, np.float32)]
         for first in range(0, len(padded), STEPS_A_CALL):

@@ -139,7 +139,6 @@ def _chat(segment: SegmentFrames) -> list[dict[str, Any]]:
 
 @cache
 def prompt_of(path: Path) -> Template:
-    """Read a prompt from its file."""
     from jinja2 import StrictUndefined, Template
 
     text = path.read_text(encoding="utf-8")

@@ -39,7 +39,6 @@ class Detector:
         self._min_score = min_score
 
     def with_labels(self, labels: Collection[str]) -> Detector:
-        """Return a detector of other labels by the same model, which must have an open vocabulary."""
         return Detector(self._loaded, labels, self._min_score, self.open_vocabulary)
 
     def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
@@ -127,7 +126,6 @@ def _label(words: str | None, labels: Sequence[str]) -> str | None:
 
 
 def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keep the arguments that a function accepts: processors differ in those they need."""
     return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}
 
 
@@ -145,7 +143,6 @@ class Detection(NamedTuple):
 
 
 def has_area(box: Box) -> bool:
-    """True for a box that is neither a line nor a point."""
     return box[2] > box[0] and box[3] > box[1]
 
 
@@ -241,7 +238,6 @@ def find_tracks(
 def _match(
     found: Sequence[Detection], tracks: Sequence[_Track], time_s: float, min_overlap: float
 ) -> Iterator[tuple[int, _Track]]:
-    """Yield places in `found` with the tracks that they continue."""
     if not found or not tracks:
         return
     from scipy.optimize import linear_sum_assignment

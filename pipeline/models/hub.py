@@ -35,7 +35,6 @@ class Loaded:
     dtype: torch.dtype
 
     def to_input(self, batch: Any) -> Any:
-        """Move a processor's output to the model's device; fractions in its arithmetic, whole numbers as they are."""
         return batch.to(self.device, self.dtype)
 
 
@@ -164,7 +163,6 @@ def _check_folder(name: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars and warnings of transformers in this block: what matters becomes an error of ours."""
     logging = import_transformers().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -194,7 +192,6 @@ def _explain_errors(name: str, kind: Kind) -> Iterator[None]:
 
 
 def _architecture(name: str) -> str:
-    """Return the architecture that a local folder names, for a message."""
     try:
         config = json.loads((Path(name) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -89,7 +89,6 @@ def check_languages(languages: Sequence[str], characters: str, model: str) -> No
 
 
 def keep_scripts(text: str, scripts: Collection[str]) -> str:
-    """Leave out the letters of other scripts than these; none means all."""
     if not scripts:
         return text
     return "".join(letter for letter in text if script_of(letter) in scripts or not letter.isalpha())
@@ -297,7 +296,6 @@ def _output_shape(
 
 
 def _read_characters(path: Path) -> str:
-    """Read a file of characters, a line each."""
     try:
         return path.read_text("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -305,7 +303,6 @@ def _read_characters(path: Path) -> str:
 
 
 def _one_file(folder: Path, pattern: str) -> Path | None:
-    """Find the one file of a pattern; raises ModelMissing for several."""
     found = sorted(folder.glob(pattern))
     if len(found) > 1:
         raise ModelMissing(f"got {folder}, which holds {len(found)} files {pattern}; leave one")
@@ -356,7 +353,6 @@ def _best_of_each(found: Sequence[Reading]) -> list[Reading]:
 
 
 def _shared(one: Box, other: Box) -> float:
-    """Part of the smaller box that both share."""
     width, height = (max(0.0, min(one[axis + 2], other[axis + 2]) - max(one[axis], other[axis])) for axis in (0, 1))
     return width * height / min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
 

@@ -308,7 +308,6 @@ class Recogniser:
         return _Said(tidy_words(words, window.speech, window.start_s, window.end_s), breaks)
 
     def _prompt(self, language: str) -> list[int]:
-        """Return the tokens before a text without timestamps."""
         settings = self._loaded.model.generation_config
         task = [self._codes[language], settings.task_to_id["transcribe"]] if self._codes else []
         return [settings.decoder_start_token_id, *task, settings.no_timestamps_token_id]
@@ -343,7 +342,6 @@ def load_recogniser(name: str, device: str = "auto", language: str | None = None
 
 
 def _fine_lines(said: _Said, language: str) -> Iterator[SpeechLine]:
-    """Cut words into lines; in languages without spaces, words have none between them either."""
     for line in cut_lines(said.words, said.breaks):
         text = ("" if language in UNSPACED else " ").join(word.text for word in line)
         yield SpeechLine(line[0].start_s, line[-1].end_s, text, language, None, tuple(line))

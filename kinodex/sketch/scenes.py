@@ -11,17 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.sketch.drawings import COLOUR_RGB, FLYING, Rgb, draw_place, sprite
+from kinodex.sketch.drawings import COLOUR_RGB, FLYING, THINGS, Rgb, draw_place, sprite
 
 # fmt: off
-THING_NAMES = (
-    "fish", "bird", "cat", "dog", "horse", "elephant", "snake", "butterfly", "snail", "turtle", "rabbit", "duck",
-    "spider", "tree", "flower", "mushroom", "cactus", "apple", "person", "ghost", "boat", "car", "truck", "bus",
-    "train", "bicycle", "plane", "helicopter", "rocket", "balloon", "tractor", "house", "castle", "lighthouse",
-    "windmill", "tent", "bridge", "kite", "clock", "umbrella", "cup", "bottle", "chair", "table", "lamp", "key",
-    "book", "guitar", "drum", "bell", "hat", "ball", "star", "heart", "crown", "flag", "gift", "candle", "ladder",
-    "anchor", "scissors", "shoe", "robot", "cake", "envelope",
-)
+THING_NAMES = tuple(THINGS)
 COLOUR_NAMES = tuple(COLOUR_RGB)
 WHERE = {
     "sea": "at sea", "desert": "in the desert", "snow": "in the snow", "forest": "in the forest",

@@ -166,28 +166,18 @@ class GpuSampler:
             check_drawn(exact.metadata, chunk, settings)
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
-            while (batch := _next(batches, seconds)) is not None:
+            while True:
+                with stopwatch(seconds, "decode"):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
                 count += len(batch.numbers)
                 with stopwatch(seconds, "jpeg"):
-                    frames = _sampled_frames(batch, settings)
-                yield frames
+                    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
+                rows = zip(batch.numbers, batch.times_s, encoded, batch.inputs, strict=True)
+                yield [SampledFrame(number, time_s, *made, each) for number, time_s, made, each in rows]
             summary = summarize(chunk, video, count, seconds)
         yield with_subtitles(summary, chunk)
 
     def close(self) -> None:
         """Do nothing: no state is held between two chunks."""
-
-
-def _next(batches: Generator[GpuBatch, None, None], seconds: Seconds) -> GpuBatch | None:
-    with stopwatch(seconds, "decode"):
-        return next(batches, None)
-
-
-def _sampled_frames(batch: GpuBatch, settings: SamplingSettings) -> list[SampledFrame]:
-    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
-    return [
-        SampledFrame(number, time_s, data, width_px, height_px, model_input)
-        for number, time_s, (data, width_px, height_px), model_input in zip(
-            batch.numbers, batch.times_s, encoded, batch.inputs, strict=True
-        )
-    ]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.decoding.stream import Span, VideoMetadata, VideoReader
+from kinodex.pipeline.decoding.stream import Pass, Span, VideoMetadata, VideoReader
 from kinodex.pipeline.errors import NotDrawn, NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
@@ -219,17 +219,6 @@ class FrameRow:
     vector: NDArray[np.float16]
 
 
-class Pass(Protocol):
-    """A pass over a video that has ended: a `VideoReader`, or a `kinodex.pipeline.gpu.GpuReader`."""
-
-    metadata: VideoMetadata
-    start_s: float
-    end_s: float
-    decode_errors: int
-    decoder: str
-    fell_back: str | None
-
-
 def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
     """Yield the frames of a chunk in order, then its summary.
 
@@ -247,14 +236,12 @@ def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledF
 
 def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
     """Yield what `sample_chunk` does, but no subtitles in the summary."""
-    source, path = chunk.video.source, Path(chunk.video.path)
+    path, name, playlist = Path(chunk.video.path), chunk.video.source.uri, chunk.video.is_playlist
     seconds: Seconds = defaultdict(float)
     count = 0
     with ExitStack() as opened:
         with stopwatch(seconds, "decode"):
-            playlist = chunk.video.is_playlist
-            opening = open_video(path, source.uri, decoder=settings.decoder, playlist=playlist)
-            video = opened.enter_context(opening)
+            video = opened.enter_context(open_video(path, name, decoder=settings.decoder, playlist=playlist))
             check_drawn(video.metadata, chunk, settings)
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
@@ -278,17 +265,8 @@ def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkS
     if not count and chunk.span is None:
         name = chunk.video.source.uri
         raise NothingDecodes(f"{name}: frames decode but none gives a picture; make the file again")
-    return ChunkSummary(
-        metadata=video.metadata,
-        start_s=video.start_s,
-        end_s=video.end_s,
-        decode_errors=video.decode_errors,
-        transcript=(),
-        subtitle_errors=(),
-        seconds=dict(seconds),
-        decoder=video.decoder,
-        fell_back=video.fell_back,
-    )
+    facts = video.metadata, video.start_s, video.end_s, video.decode_errors
+    return ChunkSummary(*facts, (), (), dict(seconds), video.decoder, video.fell_back)
 
 
 def with_subtitles(summary: ChunkSummary, chunk: Chunk) -> ChunkSummary:

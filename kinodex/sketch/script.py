@@ -216,14 +216,8 @@ def as_json(script: Script) -> dict[str, Any]:
 
 
 def _shot_json(shot: Shot) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "start_s": shot.start_s,
-        "end_s": shot.end_s,
-        "description": shot.description,
-        "needle": shot.needle,
-        "motion": shot.motion,
-        "entry": shot.entry,
-    }
+    said = ("start_s", "end_s", "description", "needle", "motion", "entry")
+    facts: dict[str, Any] = {name: getattr(shot, name) for name in said}
     if isinstance(shot.scene, TitleCard):
         return {**facts, "title_card": shot.scene.word}
     names = ("thing", "colour", "count", "size", "position")
@@ -394,14 +388,11 @@ def _colour(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]
 def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
-            text = f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?"
-            yield _Draft(
-                "count",
-                text,
+            text, right = (
+                f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?",
                 NUMBERS[group.count],
-                [word for word in NUMBERS[1:] if word != NUMBERS[group.count]],
-                shot,
             )
+            yield _Draft("count", text, right, [word for word in NUMBERS[1:] if word != right], shot)
 
 
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:

@@ -64,14 +64,13 @@ class IndexedReader:
         if self.decoder == "decord" and index.has_open_groups:
             raise PickError("open groups of pictures: it may show another frame than it says")
         path, stream_index = self._exact.path, self.metadata.stream_index
-        frames: FrameSource = (
-            DecordFrames(path)
-            if self.decoder == "decord"
-            else TorchcodecFrames(path, stream_index, "cuda" if self.decoder == "nvdec" else "cpu")
-        )
-        index.check_count(len(frames))
+        if self.decoder == "decord":
+            count, decode = decord_frames(path)
+        else:
+            count, decode = torchcodec_frames(path, stream_index, "cuda" if self.decoder == "nvdec" else "cpu")
+        index.check_count(count)
         for batch in index.batches():
-            times, images = frames(batch.indices)
+            times, images = decode(batch.indices)
             batch.check_frames(times, images.shape[2], images.shape[1])
             for number, time_s, image in zip(batch.numbers, batch.times_s, images, strict=True):
                 yield TimedFrame(number, time_s, VideoFrame.from_ndarray(image, format="rgb24"))
@@ -173,30 +172,26 @@ def reason_unfit(decoder: str, metadata: VideoMetadata) -> str | None:
 # It hangs or takes gigabytes on damaged or HEVC transport streams: run it in a process with limits.
 
 
-class DecordFrames:
-    """A `FrameSource`. decord chooses the stream itself and counts time from the first frame."""
+def decord_frames(path: Path) -> FrameSource:
+    """Open a video by decord, which chooses the stream itself and counts time from the first frame."""
+    try:
+        import decord
+    except (ImportError, OSError) as error:
+        raise PickError(f"decord does not load ({error}); pip install decord") from error
+    failures = (decord.DECORDError, RuntimeError, IndexError)
+    try:
+        reader = decord.VideoReader(str(path), ctx=decord.cpu(0), num_threads=1)
+    except failures as error:
+        raise PickError(f"decord opens nothing ({_first_line(error)})") from error
 
-    def __init__(self, path: Path) -> None:
+    def decode(indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         try:
-            import decord
-        except (ImportError, OSError) as error:
-            raise PickError(f"decord does not load ({error}); pip install decord") from error
-        self._failures = (decord.DECORDError, RuntimeError, IndexError)
-        try:
-            self._reader = decord.VideoReader(str(path), ctx=decord.cpu(0), num_threads=1)
-        except self._failures as error:
-            raise PickError(f"decord opens nothing ({_first_line(error)})") from error
-
-    def __len__(self) -> int:
-        return len(self._reader)
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        try:
-            images = np.asarray(self._reader.get_batch(indices).asnumpy(), np.uint8)
-            times = np.asarray(self._reader.get_frame_timestamp(indices), np.float64)[:, 0]
-        except self._failures as error:
+            images = np.asarray(reader.get_batch(indices).asnumpy(), np.uint8)
+            return np.asarray(reader.get_frame_timestamp(indices), np.float64)[:, 0], images
+        except failures as error:
             raise PickError(f"decord stops ({_first_line(error)})") from error
-        return times, images
+
+    return len(reader), decode
 
 
 def plain_frames(path: Path, fps: float, batch: int) -> Iterator[NDArray[np.uint8]]:
@@ -259,18 +254,14 @@ def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np
     return np.asarray(batch.pts_seconds.cpu().numpy(), np.float64) - start_s, batch.data
 
 
-class TorchcodecFrames:
-    """A `FrameSource`."""
+def torchcodec_frames(path: Path, stream_index: int, device: str) -> FrameSource:
+    decoder = open_decoder(path, stream_index, device)
 
-    def __init__(self, path: Path, stream_index: int, device: str) -> None:
-        self._decoder = open_decoder(path, stream_index, device)
-
-    def __len__(self) -> int:
-        return len(self._decoder)
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        times, images = frames_at(self._decoder, indices)
+    def decode(indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        times, images = frames_at(decoder, indices)
         return times, np.asarray(images.permute(0, 2, 3, 1).contiguous().cpu().numpy(), np.uint8)
+
+    return len(decoder), decode
 
 
 def _first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -358,11 +358,11 @@ class TimedFrame:
     frame: VideoFrame
 
 
-class VideoReader(Protocol):
-    """One video, open for reading.
+class Pass(Protocol):
+    """A pass over a video: a `VideoReader`, or a `kinodex.pipeline.gpu.GpuReader`.
 
     `start_s` is the time of its first frame. `end_s`, `decode_errors`, `decoder` (the one that decoded the last
-    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when `samples` ends.
+    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when it has ended.
     `end_s` is that of the video only if its end was read.
     """
 
@@ -372,6 +372,10 @@ class VideoReader(Protocol):
     decode_errors: int
     decoder: str
     fell_back: str | None
+
+
+class VideoReader(Pass, Protocol):
+    """One video, open for reading."""
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
@@ -389,16 +393,8 @@ class VideoReader(Protocol):
         """Free what was opened; frames already returned stay valid."""
 
 
-class FrameSource(Protocol):
-    """A video as a list of frames in the order of presentation."""
+FrameSource = tuple[int, Callable[[Sequence[int]], tuple[NDArray[np.float64], NDArray[np.uint8]]]]
+"""A video as a list of frames in the order of presentation: their number, and a function of rising indices.
 
-    def __len__(self) -> int: ...
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Decode frames: times `[n]` in seconds after the first frame, upright RGB images `[n, height, width, 3]`.
-
-        Indices rise.
-
-        Raises:
-            PickError: it cannot.
-        """
+It gives times `[n]` in seconds after the first frame and upright RGB `[n, height, width, 3]`, or raises PickError.
+"""

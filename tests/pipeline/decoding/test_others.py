@@ -18,12 +18,12 @@ from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_vi
 from kinodex.pipeline.decoding.others import (
     BATCH_BYTES,
     BATCH_FRAMES,
-    DecordFrames,
     FrameIndex,
-    TorchcodecFrames,
+    decord_frames,
     index_frames,
     plain_frames,
     reason_unfit,
+    torchcodec_frames,
 )
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.decoding.stream import PickError, VideoReader
@@ -163,10 +163,10 @@ def test_spans_are_read_by_any_decoder(media: Path, decoder: str) -> None:
 
 
 def test_frames_and_times_by_number(film: Path, tmp_path: Path, decoder: str) -> None:
-    opened = DecordFrames if decoder == "decord" else partial(TorchcodecFrames, stream_index=0, device="cpu")
-    frames, expected = opened(film), list(film_frames())
-    times, images = frames([0, 7, 63])
-    assert len(frames) == 120
+    opened = decord_frames if decoder == "decord" else partial(torchcodec_frames, stream_index=0, device="cpu")
+    (count, decode), expected = opened(film), list(film_frames())
+    times, images = decode([0, 7, 63])
+    assert count == 120
     np.testing.assert_allclose(times, [0.0, 0.7, 6.3], atol=1e-6)
     assert all(psnr_db(image, expected[number]) > 28 for image, number in zip(images, (0, 7, 63), strict=True))
     (tmp_path / "words.mp4").write_text("only words")
@@ -182,8 +182,8 @@ def test_a_decoder_that_is_not_there_gives_way_and_says_what_to_install(media: P
             assert [sample.number for sample in video.samples(1)] == [0, 1, 2]
             assert video.decoder in (decoder, "pyav")
     for name, opened in (
-        ("decord", DecordFrames),
-        ("torchcodec", partial(TorchcodecFrames, stream_index=0, device="cpu")),
+        ("decord", decord_frames),
+        ("torchcodec", partial(torchcodec_frames, stream_index=0, device="cpu")),
     ):
         if find_spec(name) is None:
             with pytest.raises(PickError, match=f"{name} does not load.*pip install {name}"):

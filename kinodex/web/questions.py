@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
 
 from kinodex import answers
 from kinodex.agent.answer import Answer
@@ -46,9 +47,6 @@ from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 from kinodex.web.sentences import latest_sentence
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 N = TypeVar("N", int, float)
 AT_ONCE = 4
@@ -741,21 +739,6 @@ METRICS_KIND = "text/plain; version=0.0.4; charset=utf-8"
 def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
     """All counts, with the questions under way and the money of the day, for Prometheus to read."""
     from prometheus_client import CollectorRegistry, generate_latest
-
-    registry = CollectorRegistry()
-    registry.register(_Collector(list(_families(tally, running, cost_today))))
-    return generate_latest(registry).decode()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Collector:
-    families: list[Metric]
-
-    def collect(self) -> list[Metric]:
-        return self.families
-
-
-def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
@@ -765,14 +748,20 @@ def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]
     ended = CounterMetricFamily("kinodex_questions", about, labels=["status"])
     for ending, count in sorted(tally.ended.items()):
         ended.add_metric([ending], count)
-    yield from (requests, ended)
-    for name, text, value in (
+    sums = (
         ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
         ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
         ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
         ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
-    ):
-        yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
-    yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running)
+    )
     cost = "Money of this day (UTC), at the prices of the models."
-    yield GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today)
+    families = [
+        requests,
+        ended,
+        *(CounterMetricFamily(f"kinodex_{name}", text, value=value) for name, text, value in sums),
+        GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running),
+        GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today),
+    ]
+    registry = CollectorRegistry()
+    registry.register(SimpleNamespace(collect=lambda: families))  # type: ignore[arg-type]
+    return generate_latest(registry).decode()

@@ -150,8 +150,8 @@ def _moments(questions: Questions, libraries: Sequence[Library], key: str) -> di
     answer = kept.answer
     if answer is None:
         raise UsageError(f"the question {key} has no answer: {kept.error}")
-    library = libraries[kept.library]
-    found = grounding_of(library, text_of(kept.facts.question), answer, kept.facts.agent, MOST_RANGES)
+    library = libraries[kept.number]
+    found = grounding_of(library, text_of(kept.question), answer, kept.agent, MOST_RANGES)
     return grounding_view(library, found) | {"question": key}
 
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -53,33 +53,12 @@ FACTS = TypeAdapter(QuestionFacts)
 ANSWER = TypeAdapter(Answer)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A question that has ended, with its trace in a file; `library` is its number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept(QuestionFacts):
+    """A question that has ended, with the number of its library and its trace in a file."""
 
-    library: int
-    facts: QuestionFacts
+    number: int
     path: Path
-
-    @property
-    def key(self) -> str:
-        return self.facts.key
-
-    @property
-    def state(self) -> str:
-        return self.facts.state
-
-    @property
-    def error(self) -> str | None:
-        return self.facts.error
-
-    @property
-    def tried(self) -> str:
-        return self.facts.tried
-
-    @property
-    def remedy(self) -> str:
-        return self.facts.remedy
 
     @property
     def records(self) -> list[Record]:
@@ -144,7 +123,8 @@ class KeptTraces:
             for number in range(len(self.uris)):
                 facts = self._facts(number, key)
                 if facts is not None:
-                    return Kept(number, facts, self.path(number, key))
+                    held = {each.name: getattr(facts, each.name) for each in fields(facts)}
+                    return Kept(**held, number=number, path=self.path(number, key))
         raise NotGiven(f"got {key[:40]!r}, which is not the key of a question")
 
     def listing(self, number: int) -> list[Kept]:

@@ -276,7 +276,7 @@ async def begin(desk: Desk, body: Body, conversation: Conversation, request: Req
         desk.questions, model.library, question if after else replace(question, earlier=conversation.earlier)
     )
     running = desk.questions.start(replace(asked, agent=agent, videos=tuple(video_ids), after=after))
-    about = frozenset(video_ids or (desk.questions.kept.find(after).facts.videos if after else ()))
+    about = frozenset(video_ids or (desk.questions.kept.find(after).videos if after else ()))
     return Asked(running, body.model, library, moments, own, about, str(request.base_url))
 
 

@@ -185,7 +185,7 @@ class Questions:
             running = self._running.get(kept.key)
             if running is None and kept.key in before:  # it has ended since its facts were read
                 kept = self.kept.find(kept.key)
-            facts = kept.facts if running is None else replace(kept.facts, state=running.state, error=None)
+            facts = kept if running is None else replace(kept, state=running.state, error=None)
             listed = {name: getattr(facts, name) for name in LISTED_FIELDS}
             rows.append(listed | {"library": library, "videos": list(facts.videos.values())})
         return rows
@@ -233,7 +233,7 @@ class Questions:
         rows = library.videos_named(request.videos)
         if follows is not None and not rows:
             held = library.video_ids()
-            rows = [library.video(each) for each in follows.facts.videos if each in held]
+            rows = [library.video(each) for each in follows.videos if each in held]
         whole = not rows
         rows = rows or library.videos()
         if not rows:
@@ -250,7 +250,7 @@ class Questions:
         found = self.find(key)
         if isinstance(found, Running):
             raise UsageError(f"the question {key} is not answered yet; wait for its answer, or stop it")
-        if found.library != library or found.state != "done":
+        if found.number != library or found.state != "done":
             raise UsageError(f"the question {key} has no answer in this library that another could follow")
         return found
 

@@ -75,10 +75,7 @@ def cut_windows(times_s: Sequence[float], distances: Sequence[float]) -> list[tu
 
 
 def find_cuts(path: Path, name: str, windows_s: Sequence[tuple[float, float]], playlist: bool = False) -> Iterator[Cut]:
-    """Decode a video within these times, which `cut_windows` gives, and yield its cuts there in order.
-
-    Raises a VideoError where nothing of the video can be read.
-    """
+    """Decode a video within the times of `cut_windows` and yield its cuts in order; raises a VideoError."""
     reader = PyavReader(path, name, playlist)
     last_s = -math.inf
     for times_s, pictures in _stretches(reader.frames_in(windows_s)):

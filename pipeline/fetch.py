@@ -56,10 +56,7 @@ def file_state(path: Path) -> FileState:
 
 
 def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
-    """True if two states have all but the inode in common.
-
-    Some network filesystems give a file another number once they have forgotten it, so only its bytes can decide then.
-    """
+    """True if all but the inode is common, which some network filesystems forget: only the bytes decide then."""
     return before != after == replace(before, inode=after.inode)
 
 
@@ -101,10 +98,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FetchedVideo:
-    """A source with its bytes in a local file at `path`.
-
-    `states` are those in which the file, and after it the members of a playlist, were when they were identified.
-    """
+    """A source with its bytes in a local file at `path`; `states`: of it and a playlist's members at that time."""
 
     source: Source
     path: str
@@ -125,10 +119,9 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
     that of the bytes which were read, even if a listing saw earlier ones; a playlist has none, for its members change
     without it.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`.
-        SourceChanged: somebody writes to the file.
-        PlaylistRefused: it is a playlist that is not allowed, that lies elsewhere, or as `playlist_members`.
+    Raises SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`;
+    SourceChanged: somebody writes to the file; PlaylistRefused: it is a playlist that is not allowed, that lies
+    elsewhere, or as `playlist_members`.
     """
     if is_remote(source.uri):
         path = _fetch(source, folder)
@@ -150,11 +143,9 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
 
 
 def check_unchanged(video: FetchedVideo) -> None:
-    """Check that a video's files are as they were when it was identified: then what was read since belongs to its id.
+    """Check that a video's files are as when it was identified: what was read since belongs to its id.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: they cannot be read any more.
-        SourceChanged: they may hold other bytes.
+    Raises SourceChanged, or SourceMissing, SourceForbidden, SourceUnreachable.
     """
     uri, paths = video.source.uri, [Path(each.path) for each in video.states]
     after = [attempt(uri, partial(file_state, path)) for path in paths]
@@ -187,10 +178,7 @@ def _identity(paths: Sequence[Path]) -> str:
 def local_copy(source: Source) -> Iterator[Path]:
     """Provide the path of a source's bytes: the file itself, or a download that is deleted on leaving.
 
-    A download streams to a temporary file and is retried after a failure that may be temporary.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read.
+    Raises SourceMissing, SourceForbidden or SourceUnreachable.
     """
     if not is_remote(source.uri):
         path = local_file(source.uri)
@@ -204,10 +192,7 @@ def local_copy(source: Source) -> Iterator[Path]:
 
 
 def local_file(uri: str) -> Path:
-    """Return the path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end.
-
-    A path that cannot be looked up raises as `local_copy`.
-    """
+    """The path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end."""
     path = Path(uri)
     if re.search(r"\\x[89a-f][0-9a-f]", uri) and not path.exists():
         raise SourceMissing(f"{uri}: cannot be named in a library, because its name is not UTF-8; rename it")
@@ -247,8 +232,7 @@ def stamp(source: Source) -> Stamp | None:
 
     None where the filesystem gives no size or no mark, so that only reading shows whether the bytes are the same.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
+    Raises SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
     """
     if source.stamp is not None:
         return source.stamp
@@ -291,10 +275,7 @@ def is_remote(uri: str) -> bool:
 
 
 def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileSystem, str]:
-    """Open the filesystem of a URI or local path, and return it with the path in it.
-
-    A web server may be silent for `timeout_s`; other protocols have limits of their own.
-    """
+    """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`."""
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 

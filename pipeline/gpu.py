@@ -67,10 +67,7 @@ class GpuReader:
     def batches(
         self, fps: float, model_input: ModelInput, jpeg_side_px: int, span: Span | None = None
     ) -> Generator[GpuBatch, None, None]:
-        """Yield the samples of a video, or of a span of it, each once, in order.
-
-        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
-        """
+        """Yield the samples of a video, or of a span of it, each once, in order; raises SpanDamaged."""
         last_number, self.fell_back = -1, None
         try:
             for batch in self._device_batches(fps, model_input, jpeg_side_px, span):

@@ -103,11 +103,7 @@ Seconds = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """Settings by which a video becomes rows; a library holds them.
-
-    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; fixed windows of `window_s`
-    where there are no shots.
-    """
+    """Settings by which a video becomes rows; a library holds them. Windows are made where there are no shots."""
 
     fps: float = 1.0
     jpeg_side_px: int = 512
@@ -220,14 +216,9 @@ class FrameRow:
 
 
 def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
-    """Yield the frames of a chunk in order, then its summary.
+    """Yield the frames of a chunk in order, then its summary; raises VideoError or SpanDamaged.
 
-    Subtitles are read with a whole video or its first span; an unreadable subtitle file does not stop a video, its
-    message is in `subtitle_errors`.
-
-    Raises:
-        VideoError: nothing can be read from it; no frame was yielded.
-        SpanDamaged: the span cannot be read by itself.
+    Subtitles are read with a whole video or its first span; an unreadable file does not stop it, and is an error there.
     """
     with closing(sample_frames(chunk, settings)) as parts:
         for part in parts:

@@ -53,22 +53,18 @@ LANGUAGE_CODES = frozenset(_CODES.split())
 def list_sources(arguments: Sequence[str]) -> list[Source]:
     """List the videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
 
-    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count.
-    A web address is not looked up: the web has no listings, and a dead address shows when it is read.
+    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count. A web
+    address is not looked up: the web has no listings, and a dead address shows when it is read.
 
-    Raises:
-        SourceMissing: an argument names or matches no video.
-        SourceForbidden, SourceUnreachable: a remote argument cannot be looked up.
+    Raises SourceMissing: an argument names or matches no video; SourceForbidden, SourceUnreachable: a remote argument
+    cannot be looked up.
     """
     found = {source.uri: source for argument in arguments for source in _look_up(argument)}
     return [found[uri] for uri in sorted(found)]
 
 
 def named_sources(uris: Iterable[str]) -> list[Source]:
-    """Make sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
-
-    A video that is missing shows when it is read. One listing a folder.
-    """
+    """Make sources of URIs that an earlier run listed, with the sidecars beside them now; one listing a folder."""
     sources: list[Source] = []
     folders: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
@@ -166,7 +162,12 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         return _sources(filesystem, found, _by_folder(everything))
     if re.search(r"[*?\[]", argument):
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
-        files = {name: each for name, each in matches.items() if each["type"] == "file" or _is_link_to_file(each)}
+        # A link to a file counts, also to one that is not there: that shows when it is read.
+        files = {
+            name: each
+            for name, each in matches.items()
+            if each["type"] == "file" or (each.get("islink") and not Path(each["name"]).is_dir())
+        }
         found = _videos(files)
         _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
         return _sources(filesystem, found, _names_beside(filesystem, found))
@@ -194,11 +195,6 @@ def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
         below[:] = sorted(new.values())
         seen.update(new)
         yield folder, names
-
-
-def _is_link_to_file(info: Mapping[str, Any]) -> bool:
-    """True for a link to a file, also to one that is not there: that shows when it is read."""
-    return bool(info.get("islink")) and not Path(info["name"]).is_dir()
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:

@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import islice, repeat
 from multiprocessing import get_context
@@ -116,10 +117,7 @@ def bench_ingest(
     with_script: bool = True,
     report: Callable[[str], None] = lambda line: None,
 ) -> IngestFigures:
-    """Measure an ingest of local videos, `rounds` times, and report each round when it is over.
-
-    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be loaded.
-    """
+    """Measure an ingest of local videos, round by round; raises a PipelineError or SpaceError."""
     from kinodex.index.spaces.load import load_image_tower
 
     space = load_image_tower(config.space, config.device)
@@ -129,6 +127,7 @@ def bench_ingest(
     settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
     whole, parts = make_chunks(paths, settings)
     frames, batches = load_material(whole, settings)
+    as_jpeg = partial(jpeg, longest_px=settings.jpeg_side_px, quality=settings.jpeg_quality)
     embed_rate(space, batches[:1] * 2, 1)  # the first batch settles the arithmetic
     runs, rates, ratios = [], [], []
     with warm_processes(cores) as pool:
@@ -144,8 +143,8 @@ def bench_ingest(
             rate |= {
                 "decode, all cores": decode_rate(pool, parts, settings, at_once=True),
                 "embed, all cores": embed_rate(space, batches, cores),
-                "jpeg": jpeg_rate(frames, settings),
-                "prepare": prepare_rate(frames, settings),
+                "jpeg": _rate(lambda: _each(frames, as_jpeg)),
+                "prepare": _rate(lambda: _each(frames, settings.input)),
             }
             rates.append(rate)
             ratios.append(_ratios(rate, cores, space.device_type))
@@ -293,10 +292,7 @@ def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list
 
 
 def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[list[Rgb], list[NDArray[np.uint8]]]:
-    """Decode the first frames `[H, W, 3]` of the videos, and make batches `[n, 3, h, w]` of inputs of them.
-
-    Raises PipelineError if one that it opens cannot be read.
-    """
+    """Decode the first frames `[H, W, 3]`, and make batches `[n, 3, h, w]` of inputs of them; raises PipelineError."""
     frames: list[Rgb] = []
     for chunk in chunks:
         path = Path(chunk.video.path)
@@ -334,14 +330,6 @@ def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores
     """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
     with tower.threads(1), ThreadPoolExecutor(cores) as pool:
         return _rate(lambda: sum(map(len, pool.map(tower.embed, batches))))
-
-
-def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    return _rate(lambda: _each(frames, lambda rgb: jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)))
-
-
-def prepare_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    return _rate(lambda: _each(frames, settings.input))
 
 
 def _warm(all_here: threading.Barrier) -> None:
@@ -391,10 +379,7 @@ class Lost(Exception):
 
 
 def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a fresh process, so that nothing which ran before helps or hinders it, and return its result.
-
-    Raises what `work` raises, and Lost.
-    """
+    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
     return run_alone_within(None, work, *args, **kwargs)
 
 

@@ -413,11 +413,7 @@ class MadeCaption(NamedTuple):
 
 
 def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[Library, float]:
-    """Make the library at `uri`, or complete the one that is there, and return it with the seconds spent.
-
-    `report` is called with the number of videos that are there. Raises SettingsMismatch if the
-    library there is of another size.
-    """
+    """Make the library at `uri`, or complete the one there; with the seconds spent. Raises SettingsMismatch."""
     library = Library.open_or_create(uri, size.settings, made_fingerprint(size.dim))
     began = time.perf_counter()
     present = {row.video_id for row in library.videos()}

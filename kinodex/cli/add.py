@@ -320,11 +320,8 @@ def summaries(
     if dry_run:
         _show_summaries_forecast(library, stage, video, retry_failed, renew)
         return
-    run(library, stage, video, sharing, json, partial(_repeated, stage, retry_failed, renew), frames_needed=False)
-
-
-def _repeated(stage: Summaries, retry_failed: bool, renew: bool, library: Library) -> list[str]:
-    return stage.repeated(library, retry_failed, renew)
+    repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
+    run(library, stage, video, sharing, json, repeated, frames_needed=False)
 
 
 def _show_summaries_forecast(

@@ -239,8 +239,7 @@ def _counts(states: Mapping[str, int]) -> list[str]:
 def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
     """Show one run of a library, or all of them and the latest in numbers.
 
-    Raises:
-        UsageError: no run has that id, or more than one begins with it.
+    Raises UsageError: no run has that id, or more than one begins with it.
     """
     runs = library.ingest_log.runs()
     if run_id is not None:

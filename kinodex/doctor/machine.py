@@ -466,10 +466,7 @@ class NameColour(BaseModel):
 
 
 def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> list[CheckResult]:
-    """Check what a server at `base_url` lists and can do with `model`, or with the first model that it lists.
-
-    Raises BadSettings for a URL that is none.
-    """
+    """Check what a server lists and can do with `model`, or with the first that it lists; raises BadSettings."""
     settings: dict[str, object] = {"base_url": base_url, "model": model or "?", "max_tokens": MAX_TOKENS}
     settings |= {"attempts": 1, "timeout_s": TIMEOUT_S} | ({"key_env": key_env} if key_env else {})
     role = read_roles({"default": settings})["default"]
@@ -684,10 +681,7 @@ BY_MODEL = 'kinodex ask {} "..." --model NAME --base-url http://HOST:8000/v1    
 def run_checks(
     library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
 ) -> list[CheckResult]:
-    """All lines of the page, the verdicts by task first. A library and an endpoint are checked only if they are named.
-
-    Raises BadSettings for a URL that is none.
-    """
+    """All lines of the page, the verdicts by task first; raises BadSettings for a URL that is none."""
     found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu()]
     found += [*check_models(), *check_keys(key_env)]
     found += check_endpoint(base_url, model, key_env) if base_url is not None else []

@@ -57,10 +57,7 @@ def with_article(phrase: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or several of the same thing.
-
-    `position` is "left", "middle" or "right". `lift` from 0 to 1 is its height in its band (ground or sky).
-    """
+    """One or several of the same thing, "left", "middle" or "right"; `lift`, 0 to 1, is its height in ground or sky."""
 
     thing: str
     colour: str

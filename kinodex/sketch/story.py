@@ -543,10 +543,7 @@ def leave(writing: Writing, actor: Prop, now: float) -> float:
 
 
 def give(writing: Writing, giver: Prop, taker: Prop, now: float, words: Line | None) -> float:
-    """Let one actor walk to another, hand over what it holds, and walk back; returns when it is back.
-
-    `words` are spoken meanwhile; their range is shifted to the moment.
-    """
+    """Let one actor walk to another, hand over what it holds while `words` are said, and walk back; till when."""
     stage = writing.stage
     giver_x, taker_x = stage.at[giver][0], stage.at[taker][0]
     beside = taker_x + (ALONGSIDE if giver_x > taker_x else -ALONGSIDE)
@@ -1032,7 +1029,7 @@ def _shots_json(film: StoryFilm) -> list[dict[str, Any]]:
 
 
 def _event_json(film: StoryFilm, event: Event, scene: StoryScene) -> dict[str, Any]:
-    ranges = film.on_screen(event.time)
+    ranges, back_s = film.on_screen(event.time), event.back_at_s
     return {
         "kind": event.kind,
         "who": event.who.name,
@@ -1043,12 +1040,8 @@ def _event_json(film: StoryFilm, event: Event, scene: StoryScene) -> dict[str, A
         "end_s": round(ranges[-1][1], 4),
         "ranges": _ranges(ranges),
         "moment": _ranges(film.on_screen(event.moment)),
-        "back_at_s": None if event.back_at_s is None else round(_instant(film, event.back_at_s), 4),
+        "back_at_s": None if back_s is None else round(film.on_screen((back_s, back_s + 1 / FPS))[0][0], 4),
     }
-
-
-def _instant(film: StoryFilm, time_s: float) -> float:
-    return film.on_screen((time_s, time_s + 1 / FPS))[0][0]
 
 
 def _spoken_order(film: StoryFilm) -> list[int]:

@@ -161,10 +161,7 @@ class ViewerApi:
         return frame_detections(self._library(number), video_id, frame_no)
 
     def load_towers(self) -> None:
-        """Begin to load the text tower of each library, in a thread of its own.
-
-        An error of one is that of the first search that needs it: the other pages do not.
-        """
+        """Begin to load the text towers in a thread; an error of one is that of the first search that needs it."""
         for library in self.inputs.libraries:
             self._towers.begin(library.uri, library.space(self._space))
 

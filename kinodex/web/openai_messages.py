@@ -223,10 +223,7 @@ def _listed(lines: Sequence[str], letters: Sequence[tuple[str, str] | None]) -> 
 
 
 def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[str, ...]]:
-    """Take lines "video: NAME" out of a text where the name, or each of several after commas, is of a known video.
-
-    Any other such line stays: it may be part of the question.
-    """
+    """Take lines "video: NAME" of known videos out of a text; any other such line may be part of the question."""
     found: list[str] = []
 
     def taken(match: re.Match[str]) -> str:

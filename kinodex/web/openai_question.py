@@ -538,10 +538,7 @@ class PictureSearch:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
-        """The moments of these videos (none: all) that pictures are most like, best first.
-
-        Raises RequestRefused for what is no picture, SpaceError where the library has no tower for pictures.
-        """
+        """The moments of these videos (none: all) that pictures are most like; raises RequestRefused or SpaceError."""
         if not urls:
             return []
         chosen = spread(urls)

@@ -50,10 +50,7 @@ def bundle() -> str:
 
 
 def bundled(modules: Mapping[str, str]) -> str:
-    """Join modules by name to one: each becomes a function that gives its exports, after those that it imports from.
-
-    Raises CycleError where modules import each other in a circle, and KeyError for one that there is not.
-    """
+    """Join modules by name to one: each becomes a function that gives its exports, after those that it imports from."""
     imports = {name: [found for _, found in IMPORT.findall(text)] for name, text in modules.items()}
     order = TopologicalSorter(imports).static_order()
     return "\n".join(
@@ -106,7 +103,8 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
         f"default-src 'none'; script-src '{_hash(start)}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    held = {"data": data, "pictures": {name: _data_url("image/jpeg", jpeg) for name, jpeg in pictures.items()}}
+    urls = {name: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}" for name, jpeg in pictures.items()}
+    held = {"data": data, "pictures": urls}
     # Escaped so that no HTML parser takes one of its strings for the end of the element.
     text = as_json(held).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _document(
@@ -141,10 +139,6 @@ def _document(style_tag: str, policy: str, held: str, start: str) -> str:
 </body>
 </html>
 """
-
-
-def _data_url(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def _hash(script: str) -> str:

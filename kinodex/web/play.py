@@ -309,12 +309,7 @@ def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[in
 
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
-    """Look at a source: its state and its first bytes. Blocks; for a thread.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
-        PlaylistRefused: it shows what other files hold.
-    """
+    """Look at a source: its state, its first bytes. Blocks; for a thread. Raises a SourceError or PlaylistRefused."""
     from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
     from kinodex.pipeline.playlists import kind_by_head, refusal
 
@@ -404,10 +399,7 @@ def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def open_local(uri: str) -> IO[bytes]:
-    """Open a regular file, through links as an ingest does; never waits for the other end of a pipe.
-
-    Raises SourceMissing, or SourceForbidden; also for a pipe, a socket, a device or a folder.
-    """
+    """Open a regular file, never waiting for a pipe's other end; raises SourceMissing or SourceForbidden."""
     from kinodex.pipeline.fetch import attempt, local_file
 
     path = local_file(uri)

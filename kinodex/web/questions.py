@@ -145,10 +145,7 @@ class _Plan:
 
 
 class Questions:
-    """All questions about some libraries. `start`, `find` and `listing` belong to the thread of those libraries.
-
-    Raises what opening the models or the folder of traces raises.
-    """
+    """All questions about some libraries. `start`, `find` and `listing` belong to the thread of those libraries."""
 
     def __init__(self, libraries: Sequence[Library], settings: ServeSettings) -> None:
         self.settings = settings
@@ -162,10 +159,7 @@ class Questions:
         self._thread = AskingThread(settings.choice)
 
     def start(self, request: AskRequest) -> Running:
-        """Begin to answer a question.
-
-        Raises TooManyQuestions or MoneySpent at a limit, and a KinodexError for a request that makes no sense.
-        """
+        """Begin to answer a question; raises TooManyQuestions or MoneySpent, or a KinodexError if it makes no sense."""
         plan = self._plan(request)
         budget = self._budget(request.budget)
         running = Running(self.kept.new_key(), request, datetime.now(UTC))
@@ -219,7 +213,7 @@ class Questions:
 
     def _refusal(self, library: Library) -> str | None:
         """The reason why no question about a library's pictures can be asked with this choice of models, if so."""
-        space, pictured = find_space(library, self.settings.space), _has_pictures(library.videos())
+        space, pictured = find_space(library, self.settings.space), any(row.frames for row in library.videos())
         try:
             check_known_world(self.settings.choice, space, has_pictures=pictured)
         except UsageError as error:
@@ -239,11 +233,11 @@ class Questions:
         if not rows:
             raise UsageError("the library holds no video to ask about; ingest one first")
         if variant.roles:
-            check_known_world(settings.choice, find_space(library, settings.space), has_pictures=_has_pictures(rows))
+            space, pictured = find_space(library, settings.space), any(row.frames for row in rows)
+            check_known_world(settings.choice, space, has_pictures=pictured)
         unpictured = [row.title for row in rows if not row.frames]
         check_fit(variant, has_language=settings.choice.has_language, unpictured=unpictured)
-        longest_s = max(row.duration_s for row in rows)
-        with_settings(variant.parameters(longest_s), request.settings)  # raises BadSettings
+        with_settings(variant.parameters(max(row.duration_s for row in rows)), request.settings)  # raises BadSettings
         return _Plan(variant, tuple(rows), None if follows is None else follows.path, whole)
 
     def _followed(self, key: str, library: int) -> Kept:
@@ -273,17 +267,11 @@ class Questions:
         return settings.lowered(budget, left)
 
     def _facts(self, running: Running, plan: _Plan) -> QuestionFacts:
-        question = running.request.question
-        return QuestionFacts(
-            key=running.key,
-            library=redact_uri(self.kept.uris[running.request.library]),
-            question=question.text,
-            options=question.options,
-            agent=plan.variant.name,
-            videos={} if plan.whole else {row.video_id: row.title for row in plan.rows},
-            asked_at=running.asked_at,
-            after=running.request.after,
-        )
+        request = running.request
+        library = redact_uri(self.kept.uris[request.library])
+        asked = request.question.text, request.question.options, plan.variant.name
+        videos = {} if plan.whole else {row.video_id: row.title for row in plan.rows}
+        return QuestionFacts(running.key, library, *asked, videos, running.asked_at, request.after)
 
     async def _answer(self, running: Running, plan: _Plan, budget: Budget) -> None:
         """Answer in the thread of the questions. Whatever ends it, it is kept and its readers get to know."""
@@ -381,10 +369,6 @@ def tried(records: Sequence[Record], agent: str, models: Mapping[str, str]) -> s
     return f"The method {agent} asked {asked}; {came}. {last}"
 
 
-def _has_pictures(rows: Sequence[VideoRow]) -> bool:
-    return any(row.frames for row in rows)
-
-
 # One question while it is answered: its trace so far, and its end, for any number of readers in other threads.
 
 State = Literal["running", "stopping", "done", "failed"]
@@ -455,10 +439,7 @@ class Running:
             self._change()
 
     async def changes(self, since: int = 0, beat_s: float | None = None) -> AsyncGenerator[int | None, None]:
-        """Yield the number of changes so far whenever it is above `since`, until the question has ended.
-
-        After each `beat_s` without one it yields None.
-        """
+        """Yield the number of changes when it is above `since`, until the end; None after each `beat_s` without one."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -552,10 +533,7 @@ class Environments:
         self._opening = asyncio.Lock()
 
     async def of(self, number: int, video_ids: Sequence[str]) -> Environment:
-        """The videos of these ids (none: all that the library has now), with the text tower of its space.
-
-        Raises LibraryError, UnknownVideo or SpaceError.
-        """
+        """The videos of these ids (none: all), with the text tower; raises LibraryError, UnknownVideo or SpaceError."""
 
         def opened() -> tuple[Library, Environment]:
             library = Library.open(self._uris[number])
@@ -669,7 +647,9 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
-    drawn = [_is_drawn(library, settings.space) for library in libraries]
+    space, start = settings.space, "kinodex serve {} {}"
+    drawn = [each.space(space).name == BUILTIN and each.noise(space) is None for each in libraries]
+    places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
@@ -684,7 +664,10 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
-                "ways": [] if refusal is None else _ways(redact_uri(libraries[number].uri)),
+                "ways": [
+                    {"name": name, "about": about, "command": start.format(places[number], options)}
+                    for name, about, options in (WAYS if refusal is not None else ())
+                ],
                 "is_drawn_world": is_drawn,
             }
             for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
@@ -692,15 +675,6 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
-
-
-def _ways(uri: str) -> list[dict[str, str]]:
-    start = f"kinodex serve {shlex.quote(uri)}"
-    return [{"name": name, "about": about, "command": f"{start} {options}"} for name, about, options in WAYS]
-
-
-def _is_drawn(library: Library, space: str | None) -> bool:
-    return library.space(space).name == BUILTIN and library.noise(space) is None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.

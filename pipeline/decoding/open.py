@@ -25,17 +25,10 @@ DECODERS = ("pyav", "decord", "torchcodec", "nvdec")
 def open_video(
     path: Path, name: str | None = None, *, decoder: str = "pyav", playlist: bool = False
 ) -> Iterator[VideoReader]:
-    """Open `path` for one pass over its frames; messages call it `name`.
+    """Open `path` by one of `DECODERS`, or "auto", for one pass over its frames; messages call it `name`.
 
-    Args:
-        decoder: one of `DECODERS`, or "auto".
-        playlist: allow a playlist; its members are to be checked before (`playlist_members`).
-
-    Raises:
-        ValueError: no such decoder.
-        VideoError: there is nothing to decode in it; see `kinodex.pipeline.errors`.
-        SourceMissing, SourceForbidden: the file cannot be read.
-        PlaylistRefused: it is a playlist, and that is not allowed.
+    A `playlist` is allowed only if asked for; its members are to be checked before (`playlist_members`). Raises
+    ValueError for an unknown decoder, VideoError, SourceMissing, SourceForbidden or PlaylistRefused.
     """
     chosen = choose_decoder(decoder)
     exact = PyavReader(path, name or path.name, playlist)
@@ -88,8 +81,7 @@ SPANS_A_SHARER = 3
 def split_video(path: Path, name: str, fps: float, span_s: float, sharers: int = 1) -> tuple[Span, ...]:
     """Split a video into spans of about `span_s` seconds for sampling at `fps`, or into more for `sharers` workers.
 
-    Returns nothing where the video is short or has to be read whole. Decodes one frame and demuxes the rest. Raises as
-    `kinodex.pipeline.decoding.open.open_video`.
+    None where it is short or has to be read whole. Decodes one frame and demuxes the rest. Raises as `open_video`.
     """
     video = PyavReader(path, name)
     try:

@@ -124,12 +124,7 @@ class FrameIndex:
 
 
 def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex:
-    """Index the samples of a video, or of a span of it, from its packets alone.
-
-    Raises:
-        PlanViolated: the packets allow no plan.
-        PickError: the video does not begin with the earliest of its packets.
-    """
+    """Index the samples of a video, or of a span of it, from its packets alone; raises PlanViolated or PickError."""
     packets, rate = exact.packets(), Fraction(fps).limit_denominator(1_000_000)
     first, until = (span.first_pts, span.until_pts) if span else (exact.first_pts, None)
     plan = plan_samples(packets, exact.first_pts, rate * exact.base, first, until)
@@ -222,11 +217,7 @@ FAILURES = (RuntimeError, ValueError, IndexError, NotImplementedError)
 
 
 def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
-    """Open a decoder of one stream onto `device` ("cpu", "cuda", "cuda:1"), frames `[n, 3, height, width]`.
-
-    Raises:
-        PickError: torchcodec is missing or cannot read the file.
-    """
+    """Open a decoder of one stream onto `device`, frames `[n, 3, height, width]`; raises PickError if it cannot."""
     try:
         from torchcodec import decoders
     except (ImportError, OSError, RuntimeError) as error:
@@ -242,10 +233,7 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
 
 
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:
-    """Decode frames: times `[n]` in seconds after the first frame, RGB `[n, 3, height, width]` uint8 on the device.
-
-    Raises PickError: it cannot.
-    """
+    """Seconds `[n]` after the first frame, RGB `[n, 3, height, width]` uint8 on the device; raises PickError."""
     try:
         batch = decoder.get_frames_at(list(indices))
     except FAILURES as error:

@@ -217,10 +217,7 @@ class PyavReader:
 def _planned_frames(
     packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan
 ) -> Iterator[VideoFrame]:
-    """Decode the packets that the plan sends.
-
-    Raises PlanViolated: the file or a frame is damaged, or a packet marked as a key frame is none.
-    """
+    """Decode the packets that the plan sends; raises PlanViolated for damage, or a key frame that is none."""
     from av import FFmpegError
 
     context = stream.codec_context
@@ -323,10 +320,7 @@ class PacketPlan:
 def demux_span(
     container: InputContainer, stream: VideoStream, span: Span | None, start: int
 ) -> Iterator[Packet[VideoStream]]:
-    """Demux the packets that a span needs, or all; `start` is the presentation time of the video's first frame.
-
-    Raises PlanViolated: its key frame is missing.
-    """
+    """Demux the packets that a span needs, or all; `start` is the time of the first frame. Raises PlanViolated."""
     if span is None or span.first_pts == start:
         packets = container.demux(stream)
     else:
@@ -359,10 +353,7 @@ def _demux_from_key(container: InputContainer, stream: VideoStream, pts: int) ->
 
 
 def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) -> Packets:
-    """Demux all of `packets`, which are of `stream`.
-
-    Raises PlanViolated: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
-    """
+    """Demux all `packets` of `stream`; raises PlanViolated for times that are missing, double or jump, or damage."""
     from av import FFmpegError
 
     def rows() -> Iterator[tuple[int, int, int, bool, bool]]:

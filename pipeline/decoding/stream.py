@@ -80,10 +80,8 @@ class VideoMetadata:
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
     """Open a local file for demuxing; `playlist` allows one whose members were identified with it.
 
-    Raises:
-        SourceMissing, SourceForbidden: it cannot be read.
-        PlaylistRefused: it shows what other files hold.
-        EmptyFile, NotAVideo: it holds no video container.
+    Raises SourceMissing, SourceForbidden: it cannot be read; PlaylistRefused: it shows what other files hold;
+    EmptyFile, NotAVideo: it holds no video container.
     """
     import av
 
@@ -135,9 +133,7 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
 
     The demuxer discards all other streams.
 
-    Raises:
-        NoVideoStream: there is none.
-        NothingDecodes: there is one, but no decoder for it.
+    Raises NoVideoStream: there is none; NothingDecodes: there is one, but no decoder for it.
     """
     from av.stream import Discard, Disposition
 
@@ -209,10 +205,7 @@ YEAR_ZERO = 1970
 
 
 def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
-    """The columns that the tags of a container fill: a time in UTC, texts, and degrees of latitude and longitude.
-
-    A time that cannot be read is left out, as is one of a clock that was never set.
-    """
+    """The columns that a container's tags fill: time in UTC, texts, degrees; a time that cannot be is left out."""
     held = {name.lower(): value.strip() for name, value in tags.items() if value.strip()}
     found: dict[str, Any] = {}
     for column, names in TAGS.items():
@@ -329,10 +322,7 @@ class PickError(Exception):
 
 
 class SpanDamaged(Exception):
-    """A span that cannot be read as a pass over the whole video would read it: damage, or misleading timestamps.
-
-    Says nothing against the video: read it whole, and all of it that decodes comes out.
-    """
+    """A span that cannot be read as a pass over the whole video would read it; read the video whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,13 +370,12 @@ class VideoReader(Pass, Protocol):
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
 
-        The frame of an instant is the last one whose time is not after it; the last frame is shown for its
-        own duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so
-        gaps of any length are free. With `span`, the samples of one part of the video; numbers and times count
-        from the video's start all the same.
+        The frame of an instant is the last one whose time is not after it; the last frame is shown for its own
+        duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so gaps of any length are
+        free. With `span`, the samples of one part of the video; numbers and times count from the video's start all the
+        same.
 
-        Raises:
-            SpanDamaged: a span cannot be read by itself; read the whole video.
+        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
         """
 
     def close(self) -> None:

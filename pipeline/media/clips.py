@@ -90,7 +90,10 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
 def _expected(path: Path, name: str, begin_s: float, end_s: float) -> tuple[Expected, ...]:
     """Decode what the video shows when the clip begins, and just before the end that was asked for."""
     shown = [shown_at(path, name, time_s) for time_s in (begin_s, end_s - INSIDE_S)]
-    return tuple(expected_first(each[0] - begin_s, each[1] - begin_s, each[2]) for each in shown if each is not None)
+    return tuple(
+        Expected(from_s - begin_s + _inside_s(from_s, until_s), picture)
+        for from_s, until_s, picture in filter(None, shown)
+    )
 
 
 def copy_stream(target: OutputContainer, stream: Any, name: str) -> Stream:
@@ -233,8 +236,9 @@ def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: l
             first, last = first or picture, picture
     if first is None:
         raise nothing_there(name, place.start_s)
-    ends = expected_first(*first[:2], small_picture(first[2])), expected_last(*last[:2], small_picture(last[2]))
-    made.append(_Made(last[1] - place.at_s, ends))
+    begin = Expected(first[0] + _inside_s(*first[:2]), small_picture(first[2]))
+    end = Expected(last[1] - _inside_s(*last[:2]), small_picture(last[2]))
+    made.append(_Made(last[1] - place.at_s, (begin, end)))
 
 
 def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
@@ -362,14 +366,8 @@ def small_jpeg(data: bytes, name: str) -> NDArray[np.float32]:
         raise PictureError(f"{name}: a stored picture of it cannot be read ({error}); ingest it again") from error
 
 
-def expected_first(start_s: float, until_s: float, picture: NDArray[np.float32]) -> Expected:
-    """Expect a picture of `[start_s, until_s)` of a clip from its beginning on."""
-    return Expected(start_s + min(INSIDE_S, (until_s - start_s) / 2), picture)
-
-
-def expected_last(start_s: float, until_s: float, picture: NDArray[np.float32]) -> Expected:
-    """Expect a picture of `[start_s, until_s)` of a clip up to its end."""
-    return Expected(until_s - min(INSIDE_S, (until_s - start_s) / 2), picture)
+def _inside_s(start_s: float, until_s: float) -> float:
+    return min(INSIDE_S, (until_s - start_s) / 2)
 
 
 def shown_at(path: Path, name: str, time_s: float) -> tuple[float, float, NDArray[np.float32]] | None:

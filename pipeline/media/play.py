@@ -170,9 +170,7 @@ class Output(Protocol):
 def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
     """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
 
-    Raises:
-        SourceError, PlaylistRefused, NotAVideo, EmptyFile: as `kinodex.pipeline.media.source.open_source`.
-        NoVideoStream, NothingDecodes, VideoError: nothing is shown from there on, or a packet cannot be copied.
+    Raises as `open_source`, and a VideoError if nothing is shown from there on or a packet cannot be copied.
     """
     import av
 

@@ -123,9 +123,7 @@ def removed_on_error(out: Path) -> Iterator[None]:
 def open_source(uri: str) -> Iterator[InputContainer]:
     """Open a video's source for demuxing; one elsewhere is not fetched whole, and little of it is kept in memory.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or not in parts.
-        PlaylistRefused, EmptyFile, NotAVideo: as `kinodex.pipeline.decoding.stream.open_container`.
+    Raises a SourceError, PlaylistRefused, EmptyFile or NotAVideo.
     """
     if not is_remote(uri):
         with open_container(local_file(uri), uri) as container:
@@ -180,10 +178,7 @@ class MediaFacts:
 
 
 def read_facts(container: InputContainer, name: str) -> MediaFacts:
-    """Read the facts of an open file, whose first picture is decoded; messages call it `name`.
-
-    Raises NoVideoStream, or NothingDecodes if no picture comes out.
-    """
+    """Read the facts of an open file, whose first picture is decoded; raises NoVideoStream or NothingDecodes."""
     stream = choose_stream(container, name)
     sound = choose_sound(container)
     video, times = _first_frame(container, stream, name)

@@ -67,9 +67,8 @@ def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | Non
 
     A piece begins where the one before it ends, but for gaps of the sound itself. `track` as `choose_sound` has it.
 
-    Raises:
-        SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
-        SoundError: there is a sound track, and nothing of it decodes, or not the one that is named.
+    Raises SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened; SoundError: there is a sound
+    track, and nothing of it decodes, or not the one that is named.
     """
     with open_container(path, name, playlist) as container:
         stream = only_sound(container, track)
@@ -272,10 +271,7 @@ def load_voice_detector() -> VoiceDetector:
 
 
 def voice_windows(pieces: Iterable[Sound], detector: VoiceDetector) -> Iterator[Sound]:
-    """Yield windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech` in them.
-
-    `pieces` are those of `sound_pieces`. Less than two windows of sound are in memory.
-    """
+    """Yield the windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech`."""
     listener, held, probabilities = detector.listen(), Sound(0.0, np.empty(0, np.float32)), np.empty(0, np.float32)
     for sound, goes_on in stretches(pieces, STEP * STEPS_A_CALL):
         held = Sound(held.start_s if len(held.samples) else sound.start_s, np.append(held.samples, sound.samples))

@@ -42,11 +42,7 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     """Load the model `name` (a hub id or a folder) for one task, on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
     Weights are bf16 on CUDA where the card has it, else fp16, and fp32 everywhere else or without `half_on_cuda`.
-
-    Raises:
-        ModelMissing: no such folder or id, files missing in it, or the hub does not answer.
-        WrongModel: a model for another task, or weights that leave part of it at random.
-        NoSuchDevice: `device` is not there.
+    Raises ModelMissing, WrongModel or NoSuchDevice.
     """
     import torch
 

@@ -188,11 +188,7 @@ class TextReader:
 
 
 def find_text_model(name: str = CARRIED) -> TextModel:
-    """Find the files of the carried model, or of a folder of ONNX files of PaddleOCR's.
-
-    A folder holds one file with `rec` in its name, and may hold one with `det` and one `*.txt` of characters. Raises
-    ModelMissing.
-    """
+    """Find the files of the carried model, or a folder's: *rec*.onnx, *det*.onnx, *.txt; raises ModelMissing."""
     package = Path(str(_rapidocr().__file__)).parent
     carried = [package / "models" / each for each in CARRIED_FILES]
     if name == CARRIED:
@@ -213,11 +209,7 @@ def find_text_model(name: str = CARRIED) -> TextModel:
 
 
 def load_text_reader(name: str = CARRIED, languages: Sequence[str] = (), min_confidence: float = 0.0) -> TextReader:
-    """Load the reader `name` (see `find_text_model`) for some languages, such as "en"; none: all that it reads.
-
-    Raises ModelMissing where the package or a file is missing, and WrongModel for a file that is no such model or a
-    language that it cannot read.
-    """
+    """Load a reader for some languages, none: all that it reads; raises ModelMissing or WrongModel."""
     model = find_text_model(name)
     characters = _characters(model)
     check_languages(languages, characters, model.name)
@@ -245,10 +237,7 @@ def _engine(model: TextModel) -> Any:
 
 
 def _characters(model: TextModel) -> str:
-    """All characters that a recogniser knows, a line each: from its own metadata, else from the file beside it.
-
-    Raises WrongModel for files that are no detector and recogniser, and for characters that are another one's.
-    """
+    """The characters that a recogniser knows, a line each, by its metadata or the file beside it; raises WrongModel."""
     detector, recogniser = _session(model.detector), _session(model.recogniser)
     held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
     if held is not None:

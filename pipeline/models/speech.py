@@ -194,7 +194,9 @@ class Recogniser:
 
     def transcribe_windows(self, windows: Iterable[Sound]) -> Iterator[tuple[Sound, list[SpeechLine]]]:
         """Yield each window with sound in it, and its lines."""
-        sounding = (window for window in windows if _rms(window) >= SILENCE_RMS)
+        sounding = (
+            window for window in windows if np.sqrt(np.mean(np.square(window.samples, dtype=np.float64))) >= SILENCE_RMS
+        )
         needs_states = self._knows_times or (self._language is None and bool(self._codes))
         standing: NDArray[np.float64] | None = None
         while ahead := list(islice(sounding, LOOK_AHEAD)):
@@ -345,10 +347,6 @@ def _fine_lines(said: _Said, language: str) -> Iterator[SpeechLine]:
     for line in cut_lines(said.words, said.breaks):
         text = ("" if language in UNSPACED else " ").join(word.text for word in line)
         yield SpeechLine(line[0].start_s, line[-1].end_s, text, language, None, tuple(line))
-
-
-def _rms(window: Sound) -> float:
-    return float(np.sqrt(np.mean(np.square(window.samples, dtype=np.float64))))
 
 
 def _speech_s(window: Sound) -> float:

@@ -22,6 +22,7 @@ from kinodex.cli.options import (
     Sharing,
     VideoOption,
     announce,
+    open_library,
     with_groups,
 )
 from kinodex.index.text import visible
@@ -110,11 +111,10 @@ def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
 def _show_forecast(
     uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
 ) -> None:
-    from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import PRICE_SHARE
     from kinodex.jobs.forecast import forecast_captions, pending_videos, table
 
-    library = Library.open(uri)
+    library = open_library(uri)
     videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
     share = PRICE_SHARE if batch_api else 1.0
     print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
@@ -124,10 +124,9 @@ def _add_by_batches(
     uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
 ) -> None:
     """Have captions made by the Batch API, then add them."""
-    from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import caption_by_batches
 
-    library = Library.open(uri)
+    library = open_library(uri)
     ids, repeated = with_frames(library, names), again(library) if again else ()
     with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
         report = add_rows(library, batched, ids, HERE, repeated)
@@ -327,12 +326,11 @@ def summaries(
 def _show_summaries_forecast(
     uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
 ) -> None:
-    from kinodex.index.library import Library
     from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
 
     if stage.base_url is None:
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
-    library = Library.open(uri)
+    library = open_library(uri)
     again = stage.repeated(library, retry_failed, renew)
     ids = [row.video_id for row in library.videos_named(names)] if names else None
     videos = pending_videos(library, stage.model, ids, again, "summaries")
@@ -395,12 +393,11 @@ def text_tower(
     json: JsonOption = False,
 ) -> None:
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
-    from kinodex.index.library import Library
     from kinodex.index.spaces.towers import TowerKind, describe_tower
     from kinodex.jobs.open import find_space
     from kinodex.jobs.towers import carry_towers
 
-    opened = Library.open(library)
+    opened = open_library(library)
     kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]
     carried = carry_towers(opened, find_space(opened, space), kinds, again)
     if json:
@@ -475,9 +472,7 @@ def speakers(
 
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     if speaker is None and remove:
         raise UsageError("got --remove and no speaker; say whose name: kinodex speakers LIBRARY speaker-3 --remove")
     if speaker is not None:
@@ -562,9 +557,7 @@ def run(
     `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
     get it too.
     """
-    from kinodex.index.library import Library
-
-    library = Library.open(uri)
+    library = open_library(uri)
     named = [row.video_id for row in library.videos_named(videos)] if videos else None
     ids = with_frames(library, videos) if frames_needed else named
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())

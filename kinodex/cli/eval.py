@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption
+from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption, open_library
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -293,11 +293,10 @@ def _counts(read: Benchmark[Item]) -> dict[str, Any]:
 
 
 def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
-    from kinodex.index.library import Library
     from kinodex.jobs.eval.items import match_videos, read_id_map, with_nearest
 
     names = read_id_map(id_map) if id_map else None
-    videos = Library.open(library).videos()
+    videos = open_library(library).videos()
     matching = match_videos(read.items, videos, names, read.episodes)
     return {
         "uri": library,

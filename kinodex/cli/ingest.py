@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import JsonOption
+from kinodex.cli.options import JsonOption, open_library
 from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console
@@ -71,7 +71,6 @@ def ingest(
 
 def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:
     from kinodex.cli.show import OutcomeLines, progress_bar, show_report
-    from kinodex.index.library import Library
     from kinodex.jobs.ingest.run import run_ingest
 
     _check_packages()
@@ -85,7 +84,7 @@ def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) ->
 
         with interruptible(show) as watch:
             report = run_ingest(config, sources, library, watch)
-    show_report(report, Library.open(library), as_json, lines)
+    show_report(report, open_library(library), as_json, lines)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
 
 
@@ -149,11 +148,10 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 
 def _failed(library: str) -> Sequence[Source]:
     """List the sources in the library's failures that were no video or could not be fetched."""
-    from kinodex.index.library import Library
     from kinodex.jobs.addresses import READING_STAGES
     from kinodex.pipeline.sources import SourceList, named_sources
 
-    failures = Library.open(library).ingest_log.failures()
+    failures = open_library(library).ingest_log.failures()
     return SourceList(named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES)))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, open_library, with_groups
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_json
@@ -40,9 +40,7 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Show a library: videos, counts, spaces, settings, failures; or the runs that wrote it."""
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     if runs or run is not None:
         from kinodex.cli.show import show_runs
 
@@ -80,10 +78,9 @@ def metadata(
 ) -> None:
     """Set columns of the videos, for --where: from tables, paths and tags of files. Nothing is ingested again."""
     from kinodex.cli.show import show_metadata
-    from kinodex.index.library import Library
     from kinodex.jobs.metadata import read_metadata, set_metadata
 
-    opened = Library.open(library)
+    opened = open_library(library)
     given = read_metadata(table or [], path_pattern)
     if not (given or from_files or drop):
         raise UsageError("got nothing to set; give tables, --path-pattern, --from-files or --drop")
@@ -118,10 +115,9 @@ def videos(
 
     An ingest of the same files indexes them again.
     """
-    from kinodex.index.library import Library
     from kinodex.index.maintain import remove_videos
 
-    opened = Library.open(library)
+    opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
     for row in rows[:LISTED]:
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
@@ -143,10 +139,9 @@ def added(
     yes: YesOption = False,
 ) -> None:
     """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
-    from kinodex.index.library import Library
     from kinodex.index.maintain import remove_added
 
-    opened = Library.open(library)
+    opened = open_library(library)
     stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
@@ -167,9 +162,7 @@ def speaker(
 
     Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
     """
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
         print(f"{row.speaker}  {visible(row.name or '(no name)')}")
@@ -239,7 +232,6 @@ def maintain(
     Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains. With
     --check addresses at which no file lies any more are listed too.
     """
-    from kinodex.index.library import Library
     from kinodex.index.maintain import health as check_health
     from kinodex.index.maintain import maintain as maintain_library
 
@@ -253,7 +245,7 @@ def maintain(
             "or more, or 0 if nobody uses the library"
         )
     repaired = _repair(library) if repair else None
-    opened = Library.open(library)
+    opened = open_library(library)
     keep_s = keep_minutes * MINUTE_S
     upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
@@ -413,10 +405,9 @@ def relocate(
 
     Nothing is read or indexed again. Without a common prefix `kinodex ingest` knows moved files by their bytes.
     """
-    from kinodex.index.library import Library
     from kinodex.jobs.addresses import relocate as relocate_videos
 
-    opened = Library.open(library)
+    opened = open_library(library)
     done = relocate_videos(opened, old, new, dry_run=dry_run)
     if json:
         print_json({"uri": opened.uri, **asdict(done)})

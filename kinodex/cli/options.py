@@ -186,6 +186,14 @@ def _setting_options() -> list[inspect.Parameter]:
 
 # Options of commands that read a library.
 
+
+def open_library(uri: str) -> Library:
+    """Open a library; Lance is imported only now."""
+    from kinodex.index.library import Library
+
+    return Library.open(uri)
+
+
 LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that Lance takes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[

@@ -34,19 +34,7 @@ SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "f
 """Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
 DOWNLOADED = ("uploader", "channel", "upload_date", "license", "webpage_url", "tags", "categories", "view_count")
 """What is kept of the `.info.json` that yt-dlp writes beside a download."""
-_CODES = """
-aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
-en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
-ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na
-nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
-sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-afr alb amh ara arm asm aze baq bel ben bod bos bul bur cat ces chi cmn cym cze dan deu dut ell eng est eus
-fas fil fin fra fre geo ger gla gle glg gre guj hat hau heb hin hrv hun hye ibo ice ind isl ita jav jpn kan
-kat kaz khm kir kor kur lao lat lav lit ltz mac mal mao mar may mkd mlt mon mri msa mul mya nep nld nno nob
-nor ori pan per pol por pus ron rum rus sin slk slo slv smo snd som spa sqi srp sun swa swe tam tat tel tgk
-tgl tha tib tuk tur uig ukr und urd uzb vie wel xho yor yue zho zul
-"""
-LANGUAGE_CODES = frozenset(_CODES.split())
+LANGUAGE_CODES = frozenset(Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split())
 """Codes of ISO 639-1, and those of ISO 639-2 for the same languages."""
 
 

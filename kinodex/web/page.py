@@ -16,6 +16,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from itertools import zip_longest
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -120,25 +121,8 @@ def as_json(value: Any) -> bytes:
 
 
 def _document(style_tag: str, policy: str, held: str, start: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{policy}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>kinodex view</title>
-{style_tag}
-</head>
-<body>
-<div id="page"><header class="top"><a class="brand" href="#/">kinodex</a></header>
-<main><p class="quiet loading" role="status">Loading…</p></main></div>
-<noscript>This page draws itself with JavaScript, which is switched off here.</noscript>
-{held}
-<script type="module">{start}</script>
-</body>
-</html>
-"""
+    page = Template((STATIC / "page.html").read_text(encoding="utf-8"))
+    return page.substitute(style=style_tag, policy=policy, held=held, start=start)
 
 
 def _hash(script: str) -> str:

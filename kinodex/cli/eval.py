@@ -75,6 +75,7 @@ def _respelt(word: str) -> str:
 
 
 @app.command("run")
+@options.with_groups
 def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
@@ -97,15 +98,8 @@ def eval_run(
     controls: Annotated[
         bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
     ] = True,
-    model: options.ModelOption = "builtin",
-    base_url: BaseUrlOption = None,
-    models: ModelsOption = None,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: CacheOption = True,
+    asking: options.Asking = options.USUAL,
     sample: options.SampleOption = 0,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
     subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
     screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
     map_: MapOption = None,
@@ -113,15 +107,9 @@ def eval_run(
     ids: IdsOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = None,
-    max_cost: options.MaxCostOption = None,
     force_choice: options.ForceChoiceOption = False,
     early_insufficient: options.EarlyInsufficientOption = False,
     verify: options.VerifyOption = False,
-    anyway: options.AnywayOption = False,
     at_once: options.AtOnceOption = 32,
     ray: Annotated[
         bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
@@ -145,25 +133,21 @@ def eval_run(
     dry_run: options.DryRunOption = False,
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
-    from kinodex.agent.limits import Budget
     from kinodex.evaluation import show_on
     from kinodex.jobs.eval.contenders import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
-    from kinodex.jobs.models import ModelChoice
     from kinodex.output import console
 
-    prices = input_price, output_price
-    choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
-    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
+    choice = replace(asking.choice(), sample=sample, at_once=at_once, charge_cached=True)
     rules = options.answer_rules(force_choice, early_insufficient, verify)
-    may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
-    context = RunContext(library, choice, budget, detector, *may_read)
+    may_read = subtitles, keep_captions, traces, asking.space, rules, otlp, screen_text
+    context = RunContext(library, choice, asking.budget(), asking.detector, *may_read)
     contenders = parse_contenders(
         agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, parse_subset(only or [], ids))
-    options.check_cost(choice, budget.cost, stop_at_cost)
+    options.check_cost(choice, None, stop_at_cost)
     if dry_run:
         from kinodex.jobs.forecast import forecast_run, table
 

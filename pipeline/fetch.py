@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -280,18 +280,13 @@ def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileS
     from fsspec.implementations.local import LocalFileSystem
 
     if not is_remote(uri):  # not by `url_to_fs`, for which "::" in a name joins two filesystems
-        return LocalFileSystem(), os.path.normpath(_own_home(Path(uri)).absolute())
+        local = Path(uri)
+        with suppress(RuntimeError):  # a file that begins with ~ stays, and the home of a user who is not there
+            local = local if local.exists() else local.expanduser()
+        return LocalFileSystem(), os.path.normpath(local.absolute())
     options = _web_options(timeout_s) if uri.startswith(("http://", "https://")) else {}
     filesystem, path = url_to_fs(uri, **options)
     return filesystem, path
-
-
-def _own_home(path: Path) -> Path:
-    """A path with the home folder for its ~; a file of such a name, or of a user who is not there, stays as it is."""
-    try:
-        return path if path.exists() else path.expanduser()
-    except RuntimeError:
-        return path
 
 
 def _web_options(timeout_s: float) -> dict[str, Any]:

@@ -82,14 +82,10 @@ def bench_decoders(
 
 
 def installed() -> list[str]:
-    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
-    here = {
-        "pyav": True,
-        "decord": importlib.util.find_spec("decord") is not None,
-        "torchcodec": has_torchcodec,
-        "nvdec": has_torchcodec and shutil.which("nvidia-smi") is not None,
-    }
-    return [decoder for decoder in DECODERS if here[decoder]]
+    here = {"pyav"} | {name for name in ("decord", "torchcodec") if importlib.util.find_spec(name)}
+    if "torchcodec" in here and shutil.which("nvidia-smi"):
+        here.add("nvdec")
+    return [decoder for decoder in DECODERS if decoder in here]
 
 
 def table(rows: Sequence[DecoderFigures]) -> str:

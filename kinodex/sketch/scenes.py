@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -35,6 +34,7 @@ PLURALS = {
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 SIDE_OF_SIZE = {"small": 0.25, "medium": 0.37, "large": 0.54}
 MIDDLE_X = {"left": 0.2, "middle": 0.5, "right": 0.8}
+MIDDLE_OF_TWO = {"left": 0.26, "middle": 0.5, "right": 0.74}
 CARD_PAINTS = (
     ((18, 18, 24), (240, 240, 235)),
     ((236, 232, 220), (30, 30, 34)),
@@ -124,29 +124,17 @@ def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
         picture = sprite(
             group.thing, group.colour, max(4, round(side * height_px)), night=scene.night, mirrored=group.mirrored
         )
-        y = _height_of(group, side)
-        middle = _middle_of(group, scene)
-        items.extend(Pasted(picture, x, y) for x in _spread(middle, group.count, side / aspect))
+        if group.thing in FLYING:
+            y = 0.04 + side / 2 + group.lift * 0.28 * (1 - side)
+        else:
+            y = 0.96 - side / 2 - group.lift * 0.22 * (1 - side)
+        if len(scene.groups) == 1 and group.count > 1:
+            middle = 0.5
+        else:
+            middle = (MIDDLE_OF_TWO if len(scene.groups) == 2 else MIDDLE_X)[group.position]
+        steps = (number - (group.count - 1) / 2 for number in range(group.count))
+        items.extend(Pasted(picture, middle + step * (side / aspect) * 1.04, y) for step in steps)
     return items
-
-
-def _height_of(group: Group, side: float) -> float:
-    if group.thing in FLYING:
-        return 0.04 + side / 2 + group.lift * 0.28 * (1 - side)
-    return 0.96 - side / 2 - group.lift * 0.22 * (1 - side)
-
-
-def _middle_of(group: Group, scene: Scene) -> float:
-    if len(scene.groups) == 1 and group.count > 1:
-        return 0.5
-    if len(scene.groups) == 2:
-        return {"left": 0.26, "middle": 0.5, "right": 0.74}[group.position]
-    return MIDDLE_X[group.position]
-
-
-def _spread(middle: float, count: int, width: float) -> Iterator[float]:
-    for number in range(count):
-        yield middle + (number - (count - 1) / 2) * width * 1.04
 
 
 def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:

@@ -41,17 +41,14 @@ class CallCost:
 def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
     """Add up the costs of calls, as `trace_view` makes them; `known` are the frames shown before them."""
     shown = [frame for call in calls for frame in call["frames"]]
-    spent = [call["usage"] for call in calls]
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cost")
     return CallCost(
         calls=len(calls),
         cached_calls=sum(bool(call["cached"]) for call in calls),
         invalid_replies=sum(call["invalid"] is not None for call in calls),
         frames=len(set(shown) - set(known)),
         frame_shows=len(shown),
-        input_tokens=sum(usage["input_tokens"] for usage in spent),
-        output_tokens=sum(usage["output_tokens"] for usage in spent),
-        cached_tokens=sum(usage["cached_tokens"] for usage in spent),
-        cost=sum(usage["cost"] for usage in spent),
+        **{name: sum(call["usage"][name] for call in calls) for name in names},
         model_seconds=sum(call["seconds"] for call in calls),
     )
 

@@ -83,8 +83,6 @@ def open_container(path: Path, name: str, playlist: bool = False) -> InputContai
     Raises SourceMissing, SourceForbidden: it cannot be read; PlaylistRefused: it shows what other files hold;
     EmptyFile, NotAVideo: it holds no video container.
     """
-    import av
-
     try:
         if not path.exists():
             raise SourceMissing(f"{name}: no such file; check the path")
@@ -92,21 +90,24 @@ def open_container(path: Path, name: str, playlist: bool = False) -> InputContai
             raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
         if not playlist and (kind := playlist_kind(path)):
             raise refusal(name, kind)
-        container = av.open(f"file:{path}", container_options=open_options(playlist), metadata_errors="replace")
+        return demuxed(f"file:{path}", name, playlist)
     except PermissionError as error:
         raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
+
+
+def demuxed(file: Any, name: str, playlist: bool = False) -> InputContainer:
+    """Open a file or its address for demuxing; raises NotAVideo, also if it is text or a still picture."""
+    import av
+
+    try:
+        container = av.open(file, container_options=open_options(playlist), metadata_errors="replace")
     except av.FFmpegError as error:
-        if isinstance(error, MemoryError):  # says nothing about the file
+        if isinstance(error, MemoryError | PermissionError):  # they say nothing about what is in it
             raise
         raise NotAVideo(
             f"{name}: no video container that FFmpeg can read ({error.strerror}); "
             "give a media file such as mp4, mkv, webm, mov, avi or ts"
         ) from error
-    return refuse_no_video(container, name)
-
-
-def refuse_no_video(container: InputContainer, name: str) -> InputContainer:
-    """Return a container that can hold a video; raises NotAVideo, and closes it, if it is text or a still picture."""
     if container.format.name in NO_VIDEO_FORMATS or container.format.name.endswith("_pipe"):
         kind = container.format.name
         container.close()

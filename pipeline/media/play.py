@@ -198,7 +198,7 @@ def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float
     first = next(pictures, None)
     if first is None:
         raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
-    return encoded_pictures(chain([first], pictures), video, target, from_s)
+    return encoded_pictures(first, pictures, video, target, from_s)
 
 
 def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
@@ -254,18 +254,15 @@ def copied_packets(
 
 
 def encoded_pictures(
-    pictures: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+    first: Shown, others: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
 ) -> Iterator[Packet[Any]]:
     """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
-    zero = Fraction(from_s)
-    pictures = iter(pictures)
-    first = next(pictures, None)
-    if first is None:
-        return
     height_px, width_px, _ = to_rgb(first[2]).shape
-    out = _encoder(target, width_px, height_px)
-    shown = chain([first], pictures)
+    name = encoder_name()
+    out = add_pictures(target, name, ENCODERS[name], width_px, height_px)
+    out.codec_context.gop_size, out.codec_context.max_b_frames = 25 * KEY_FRAMES_S, 0
+    zero, shown = Fraction(from_s), chain([first], others)
     yield from encoded_frames(
         out, (player_frame(to_rgb(each), out, max(begin, zero) - zero, until - zero) for begin, until, each in shown)
     )
@@ -283,10 +280,3 @@ def encoder_name() -> str:
             continue
         return name
     raise VideoError(f"this build of PyAV encodes nothing that browsers play; it needs one of {', '.join(ENCODERS)}")
-
-
-def _encoder(target: OutputContainer, width_px: int, height_px: int) -> VideoStream:
-    name = encoder_name()
-    stream = add_pictures(target, name, ENCODERS[name], width_px, height_px)
-    stream.codec_context.gop_size, stream.codec_context.max_b_frames = 25 * KEY_FRAMES_S, 0
-    return stream

@@ -258,7 +258,6 @@ LEVELS = 1 << 16
 
 
 def is_hdr(frame: VideoFrame) -> bool:
-    """Check that a decoded frame says of itself that it is PQ or HLG."""
     return frame.color_trc in (PQ, HLG)
 
 

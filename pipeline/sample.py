@@ -243,7 +243,6 @@ def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[Sampled
 
 
 def check_drawn(metadata: VideoMetadata, chunk: Chunk, settings: SamplingSettings) -> None:
-    """Raise NotDrawn for a film that kinodex did not draw, where only those are wanted."""
     if settings.drawn_only and not metadata.drawn:
         raise NotDrawn(
             f"{chunk.video.source.uri}: kinodex did not draw this film, and the space builtin knows no other; make a "

@@ -186,7 +186,6 @@ def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
-    """Look up a path in the filesystem; type None where nothing is."""
     try:
         info: Mapping[str, Any] = filesystem.info(path)
     except FileNotFoundError:

@@ -163,7 +163,6 @@ def _sample(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
 
 
 def _decode_all(path: Path, fps: float) -> None:
-    """Decode every frame and scale `fps` of them a second."""
     with open_video(path) as video:
         to_rgb, due_s = _scaler(video), video.start_s
         for sample in video.samples(EVERY_FRAME):

@@ -177,7 +177,6 @@ def ingest_once(paths: Sequence[Path], config: IngestConfig) -> WholeIngest:
 
 
 def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> WholeIngest:
-    """Index the films into a new library. Raises RuntimeError if one of them fails."""
     from kinodex.index.library import Library
     from kinodex.jobs.ingest.run import run_ingest
 
@@ -281,7 +280,6 @@ Rgb = NDArray[np.uint8]
 
 
 def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
-    """Make chunks of the videos: each whole, and split as an ingest splits them."""
     whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
     parts: list[Chunk] = []
     for chunk in whole:
@@ -308,7 +306,6 @@ def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[
 
 @contextmanager
 def warm_processes(count: int) -> Iterator[Executor]:
-    """Start processes with the decoder loaded."""
     context = get_context("spawn")
     all_here = context.Barrier(count + 1)
     with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
@@ -320,7 +317,6 @@ def warm_processes(count: int) -> Iterator[Executor]:
 
 
 def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSettings, at_once: bool) -> float:
-    """Measure decoding and scaling to RGB, all chunks at once or one after the other on one core."""
     if at_once:
         return _rate(lambda: sum(pool.map(_decode, chunks, repeat(settings))))
     return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
@@ -384,7 +380,6 @@ def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` as `run_alone` does, and end it after `limit_s` seconds."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))
@@ -415,7 +410,6 @@ def _send_result(pipe: Connection, work: Callable[..., object], args: Any, kwarg
 
 @contextmanager
 def measure_usage() -> Iterator[ResourceUsage]:
-    """Measure the usage of a block, complete when it is left; of the GPU by nvidia-smi, where there is one."""
     usage, over = ResourceUsage(), threading.Event()
     samples: dict[str, list[float]] = defaultdict(list)
     threads = [threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, lambda: _sample_memory(usage)))]

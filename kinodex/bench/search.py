@@ -135,7 +135,6 @@ class _Found(NamedTuple):
 
 
 def _found(library: Library, size: Size, vectors: Floats) -> _Found:
-    """Compare what the search and its index find with the exact nearest frames."""
     parts = count_parts(library.tables[vectors_table(library.fingerprint)])
     exact, best_cosine = _exact(library, size, vectors)
     recall = _recall(exact, [_keys(library.search.frames(vector, k=K), size) for vector in vectors])
@@ -228,7 +227,6 @@ def _frame_times(library: Library) -> FrameTimes:
 def _warm_ms(
     library: Library, kinds: Sequence[Kind], count: int, say: Callable[[str], None]
 ) -> list[tuple[float, float]]:
-    """Measure each kind of query on an open library: median and 95th percentile in milliseconds."""
     found = []
     for title, query, _ in kinds:
         query(library, count)  # a cost of the first query only is shown by "fresh"
@@ -254,7 +252,6 @@ def _opened_ms(
 
 
 def _some_ms(measure: Callable[[int], float], most: int) -> list[float]:
-    """Measure `most` times, or until that has taken `OPENED_S`."""
     began, found = time.perf_counter(), [measure(0)]
     while len(found) < most and time.perf_counter() - began < OPENED_S:
         found.append(measure(len(found)))
@@ -274,7 +271,6 @@ def _ms(query: Query, library: Library, n: int) -> float:
 
 
 def _in_memory(library: Library, vectors: Floats) -> tuple[float, float]:
-    """Measure the top ten of one video in memory, by us and by numpy, in turn: medians in milliseconds."""
     in_memory = library.in_memory(video_id(0))
     rows = in_memory.units
 
@@ -434,7 +430,6 @@ def video_id(number: int) -> str:
 
 
 def queries(count: int, size: Size) -> NDArray[np.float32]:
-    """Make unit vectors [count, dim], each near a frame of another video."""
     random = np.random.default_rng(1)
     numbers = random.integers(size.videos, size=count)
     frames = np.stack([_topic_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
@@ -447,13 +442,11 @@ def queries(count: int, size: Size) -> NDArray[np.float32]:
 
 
 def words(count: int, seed: int) -> list[str]:
-    """Make texts of two words, neither the commonest nor the rarest."""
     random = np.random.default_rng(seed)
     return [" ".join(_word(int(n)) for n in random.integers(10, 2_000, size=2)) for _ in range(count)]
 
 
 def frame_vectors(number: int, size: Size) -> Vectors:
-    """Make the vectors [frames, dim] of one video."""
     vectors = _topic_vectors(number, size)
     if size.is_cone:
         shared = np.tile(np.array([1, 0], np.float32), (size.frames, 1))
@@ -491,7 +484,6 @@ def _frames(number: int, size: Size, vectors: Vectors) -> list[MadeFrame]:
 
 
 def made_row(number: int, size: Size) -> VideoRow:
-    """Make the row of one complete video."""
     return VideoRow(
         video_id=video_id(number),
         uri=f"made-up://{number}",

@@ -123,7 +123,6 @@ def _show_forecast(
 def _add_by_batches(
     uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
 ) -> None:
-    """Have captions made by the Batch API, then add them."""
     from kinodex.jobs.add.batch_api import caption_by_batches
 
     library = open_library(uri)
@@ -568,7 +567,6 @@ def run(
 def add_rows(
     library: Library, stage: Addition, ids: list[str] | None, sharing: Sharing, again: Collection[str]
 ) -> AddReport:
-    """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack
 
     from kinodex.cli.show import add_progress_bar
@@ -585,7 +583,6 @@ def add_rows(
 
 
 def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
-    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
     rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:

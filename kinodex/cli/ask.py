@@ -82,7 +82,6 @@ def ask(
 
 
 def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -> list[JoinedClip]:
-    """Cut the evidence of an answer out of its videos; none for an answer without evidence."""
     from kinodex.jobs.export.media import join_clips
     from kinodex.jobs.export.moments import PLAYED, Moment, arranged
 
@@ -120,7 +119,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
-    """Refuse files that would be overwritten, before anything is paid for."""
     if clip is not None:
         from kinodex.jobs.export.media import check_clip_path
 

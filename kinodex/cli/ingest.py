@@ -136,7 +136,6 @@ def _check_addresses() -> None:
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
-    """List sources by URI, each once; a manifest's row counts more than a file in a folder."""
     from kinodex.jobs.ingest.sources import is_manifest, read_manifest
     from kinodex.pipeline.sources import SourceList, list_sources
 
@@ -147,7 +146,6 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 
 
 def _failed(library: str) -> Sequence[Source]:
-    """List the sources in the library's failures that were no video or could not be fetched."""
     from kinodex.jobs.addresses import READING_STAGES
     from kinodex.pipeline.sources import SourceList, named_sources
 

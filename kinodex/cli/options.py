@@ -73,7 +73,6 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
 
 
 def tell_newer(older: str, newer: str) -> None:
-    """Name the present spelling of one of version 2, on standard error."""
     print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
 
 

@@ -42,7 +42,6 @@ CSV_COLUMNS = (
 
 
 def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> None:
-    """Print pairs of videos that show the same: a table, a JSON document, or a row of CSV for each range."""
     if as_json:
         print_json([asdict(each) | {"a": _named(each.a), "b": _named(each.b)} for each in found])
         return
@@ -119,7 +118,6 @@ def _progress(console: Console, every_s: float, name: str = "") -> Iterator[Draw
 
 @contextmanager
 def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
-    """Show each progress of an ingest."""
     with _progress(console, every_s) as draw:
         yield lambda progress: draw(
             visible(progress.current[:24]), partial(progress_line, progress), fraction_done(progress), 1.0
@@ -128,7 +126,6 @@ def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Wa
 
 @contextmanager
 def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S) -> Iterator[AddWatch]:
-    """Show the progress of an addition, video by video."""
     counts = Counter[str]()
 
     def text(done: int, total: int, seconds: float) -> str:
@@ -167,7 +164,6 @@ def progress_line(progress: Progress, seconds: float) -> str:
 
 
 def fraction_done(progress: Progress) -> float:
-    """Fraction of a run that is done, 0 to 1: of its bytes, or of its sources if some sizes are unknown."""
     if progress.bytes_total:
         return min(progress.bytes_done / progress.bytes_total, 1.0)
     return progress.done / progress.total if progress.total else 0.0
@@ -217,7 +213,6 @@ def show_metadata(report: Mapping[str, Any]) -> None:
 
 
 def show_round(report: IngestReport, as_json: bool) -> None:
-    """Show one round of `kinodex ingest --watch` in one line, at once, also where the output is a pipe."""
     if as_json:
         sources = [asdict(outcome) for outcome in report.outcomes]
         numbers = redact_values(summary(report) | {"sources": sources})
@@ -232,7 +227,6 @@ def show_round(report: IngestReport, as_json: bool) -> None:
 
 
 def _counts(states: Mapping[str, int]) -> list[str]:
-    """Write how many sources had each outcome; none that moved is not said."""
     return [f"{states.get(state, 0):,} {state}" for state in STATES if state != "moved" or states.get(state)]
 
 
@@ -348,7 +342,6 @@ class OutcomeLines:
         self._read = max(self._read, len(progress.outcomes))
 
     def finish(self, report: IngestReport) -> None:
-        """Print the rest, and how many were left out."""
         for outcome in report.outcomes[self._read :]:
             self._print(outcome)
         left_out = sum(report.count(state) for state in STATES if state != "already there") - self._printed.total()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
-    """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
     from kinodex.jobs.towers import tower_states
 
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
@@ -171,7 +170,6 @@ GAP = 2
 
 
 def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
-    """Print lines of text and then tables on stdout: drawn for people, or as Markdown."""
     if as_markdown:
         from kinodex.jobs.eval.tables import markdown
 

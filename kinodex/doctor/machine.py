@@ -322,7 +322,6 @@ def _try_decoder(name: str, film: Path) -> CheckResult:
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:
-    """Count the frames that a decoder returns at 4 a second, with the reason if PyAV had to take over."""
     from kinodex.pipeline.decoding.open import open_video
 
     with open_video(Path(film), decoder=decoder) as video:
@@ -386,7 +385,6 @@ def _cached_models() -> list[CachedRepoInfo]:
 
 
 def list_cached(cached: Iterable[CachedRepoInfo]) -> list[CheckResult]:
-    """List cached models, at most `LISTED` of them one by one."""
     found = [_describe(each) for each in cached]
     if len(found) > MODELS_LISTED:
         others = of_models("further", "ok", f"{len(found) - MODELS_LISTED} smaller models in the cache")
@@ -492,7 +490,6 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
 
 
 async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
-    """Models that the server lists. Some servers list nothing and chat all the same."""
     import openai
 
     try:
@@ -644,7 +641,6 @@ KEYS = {
 
 
 def check_keys(extra: str | None = None) -> list[CheckResult]:
-    """Check that the variables with keys are set, and one more by its name; no value is ever shown."""
     variables = KEYS if extra is None or extra in KEYS else {extra: "for the endpoint", **KEYS}
     return [
         of_keys(name, "ok", f"set, {purpose}")
@@ -655,7 +651,6 @@ def check_keys(extra: str | None = None) -> list[CheckResult]:
 
 
 def check_library(uri: str) -> list[CheckResult]:
-    """Check in one line that a library opens and that all its rows are there."""
     try:
         library = Library.open(uri)
         health = check_health(library)

@@ -538,7 +538,6 @@ JPEG_QUALITY = 85
 def image_blocks(
     video: VideoRow, stored: Sequence[StoredFrame], side_px: int, left_out: str | None = None
 ) -> list[ContentBlock]:
-    """Show frames, each once, as many as fit in one reply; `left_out` says which were left out. Raises PictureError."""
     frames = list({frame.frame_no: frame for frame in stored}.values())
     side = min(side_px, SIDE_PX)
     shown: list[ContentBlock] = []
@@ -604,8 +603,6 @@ class AskOptions:
 
 
 def answer_here(environment_of: EnvironmentOf, models: ModelsFor) -> Answering:
-    """Answer calls in the event loop of the protocol."""
-
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
         environment = await environment_of(list(call.videos) or None)
         answered = await run(
@@ -627,8 +624,6 @@ def _judged(each: Judged) -> dict[str, Any]:
 
 
 def ask_tool(answering: Answering, defaults: AskOptions) -> Callable[..., Awaitable[CallToolResult]]:
-    """Make the tool `ask`."""
-
     async def ask(
         question: Annotated[str, Field(description="The question, in words.")],
         context: Context,

@@ -56,7 +56,6 @@ def master(thing: str, colour: str) -> Image.Image:
 
 
 def sprite(thing: str, colour: str, side_px: int, *, night: bool, mirrored: bool) -> Image.Image:
-    """Draw a thing scaled to `side_px`, dimmed a little by night; RGBA."""
     picture = master(thing, colour).resize((side_px, side_px), Image.Resampling.BILINEAR, reducing_gap=2.0)
     if mirrored:
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)

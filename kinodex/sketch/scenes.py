@@ -70,8 +70,6 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A place by day or night with up to three groups in it, each at a position of its own."""
-
     place: str
     night: bool = False
     groups: tuple[Group, ...] = ()
@@ -79,8 +77,6 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class TitleCard:
-    """A word on a plain card."""
-
     word: str
     paper: Rgb = (18, 18, 24)
     ink: Rgb = (240, 240, 235)
@@ -88,8 +84,6 @@ class TitleCard:
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """A sprite and the centre it is pasted at, as fractions of width and height."""
-
     picture: Image.Image
     x: float
     y: float

@@ -83,8 +83,6 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """A narrator's line during [start_s, end_s)."""
-
     start_s: float
     end_s: float
     text: str
@@ -92,8 +90,6 @@ class SpokenLine:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A film before it is drawn."""
-
     film: str
     seed: int
     shots: tuple[Shot, ...]
@@ -182,7 +178,6 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
 
 
 def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
-    """Write a narrator's lines, about one a minute; one of them says the film's code word."""
     word = chance.choice(TITLE_WORDS).lower()
     texts = [
         f"Listen well: the code word is {word}.",
@@ -202,7 +197,6 @@ def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
 
 
 def as_json(script: Script) -> dict[str, Any]:
-    """Convert the script to plain data: every shot with its exact times and all facts for questions."""
     return {
         "film": script.film,
         "seed": script.seed,
@@ -515,7 +509,6 @@ def draw_frames(script: Script) -> Iterator[Pixels]:
 
 
 def _transition(before: Pixels, picture: Pixels, entry: str, share: float) -> Pixels:
-    """Blend the frame while its shot begins: dissolving from the one before, or rising from black."""
     if entry == "cut" or share >= 1:
         return picture
     old = before if entry == "dissolve" else np.zeros_like(picture)

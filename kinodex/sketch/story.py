@@ -64,7 +64,6 @@ class Pool:
         self._words: dict[Sequence[str], list[str]] = {}
 
     def prop(self, things: Sequence[str]) -> Prop | None:
-        """Take one of these things in a colour in which the film has none yet, None if it has all."""
         left = [prop for prop in product(things, COLOUR_NAMES) if Prop(*prop) not in self._used]
         if not left:
             return None
@@ -73,7 +72,6 @@ class Pool:
         return found
 
     def word(self, words: Sequence[str]) -> str | None:
-        """Take one of these words that the film does not have yet, None if it has all."""
         if words not in self._words:
             self._words[words] = self.chance.sample(words, len(words))
         return self._words[words].pop() if self._words[words] else None
@@ -150,8 +148,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StoryScene:
-    """A stretch of story in one setting."""
-
     setting: Setting
     time: Range
     tracks: tuple[Track, ...]
@@ -264,7 +260,6 @@ def write_story(film: str, duration_s: float, seed: int) -> StoryFilm:
 
 
 def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> float:
-    """Put a title card before a scene while there are words left; returns when it ends."""
     word = pool.word(TITLE_WORDS)
     if word is None:
         return now
@@ -274,7 +269,6 @@ def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> flo
 
 
 def _scene_end(now: float, total: float, chance: Random) -> float:
-    """Choose when a scene ends; the last one ends with the film."""
     length = chance.uniform(*SCENE_S)
     length = min(length, max(LEAST_SCENE_S, total / 3 * chance.uniform(0.8, 1.1)))
     left = total - now
@@ -341,7 +335,6 @@ def actor_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
 
 
 def passer_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
-    """Place a thing that passes: on the ground, or in the sky if it flies."""
     side = (SMALL_SIDE if prop.thing in SMALL_PASSERS else PASSER_SIDE) * scale(distance) / scale(PASSING)
     if prop.thing in FLYING:
         return Key(time_s, x, 0.15 + 0.25 * max(0.0, distance - PASSING), side * 0.8)
@@ -349,7 +342,6 @@ def passer_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
 
 
 def item_key(time_s: float, x: float, distance: float, *, held: bool) -> Key:
-    """Place an item: held before an actor's body, or standing on the ground."""
     side = ITEM_SIDE * scale(distance)
     lift = 0.07 * scale(distance) if held else 0.0
     return Key(time_s, x, feet(distance) + 0.02 - lift - side / 2, side)
@@ -369,7 +361,6 @@ class Stage:
         self._mirrored: dict[Prop, bool] = {}
 
     def enter(self, actor: Prop, time_s: float, x: float, distance: float, item: Prop | None, toward: float) -> None:
-        """Let an actor come on stage at a place, carrying an item or nothing, facing the x that it goes to."""
         self.at[actor] = (x, distance)
         self._side[actor] = 1 if toward >= x else -1
         self._mirrored[actor] = (toward < x) != (actor.thing in FACING_LEFT)
@@ -385,7 +376,6 @@ class Stage:
         self._mark(actor, end_s)
 
     def exit(self, actor: Prop, time_s: float) -> Prop | None:
-        """Take an actor off the stage, with its item, which is returned."""
         self._mark(actor, time_s)
         self._close(actor)
         item = self.held.pop(actor, None)
@@ -484,7 +474,6 @@ class Writing:
     carried_off: dict[Prop, Prop | None] = field(default_factory=dict)
 
     def note(self, event: Event, *, guard: Range | None = None) -> None:
-        """Keep an event; no cut falls into its guard (its moment, if none is given)."""
         self.events.append(event)
         self.guards.append(guard or event.moment)
 
@@ -526,7 +515,6 @@ def _mark_return(writing: Writing, actor: Prop, start: float) -> None:
 
 
 def leave(writing: Writing, actor: Prop, now: float) -> float:
-    """Let an actor go off, by the nearer edge or into the distance; returns when it is gone."""
     chance, stage = writing.chance, writing.stage
     x, _ = stage.at[actor]
     start = whole_frames(now)
@@ -668,7 +656,6 @@ def landmark_box(setting: Setting) -> Box:
 
 
 def in_view(box: Box, view: View) -> Box | None:
-    """Compute a box of the stage in a view, None if the view does not hold all of it."""
     left, top, right, bottom = (
         (value - low) / view.width for value, low in zip(box, (view.left, view.top) * 2, strict=True)
     )
@@ -718,7 +705,6 @@ BOARD, INK, POST = (246, 240, 222), (28, 28, 34), (96, 70, 48)
 
 
 def render_story(film: StoryFilm, path: Path, on_frame: OnFrame = lambda number: None) -> None:
-    """Draw and encode the film to `path` (.mp4); the same film gives the same bytes."""
     encode_frames(draw_frames(film), path, on_frame)
 
 
@@ -801,7 +787,6 @@ def _draw_sign(stage: Image.Image, setting: Setting) -> None:
 
 @lru_cache(maxsize=256)
 def _font(text: str, width_px: int, height_px: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Find the largest font in which a text fits."""
     size = height_px
     while size > 6 and ImageFont.load_default(size).getlength(text) > width_px:
         size -= 1
@@ -1103,7 +1088,6 @@ def free_lines(
     pool: Pool,
     chance: Random,
 ) -> list[Line]:
-    """Write lines for shots in which there is time for one beside those that are spoken already."""
     lines: list[Line] = []
     used: set[str] = set()
     for shot in shots:

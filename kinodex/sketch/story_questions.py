@@ -271,7 +271,6 @@ def holder(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def _seen_once(facts: Facts) -> list[StoryScene]:
-    """List the scenes in settings that have no other scene, which their landmark names."""
     return [scene for scene in facts.scenes if facts.visits(scene) == 1]
 
 
@@ -324,7 +323,6 @@ def taker(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def _gives(facts: Facts, first: str, second: str) -> Gives:
-    """Group the handovers by two of what ("what", "who", "other") they have."""
     groups: Gives = defaultdict(list)
     for event, scene in facts.of_kind("give"):
         groups[getattr(event, first), getattr(event, second)].append((event, scene))
@@ -401,7 +399,6 @@ code = spoken("code", "What is the code word for {}?", CODE_WORDS)
 
 
 def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what is said of a thing, which the words do not name, while it is handed over."""
     said = _objects(facts, "purpose")
     gives = [event for event, _ in facts.of_kind("give")]
     during = [
@@ -426,7 +423,6 @@ def cue(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def who(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who it is that says its name while it is alone on stage."""
     names = {name: actor for actor, name in facts.film.names.items()}
     for line, (_, name, _) in facts.said("name"):
         right = names[name]

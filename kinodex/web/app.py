@@ -82,7 +82,6 @@ def make_app(site: Site) -> ASGIApp:
 
 
 def bare_app(site: Site) -> Starlette:
-    """Make the application without its guard: tests go through its routes."""
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
 
@@ -101,7 +100,6 @@ def bare_app(site: Site) -> Starlette:
 
 
 def _question_routes(site: Site, mcp_apps: dict[str, Starlette]) -> list[Any]:
-    """Routes of a server that may be asked, the first that fits wins."""
     from starlette.routing import Route
 
     if site.questions is None:

@@ -199,7 +199,6 @@ class ViewerApi:
         return [f"t{number}" for number in range(len(self.inputs.traces))]
 
     def view(self, key: str) -> TraceView:
-        """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
         state, view = self._views.get(key, ((), None))
         now = self._state(key)
         if view is not None and state == now:
@@ -447,7 +446,6 @@ def _columns(rows: Iterable[Any], *names: str) -> list[dict[str, Any]]:
 
 
 def frame_detections(library: Library, video_id: str, frame_no: int) -> list[DetectionRow]:
-    """Detections of one frame, the surest first; raises UnknownVideo, or TimeOutside where there is no such frame."""
     time_s = library.frames(video_id, [frame_no])[0].time_s
     return [
         each for each in library.detections(video_id, time_s - EXACT_S, time_s + EXACT_S) if each.frame_no == frame_no

@@ -95,7 +95,6 @@ class KeptTraces:
         return self.root / library_digest(self.uris[number])
 
     def new_key(self) -> str:
-        """Take the next key; no other server gets it, in this process or another."""
         import fcntl  # Unix alone has it
 
         with self._lock_file().open("r+") as file:
@@ -118,7 +117,6 @@ class KeptTraces:
         part.replace(place)
 
     def find(self, key: str) -> Kept:
-        """A question that has ended; raises NotGiven for a key that none has."""
         if KEY.fullmatch(key):
             for number in range(len(self.uris)):
                 facts = self._facts(number, key)

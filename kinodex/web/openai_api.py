@@ -95,8 +95,6 @@ def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
 
 
 class StreamOptions(BaseModel):
-    """Options of a streamed reply; `include_usage`: a last chunk with the tokens."""
-
     include_usage: bool = False
 
 
@@ -311,7 +309,6 @@ class ResponseReply:
 
 
 def usage(ledger: Ledger, read: str, written: str) -> dict[str, Any]:
-    """Tokens of the models' calls, `read` (those of servers that count none are estimated) and `written`, so named."""
     tokens_read = ledger.input_tokens + ledger.estimated_tokens
     return {
         f"{read}_tokens": tokens_read,

@@ -426,7 +426,6 @@ def write(asked: Asked, answer: Answer) -> Written:
 
 
 def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Fields of kinodex's own: status, evidence, costs, and where the trace can be looked at."""
     return {
         "key": asked.running.key,
         "status": answer.status,

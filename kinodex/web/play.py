@@ -247,7 +247,6 @@ class PlayedVideos:
         return replace(whole, way=choice.way, url=url, offset_s=from_s)
 
     async def facts(self, file: PlayFile) -> MediaFacts:
-        """The facts of a file, from memory if it is still the same; raises CannotStream."""
         from kinodex.pipeline.media.source import MediaFacts
 
         key = file.uri, file.etag
@@ -339,8 +338,6 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes `[first, until)` of a file; `is_whole` if no range was asked for, which is answered with 200, not 206."""
-
     first: int
     until: int
     is_whole: bool = False
@@ -379,7 +376,6 @@ def _position(digits: str) -> int:
 
 
 async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a part; ends early where the file has become shorter. The file is closed when this ends."""
     with ExitStack() as opened:
         file = await asyncio.to_thread(lambda: opened.enter_context(open_source(uri)))
         await asyncio.to_thread(file.seek, part.first)

@@ -185,7 +185,6 @@ class Questions:
         return rows
 
     def records(self, key: str) -> list[Record]:
-        """Records of a question's trace so far; raises NotGiven if there are none yet, or will never be."""
         found = self.find(key)
         records = list(found.records) if isinstance(found, Running) or found.path.is_file() else []
         if not records:
@@ -200,7 +199,6 @@ class Questions:
         return offer(self.settings, self._libraries, [self._refusal(each) for each in self._libraries])
 
     def stop_all(self) -> None:
-        """End all questions at once with what they have; any thread may call it."""
         for each in self.running:
             each.stop(at_once=True)
 
@@ -354,7 +352,6 @@ REMEDIES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def remedy(error: Exception) -> str:
-    """The one thing to do about a failure, for who looks at the page."""
     return next((words for kind, words in REMEDIES if isinstance(error, kind)), AGAIN)
 
 
@@ -432,7 +429,6 @@ class Running:
                 self._change()
 
     def end(self, result: Answer | Exception) -> None:
-        """End with an answer, or with the error that there is in its place."""
         with self._lock:
             self.answer, self.failure = (result, None) if isinstance(result, Answer) else (None, result)
             self.state = "failed" if self.answer is None else "done"
@@ -462,7 +458,6 @@ class Running:
                 self._readers.discard(reader)
 
     async def finished(self) -> Answer:
-        """Wait for the answer; raises the error that ended it without one."""
         async for _ in self.changes():
             pass
         if self.answer is None:

@@ -39,7 +39,6 @@ class CallCost:
 
 
 def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
-    """Add up the costs of calls, as `trace_view` makes them; `known` are the frames shown before them."""
     shown = [frame for call in calls for frame in call["frames"]]
     names = ("input_tokens", "output_tokens", "cached_tokens", "cost")
     return CallCost(
@@ -59,8 +58,6 @@ CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame shown to a model; `time_s` is the time that a player shows, `jpeg` the trace's hash of the picture."""
-
     video_id: str
     frame_no: int
     time_s: float
@@ -145,7 +142,6 @@ class TraceView:
 
 
 def trace_view(records: Sequence[Record]) -> TraceView:
-    """Arrange the records of `read_trace` for drawing."""
     header, last = records[0], records[-1]
     answer = last["answer"] if last["event"] == "Finished" else None
     steps, nodes = _steps(records), _nodes(records)
@@ -261,7 +257,6 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
 
 
 def _replied(step: Step) -> list[Said]:
-    """Words of plain replies about the frames of their requests, each from the first of a video to its last."""
     said = []
     for call in step.calls:
         reply = call["reply"] or {}

@@ -110,7 +110,6 @@ class FrameIndex:
             yield replace(self, indices=self.indices[part], numbers=self.numbers[part], times_s=self.times_s[part])
 
     def check_count(self, count: int) -> None:
-        """Raise PickError if a decoder finds another number of frames."""
         if count != self.count:
             raise PickError(f"{count} frames where the packets hold {self.count}")
 

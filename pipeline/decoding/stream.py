@@ -160,7 +160,6 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
 
 
 def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
-    """Read the metadata of a stream whose first frame is `frame`."""
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
     claimed_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6

@@ -263,7 +263,6 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:
-    """Yield the sound of a range, cut to the sample, on the clip's clock."""
     source.seek(max(0, round(place.start_s / (sound.time_base or 1))), stream=sound, backward=True)
     sound.codec_context.flush_buffers()
     yield from trimmed_sound(source, sound, place.start_s, place.end_s, place.at_s)
@@ -352,7 +351,6 @@ INSIDE_S = 0.0006
 
 
 def small_picture(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Reduce an image [height, width, 3] to a few grey values."""
     grey = Image.fromarray(rgb).convert("L").resize((SIDE_PX, SIDE_PX), Image.Resampling.BOX)
     return np.asarray(grey, np.float32)
 

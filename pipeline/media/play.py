@@ -112,7 +112,6 @@ def plays_by_name(codec: str, suffix: str) -> bool:
 
 
 def _codec_problem(facts: MediaFacts, can_hevc: bool) -> str | None:
-    """Say why the pictures have to be encoded again, None if they need not be."""
     name = NAMES.get(facts.codec, facts.codec)
     if facts.codec == "hevc" and not can_hevc:
         return "HEVC (H.265) plays only in browsers with a licensed or built-in decoder, and this one has none"
@@ -127,7 +126,6 @@ def _codec_problem(facts: MediaFacts, can_hevc: bool) -> str | None:
 
 
 def _container_problem(facts: MediaFacts) -> str | None:
-    """Say why the file has to be repacked, None if it need not be."""
     kind = container_of(facts.container)
     if not facts.is_first_video:
         return "it has several video tracks, and browsers play the first one, which is not the one that was indexed"

@@ -232,7 +232,6 @@ class VoiceDetector:
         self._session: Any = InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def listen(self) -> Listener:
-        """Begin with sound that goes on from nothing before it."""
         return Listener(self._session)
 
 
@@ -306,7 +305,6 @@ def windows_of(probabilities: NDArray[np.float32], goes_on: bool = False) -> Ite
 
 
 def _groups(ranges: Sequence[Steps], probabilities: NDArray[np.float32]) -> Iterator[list[Steps]]:
-    """Group ranges of speech, each group as long as fits a window with its edges."""
     longest, gap = _steps(WINDOW_S - 2 * EDGE_S), _steps(LONGEST_GAP_S)
     group: list[Steps] = []
     for start, end in _shortened(ranges, probabilities, longest):

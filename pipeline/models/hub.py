@@ -102,7 +102,6 @@ def inference() -> Iterator[None]:
 
 
 def chosen_device(device: str) -> torch.device:
-    """Return the device of a name, CUDA for "auto" where there is one; raises NoSuchDevice."""
     import torch
 
     if device == "auto":

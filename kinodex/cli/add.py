@@ -27,7 +27,7 @@ from kinodex.cli.options import (
 )
 from kinodex.index.text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, error_console, print_json
+from kinodex.output import console, error_console, print_json, tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -127,14 +127,10 @@ def _add_by_batches(
 
     library = open_library(uri)
     ids, repeated = with_frames(library, names), again(library) if again else ()
-    with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
+    with caption_by_batches(library, stage, ids, repeated, tell) as batched:
         report = add_rows(library, batched, ids, HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 # `kinodex add detections`: things in the stored frames.

@@ -137,7 +137,6 @@ def eval_run(
     from kinodex.jobs.eval.contenders import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
-    from kinodex.output import console
 
     choice = replace(asking.choice(), sample=sample, at_once=at_once, charge_cached=True)
     rules = options.answer_rules(force_choice, early_insufficient, verify)
@@ -203,7 +202,6 @@ def compare(
     from kinodex.jobs.eval.folder import read_run
     from kinodex.jobs.eval.report import compare_runs
     from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table
-    from kinodex.output import print_json
 
     compared = compare_runs(read_run(run), read_run(other), every=every)
     if json:
@@ -235,7 +233,6 @@ def check(
     """
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
     from kinodex.jobs.eval.items import parse_subset, select_items
-    from kinodex.output import console, print_json
 
     part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
@@ -297,7 +294,6 @@ def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
     from kinodex.jobs.eval.items import WHOLE
-    from kinodex.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; source: {found['had_from']}")
@@ -407,7 +403,7 @@ def judge(
 
     def on_progress(done: int, of: int) -> None:
         if done % SHOW_EVERY == 0 or done == of:
-            print(f"{done:,} of {of:,} answers judged", file=sys.stderr, flush=True)
+            tell(f"{done:,} of {of:,} answers judged")
 
     choice = ModelChoice(model, base_url, models, cache=cache, sample=sample, at_once=at_once)
     options.announce(choice)
@@ -514,7 +510,6 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
     from kinodex.cli.tables import print_all
     from kinodex.jobs.eval.moments import by_category, run_moments
     from kinodex.jobs.eval.tables import as_json, moment_facts
-    from kinodex.output import print_json
 
     kept: dict[str, Any] = {
         "limit": chosen.limit,

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 
 import typer
 
+from kinodex.output import tell
+
 if TYPE_CHECKING:
     from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import AnswerRules
@@ -252,7 +254,7 @@ def announce(choice: ModelChoice) -> None:
     from kinodex.jobs.models import describe_endpoints
 
     if named := describe_endpoints(choice):
-        print(f"asking {'; '.join(named)}", file=sys.stderr, flush=True)
+        tell(f"asking {'; '.join(named)}")
 
 
 DryRunOption = Annotated[

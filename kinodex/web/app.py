@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from kinodex.guards import LOOPBACK, Guard, answering, guarded_app, json_respons
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
+from kinodex.output import tell
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today
@@ -138,10 +137,7 @@ Count = Callable[[str, int, float], None]
 """Takes a method, a status and seconds."""
 
 
-log_line = partial(print, file=sys.stderr, flush=True)
-
-
-def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = log_line) -> ASGIApp:
+def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = tell) -> ASGIApp:
     """Log what comes to an application: method, path, status, milliseconds until the last byte, and bytes sent."""
 
     async def logged(scope: Scope, receive: Receive, send: Send) -> None:

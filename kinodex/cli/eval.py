@@ -16,6 +16,7 @@ import typer
 
 from kinodex.cli import options
 from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption, open_library
+from kinodex.output import console, plain_table, print_json, tell
 
 if TYPE_CHECKING:
     from rich.console import Console

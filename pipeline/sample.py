@@ -215,18 +215,8 @@ class FrameRow:
     vector: NDArray[np.float16]
 
 
-def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
-    """Yield the frames of a chunk in order, then its summary; raises VideoError or SpanDamaged.
-
-    Subtitles are read with a whole video or its first span; an unreadable file does not stop it, and is an error there.
-    """
-    with closing(sample_frames(chunk, settings)) as parts:
-        for part in parts:
-            yield with_subtitles(part, chunk) if isinstance(part, ChunkSummary) else part
-
-
 def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
-    """Yield what `sample_chunk` does, but no subtitles in the summary."""
+    """Yield the frames of a chunk in order, then its summary, without subtitles; raises VideoError or SpanDamaged."""
     path, name, playlist = Path(chunk.video.path), chunk.video.source.uri, chunk.video.is_playlist
     seconds: Seconds = defaultdict(float)
     count = 0

@@ -34,7 +34,6 @@ from kinodex.web.trace_view import shown_frames
 
 STATIC = Path(__file__).with_name("static")
 PREFIX = "viewer/"
-MAIN = "main.js"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "viewer/([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
 _START = """import("{code}").catch((error) => {{

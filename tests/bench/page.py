@@ -91,9 +91,9 @@ def table(figures: PageFigures) -> str:
 @contextmanager
 def server(uri: str) -> Iterator[str]:
     """Run the viewer's server on loopback in a thread; gives its address."""
-    from kinodex.guards import serve_in_thread
     from kinodex.web.app import Site, make_app
     from kinodex.web.inputs import ViewerApi, classify_inputs
+    from tests.support.loopback import serve_in_thread
 
     app = make_app(Site(ViewerApi(classify_inputs([uri]))))
     with serve_in_thread(app, socket.create_server(("127.0.0.1", 0))) as address:

@@ -42,12 +42,12 @@ class Decode:
 
     def __call__(self, videos: dict[str, Any]) -> Iterator[dict[str, Any]]:
         from kinodex.pipeline.fetch import FetchedVideo, Source, content_id
-        from kinodex.pipeline.sample import Chunk, ChunkSummary, sample_chunk
+        from kinodex.pipeline.sample import Chunk, ChunkSummary, sample_frames
 
         for path in map(str, videos["path"]):
             video_id = content_id(Path(path))
             chunk = Chunk(FetchedVideo(Source(path, path), path, video_id, Path(path).stat().st_size))
-            with closing(sample_chunk(chunk, self._settings)) as parts:
+            with closing(sample_frames(chunk, self._settings)) as parts:
                 frames = (part for part in parts if not isinstance(part, ChunkSummary))
                 while batch := list(islice(frames, BATCH)):
                     columns: dict[str, list[Any]] = defaultdict(list)

@@ -9,9 +9,9 @@ from http.client import HTTPConnection
 
 from starlette.applications import Starlette
 
-from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.web.play import Children, play_routes
+from tests.support.loopback import serve_in_thread
 
 
 @contextmanager

@@ -7,16 +7,9 @@ End to end is `run_ingest` into a fresh library, from the moment that the model 
 a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
 its clock with the model loaded, and writes nothing.
 
-Four ratios judge the result:
-
-one core each   end to end over the slower of decode only and embed only, each on one core. With two cores that is what
-                perfect overlap reaches when one core decodes and the other embeds; more means that cores are shared
-                better than that, less that one waited for the other.
-all cores each  the same with all cores for decoding, then all for embedding: near 1 only where one of them is
-                nearly free.
-core use        end to end over what it would be if all cores were busy all the time with decoding, JPEGs, preparing
-                and embedding, at the speed that each has on one core: the part of the machine that is used. CPU only.
-the script      end to end over the plain script of decord and open_clip, one frame at a time, and in batches.
+Ratios of end to end judge the result: over the slower of decode only and embed only, on one core each (what perfect
+overlap of two cores reaches) and on all cores each; over what all cores would do that are never idle and do only the
+stages ("core use", CPU only); and over the plain script of decord and open_clip, one frame at a time and in batches.
 """
 
 from __future__ import annotations

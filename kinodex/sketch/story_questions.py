@@ -386,7 +386,7 @@ def spoken(kind: str, text: str, made_up: tuple[str, ...]) -> Maker:
 
     def make(facts: Facts, _: Random) -> Iterable[Draft]:
         said = _objects(facts, kind)
-        for line, (_, subject, right) in facts.said(kind):
+        for line, (_kind, subject, right) in facts.said(kind):
             wrong = tuple(each for each in _enough(said, made_up) if each != right)
             yield Draft(kind, "words", text.format(subject), right, wrong, (line.time,))
 
@@ -404,7 +404,7 @@ def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
     during = [
         (event, right)
         for event in gives
-        for line, (_, _, right) in facts.said("purpose")
+        for line, (_kind, _subject, right) in facts.said("purpose")
         if event.time[0] <= line.time[0] < event.time[1]
     ]
     for event, right in during:
@@ -416,7 +416,7 @@ def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def cue(facts: Facts, _: Random) -> Iterable[Draft]:
-    for _, (_, words, _) in facts.said("cue"):
+    for _line, (_kind, words, _object) in facts.said("cue"):
         event = next(each for each, _ in facts.of_kind("pass") if each.cue == words)
         text, right = f'What passes by right after somebody says "{words}"?', with_article(event.who.name)
         yield Draft("cue", "both", text, right, options(facts.passers, event.who), (event.moment,))
@@ -424,7 +424,7 @@ def cue(facts: Facts, _: Random) -> Iterable[Draft]:
 
 def who(facts: Facts, _: Random) -> Iterable[Draft]:
     names = {name: actor for actor, name in facts.film.names.items()}
-    for line, (_, name, _) in facts.said("name"):
+    for line, (_kind, name, _object) in facts.said("name"):
         right = names[name]
         wrong = the(facts.actors, right)
         yield Draft("who", "both", f"Which of these is {name}?", f"the {right.name}", wrong, (line.time,))

@@ -47,7 +47,7 @@ def probe(path: Path, name: str | None = None) -> VideoMetadata:
 def choose_decoder(decoder: str) -> str:
     """Return the decoder itself, or for "auto" the cheapest one. Raises ValueError if there is no such decoder.
 
-    The cheapest is PyAV with its packet plan wherever it was measured (docs/decoders.md), so neither codec nor rate decide.
+    The cheapest is PyAV with its packet plan wherever it was measured (docs/decoders.md); codec and rate do not decide.
     NVDEC has not been measured: it is used where it is requested by name.
     """
     if decoder not in (*DECODERS, "auto"):

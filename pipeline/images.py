@@ -52,9 +52,9 @@ class ModelInput:
         settings = json.loads(text)
         size = settings.get("size", 224)
         height_px, width_px = (size[0], size[-1]) if isinstance(size, Sequence) else (size, size)
-        resampling = "bilinear" if settings.get("interpolation") == "bilinear" else "bicubic"
-        fit, fill = settings.get("resize_mode") or "shortest", settings.get("fill_color") or 0
-        return cls(height_px, width_px, fit, resampling, fill)
+        fit: Fit = settings.get("resize_mode") or "shortest"
+        is_bilinear = settings.get("interpolation") == "bilinear"
+        return cls(height_px, width_px, fit, "bilinear" if is_bilinear else "bicubic", settings.get("fill_color") or 0)
 
     @property
     def side_px(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import signature
@@ -13,21 +13,16 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from kinodex.index.datasets import plan_frames, stored_names
 from kinodex.index.rows import StoredFrame, VideoRow
 from kinodex.jobs.errors import EXTRAS, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
-    import ray.data
     from numpy.typing import NDArray
     from PIL.Image import Image
 
     from kinodex.agent.protocol import Question
-    from kinodex.index.library import LibraryReader
-    from kinodex.index.rows import Hit
-    from kinodex.index.torch_frames import FrameBatches, Transform
+    from kinodex.index.torch_frames import Transform
     from kinodex.jobs.ingest.commit import IngestReport, Progress
 
 P = ParamSpec("P")
@@ -183,10 +178,7 @@ CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """For each plain argument of the front door a test that it passes, and what is allowed in words."""
 
 
-# Stored frames for users of the front door: by time, of a hit, or all; their pictures as PIL and numpy have them.
-
-FRAMES_A_READ = 64
-"""Frames read at a time by `frames_of`."""
+# Stored frames for users of the front door, with their pictures as PIL and numpy have them; options of data sets.
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,36 +207,6 @@ def frame_of(row: StoredFrame) -> Frame:
     return Frame(**{each.name: getattr(row, each.name) for each in fields(StoredFrame)})
 
 
-def frames_at(reader: LibraryReader, video: VideoRow, times_s: Sequence[float]) -> list[Frame]:
-    """Read the frames on screen at these times, in this order; raises `TimeOutside`."""
-    return [frame_of(row) for row in reader.frames_at(video.video_id, list(times_s), mode="shown")]
-
-
-def frame_of_hit(reader: LibraryReader, hit: Hit) -> Frame:
-    """Read the frame that was found, or the one on screen when a line or caption begins."""
-    if hit.frame_no is not None:
-        (row,) = reader.frames(hit.video_id, [hit.frame_no])
-    else:
-        (row,) = reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
-    return frame_of(row)
-
-
-def frames_of(reader: LibraryReader, video: VideoRow) -> Iterator[Frame]:
-    """Read all frames of a video in time order, a few at a time."""
-    numbers = reader.vectors(video.video_id).frame_no.tolist()
-    for first in range(0, len(numbers), FRAMES_A_READ):
-        for row in reader.frames(video.video_id, numbers[first : first + FRAMES_A_READ]):
-            yield frame_of(row)
-
-
-# Many frames of a library at once: as Arrow batches, and as datasets of torch and Ray.
-
-PICTURE_ROWS, OTHER_ROWS = 256, 16_384
-"""Rows of a record batch with pictures, 5 MB, and without."""
-SHUFFLED_ROWS = 256
-"""Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
-
-
 class TorchOptions(TypedDict, total=False):
     """Options of `Library.to_torch`, all of which have a default."""
 
@@ -270,61 +232,7 @@ class TorchOptions(TypedDict, total=False):
     """The state to read: `versions` of another dataset with the same columns; the newest."""
 
 
-def arrow_reader(
-    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, float32: bool
-) -> pa.RecordBatchReader:
-    """Read frames as record batches; see `Library.to_arrow`."""
-    import pyarrow as pa
-
-    from kinodex.index.datasets import FrameReader
-
-    rows = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
-    plan = plan_frames(reader, columns, videos=videos, space=space, piece_rows=rows)
-    batches = FrameReader(plan).batches(plan.pieces)
-    if not (float32 and "vector" in plan.schema.names):
-        return pa.RecordBatchReader.from_batches(plan.schema, batches)
-    at = plan.schema.get_field_index("vector")
-    wide = pa.list_(pa.float32(), plan.schema.field(at).type.list_size)
-    schema = plan.schema.set(at, plan.schema.field(at).with_type(wide))
-    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
-
-
-def torch_batches(
-    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, options: TorchOptions
-) -> FrameBatches:
-    """Make a dataset of torch; see `Library.to_torch`. Raises UsageError for unknown options, and without torch."""
-    unknown = sorted(options.keys() - TorchOptions.__annotations__.keys())
-    if unknown:
-        raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
-    try:
-        from kinodex.index.datasets import Batching
-        from kinodex.index.torch_frames import FrameBatches
-    except ModuleNotFoundError as error:
-        raise _missing(error) from error
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    batching = Batching(options.get("batch_size", 64), options.get("drop_last", False), options.get("even", False))
-    rank, world_size = _place_among_ranks(options)
-    plan = plan_frames(
-        reader,
-        stored_names(names),
-        videos=videos,
-        space=space,
-        versions=options.get("versions"),
-        piece_rows=SHUFFLED_ROWS,
-    )
-    return FrameBatches(
-        plan,
-        names,
-        batching,
-        rank=rank,
-        world_size=world_size,
-        seed=options.get("seed", 0) if options.get("shuffle", True) else None,
-        buffer_rows=options.get("buffer_rows", 2048),
-        transform=options.get("transform"),
-    )
-
-
-def _place_among_ranks(options: TorchOptions) -> tuple[int, int]:
+def place_among_ranks(options: TorchOptions) -> tuple[int, int]:
     """Read rank and number of ranks from the options, else from torch.distributed, if it was initialised."""
     from torch import distributed
 
@@ -337,18 +245,7 @@ def _place_among_ranks(options: TorchOptions) -> tuple[int, int]:
     return 0, 1
 
 
-def ray_dataset(
-    reader: LibraryReader, columns: Sequence[str], videos: Sequence[str], space: str | None, options: Mapping[str, Any]
-) -> ray.data.Dataset:
-    """Make a dataset of Ray Data; see `Library.to_ray`. Raises UsageError without Ray."""
-    try:
-        from kinodex.jobs.export.ray_data import read_library
-    except ModuleNotFoundError as error:
-        raise _missing(error) from error
-    return read_library(reader, columns, videos=videos, space=space, **options)
-
-
-def _missing(error: ModuleNotFoundError) -> Exception:
+def missing_package(error: ModuleNotFoundError) -> Exception:
     """Make the error for an optional package that is not installed; any other module's is a fault of the program."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
@@ -356,26 +253,6 @@ def _missing(error: ModuleNotFoundError) -> Exception:
     return UsageError(
         f"this needs the package {package}, which is not installed; pip install 'kinodex[{EXTRAS[package]}]'"
     )
-
-
-def vectors_table(reader: LibraryReader, videos: Sequence[VideoRow], space: str | None) -> pa.Table:
-    """Read numbers, times and vectors of some videos as one table; raises UsageError if there are none."""
-    import pyarrow as pa
-
-    parts = []
-    for row in videos:
-        stored = reader.vectors(row.video_id, space)
-        flat = pa.array(stored.vectors.reshape(-1))
-        columns = {
-            "video_id": pa.array([row.video_id] * len(stored.frame_no), pa.string()),
-            "frame_no": pa.array(stored.frame_no),
-            "time_s": pa.array(stored.time_s),
-            "vector": pa.FixedSizeListArray.from_arrays(flat, stored.vectors.shape[1]),
-        }
-        parts.append(pa.table(columns))
-    if not parts:
-        raise UsageError(f"{reader.uri} holds no video; ingest one first")
-    return pa.concat_tables(parts)
 
 
 # Whole collections of videos, indexed into a library.

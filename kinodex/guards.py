@@ -13,10 +13,9 @@ import hmac
 import inspect
 import re
 import socket
-import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -220,22 +219,6 @@ def http_url(listener: socket.socket, host: str) -> str:
     """URL of a server on this socket, under the host that its user named."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listener.getsockname()[1]}/"
-
-
-@contextmanager
-def serve_in_thread(app: Any, listener: socket.socket) -> Iterator[str]:
-    """Serve an ASGI application at a socket of loopback until the block ends; gives the address, without a slash."""
-    import uvicorn
-
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
 
 
 # Answers, which no other site may read or frame, and errors as one line of JSON.

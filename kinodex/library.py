@@ -12,21 +12,17 @@ from kinodex.frames import (
     Frame,
     TorchOptions,
     VideoName,
-    arrow_reader,
     checked,
     earlier_path,
-    frame_of_hit,
-    frames_at,
-    frames_of,
+    frame_of,
     library_place,
+    missing_package,
     name_of,
     names_of,
+    place_among_ranks,
     question_of,
-    ray_dataset,
     renamed,
-    torch_batches,
     trace_path,
-    vectors_table,
 )
 from kinodex.index.rows import VideoRow
 from kinodex.jobs.errors import UsageError
@@ -62,6 +58,13 @@ if TYPE_CHECKING:
     from kinodex.jobs.duplicates import Duplicate
     from kinodex.jobs.ground import Grounding
     from kinodex.jobs.models import ModelChoice
+
+FRAMES_A_READ = 64
+"""Frames read at a time by `all_frames`."""
+PICTURE_ROWS, OTHER_ROWS = 256, 16_384
+"""Rows of a record batch with pictures, 5 MB, and without."""
+SHUFFLED_ROWS = 256
+"""Rows of the pieces that are shuffled; the rows of several pieces are mixed."""
 
 
 @checked
@@ -219,15 +222,23 @@ class Library:
     @checked
     def frames(self, video: VideoName, times_s: Sequence[float]) -> list[Frame]:
         """The frames on screen at these times, in this order; raises `TimeOutside` for one that the video lacks."""
-        return frames_at(self._reader, self.video(video), times_s)
+        rows = self._reader.frames_at(self.video(video).video_id, list(times_s), mode="shown")
+        return [frame_of(row) for row in rows]
 
     def frame(self, hit: Hit) -> Frame:
         """The frame of a hit: the one that was found, or the one on screen when a line or caption begins."""
-        return frame_of_hit(self._reader, hit)
+        if hit.frame_no is not None:
+            (row,) = self._reader.frames(hit.video_id, [hit.frame_no])
+        else:
+            (row,) = self._reader.frames_at(hit.video_id, [hit.time_s], mode="nearest")
+        return frame_of(row)
 
     def all_frames(self, video: VideoName) -> Iterator[Frame]:
         """All stored frames of a video in time order, read a few at a time."""
-        return frames_of(self._reader, self.video(video))
+        video_id = self.video(video).video_id
+        numbers = self._reader.vectors(video_id).frame_no.tolist()
+        for first in range(0, len(numbers), FRAMES_A_READ):
+            yield from map(frame_of, self._reader.frames(video_id, numbers[first : first + FRAMES_A_READ]))
 
     def vectors(self, video: VideoName) -> FrameVectors:
         """Numbers, times and vectors of a video's frames as numpy arrays, in time order."""
@@ -235,8 +246,22 @@ class Library:
 
     def vectors_table(self, *videos: VideoName) -> pa.Table:
         """The same of some videos, or of all, as an Arrow table: video_id, frame_no, time_s, vector."""
-        rows = self._reader.videos_named(names_of(videos)) if videos else self.videos()
-        return vectors_table(self._reader, rows, self.space)
+        import pyarrow as pa
+
+        parts = []
+        for row in self._reader.videos_named(names_of(videos)) if videos else self.videos():
+            stored = self._reader.vectors(row.video_id, self.space)
+            flat = pa.array(stored.vectors.reshape(-1))
+            columns = {
+                "video_id": pa.array([row.video_id] * len(stored.frame_no), pa.string()),
+                "frame_no": pa.array(stored.frame_no),
+                "time_s": pa.array(stored.time_s),
+                "vector": pa.FixedSizeListArray.from_arrays(flat, stored.vectors.shape[1]),
+            }
+            parts.append(pa.table(columns))
+        if not parts:
+            raise UsageError(f"{self.uri} holds no video; ingest one first")
+        return pa.concat_tables(parts)
 
     # Many frames at once
 
@@ -253,7 +278,19 @@ class Library:
         `columns` are some of video_id, title, frame_no, time_s, width_px, height_px, jpeg and vector. Only complete
         videos are read, each frame once, in the state of the library at this moment. Vectors are float16, or `float32`.
         """
-        return arrow_reader(self._reader, columns, names_of(videos), self.space, float32)
+        import pyarrow as pa
+
+        from kinodex.index.datasets import FrameReader, plan_frames
+
+        size = PICTURE_ROWS if "jpeg" in columns else OTHER_ROWS
+        plan = plan_frames(self._reader, columns, videos=names_of(videos), space=self.space, piece_rows=size)
+        batches = FrameReader(plan).batches(plan.pieces)
+        if not (float32 and "vector" in plan.schema.names):
+            return pa.RecordBatchReader.from_batches(plan.schema, batches)
+        at = plan.schema.get_field_index("vector")
+        wide = pa.list_(pa.float32(), plan.schema.field(at).type.list_size)
+        schema = plan.schema.set(at, plan.schema.field(at).with_type(wide))
+        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in batches))
 
     @checked
     def to_torch(
@@ -269,7 +306,28 @@ class Library:
         `kinodex.frames.TorchOptions`: `batch_size`, `shuffle`, `seed`, `drop_last`, `transform`, `rank` and others.
         Every frame of the complete videos comes once an epoch, over all workers and ranks; see `set_epoch`.
         """
-        return torch_batches(self._reader, columns, names_of(videos), self.space, options)
+        if unknown := sorted(options.keys() - TorchOptions.__annotations__.keys()):
+            raise UsageError(f"got {', '.join(unknown)}; to_torch takes {', '.join(TorchOptions.__annotations__)}")
+        try:
+            from kinodex.index.datasets import Batching, plan_frames, stored_names
+            from kinodex.index.torch_frames import FrameBatches
+        except ModuleNotFoundError as error:
+            raise missing_package(error) from error
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        batching = Batching(options.get("batch_size", 64), options.get("drop_last", False), options.get("even", False))
+        rank, world_size = place_among_ranks(options)
+        plan = plan_frames(
+            self._reader,
+            stored_names(names),
+            videos=names_of(videos),
+            space=self.space,
+            versions=options.get("versions"),
+            piece_rows=SHUFFLED_ROWS,
+        )
+        seed = options.get("seed", 0) if options.get("shuffle", True) else None
+        buffer_rows, transform = options.get("buffer_rows", 2048), options.get("transform")
+        order: dict[str, Any] = {"rank": rank, "world_size": world_size, "seed": seed, "buffer_rows": buffer_rows}
+        return FrameBatches(plan, names, batching, **order, transform=transform)
 
     @checked
     def to_ray(
@@ -283,7 +341,11 @@ class Library:
 
         `options` are those of `ray.data.read_datasource`. Its workers need kinodex, and the library at the same place.
         """
-        return ray_dataset(self._reader, columns, names_of(videos), self.space, options)
+        try:
+            from kinodex.jobs.export.ray_data import read_library
+        except ModuleNotFoundError as error:
+            raise missing_package(error) from error
+        return read_library(self._reader, columns, videos=names_of(videos), space=self.space, **options)
 
     def segments(self, video: VideoName) -> list[SegmentRow]:
         """Shots and windows of a video, with their captions where there are any."""

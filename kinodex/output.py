@@ -60,6 +60,11 @@ def print_every(console: Console, every_s: float = LINE_EVERY_S) -> Callable[[Ca
     return offer
 
 
+def tell(line: str) -> None:
+    """Print a line on standard error at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout, without secrets; what JSON has no type for (times, paths) as text."""
     print(json.dumps(redact_values(value), default=str, ensure_ascii=not is_utf8(sys.stdout), indent=2))

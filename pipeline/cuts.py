@@ -75,10 +75,7 @@ def cut_windows(times_s: Sequence[float], distances: Sequence[float]) -> list[tu
 
 
 def find_cuts(path: Path, name: str, windows_s: Sequence[tuple[float, float]], playlist: bool = False) -> Iterator[Cut]:
-    """Decode a video within these times, which `cut_windows` gives, and yield its cuts there in order.
-
-    Raises a VideoError where nothing of the video can be read.
-    """
+    """Decode a video within the times of `cut_windows` and yield its cuts in order; raises a VideoError."""
     reader = PyavReader(path, name, playlist)
     last_s = -math.inf
     for times_s, pictures in _stretches(reader.frames_in(windows_s)):
@@ -136,7 +133,6 @@ def cuts_among(times_s: Sequence[float], pictures: Pictures) -> list[Cut]:
 
 
 def _hard_cuts(pictures: Pictures) -> list[int]:
-    """Numbers of the frames that cuts lie before."""
     steps = np.abs(np.diff(pictures, axis=0)).mean(axis=1)
     around = np.pad(steps, CUT_AROUND)
     others = [at for at in range(2 * CUT_AROUND + 1) if at != CUT_AROUND]

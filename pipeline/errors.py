@@ -1,31 +1,5 @@
 """Errors between a source and its rows.
 
-    PipelineError
-    ├── SourceError            the bytes could not be read           stage "fetch"
-    │   ├── SourceMissing          nothing is there
-    │   ├── SourceForbidden        something is there, reading it is not allowed
-    │   ├── SourceUnreachable      it cannot be reached now, or not from here
-    │   ├── SourceChanged          somebody wrote to it while it was read
-    │   └── PlaylistRefused        it shows what other files hold, and nobody allowed that
-    ├── VideoError             the bytes are no usable video
-    │   ├── EmptyFile              no bytes at all                   stage "open"
-    │   ├── NotAVideo              no container that can be read     stage "open"
-    │   ├── NoVideoStream          a container without moving pictures  stage "open"
-    │   ├── NothingDecodes         not one frame came out            stage "decode"
-    │   ├── DecoderHung            it returns nothing, or takes too long  stage "decode"
-    │   ├── DecoderDied            it took its process down          stage "decode"
-    │   ├── DecoderOutOfMemory     it takes more memory than allowed  stage "decode"
-    │   └── NotDrawn               kinodex did not draw it, and nothing else was allowed  stage "space"
-    ├── WrongClip              a clip that was cut shows other pictures than were asked for
-    ├── SubtitleError          a subtitle file or track is unreadable   stage "subtitles"
-    ├── SoundError             a sound track of which nothing decodes   stage "speech"
-    ├── PictureError           a stored image that cannot be read       stage that needed it
-    └── ModelUnusable          a model of an optional stage: ends the run, is never a failure row
-        ├── ModelMissing           no such folder or id, files missing, or no hub
-        ├── WrongModel             a model for another task, or not all of its weights
-        ├── ModelTooLarge          the device's memory does not hold the model with a batch
-        └── NoSuchDevice           a device that this machine does not have
-
 Every message is one line: the value or fact met, what is allowed, what to do. The class name is the
 `error_class` of a failure row and `stage` its stage.
 """
@@ -132,11 +106,11 @@ class SoundError(PipelineError):
 
 
 class PictureError(PipelineError):
-    """An image in the library that is no readable JPEG."""
+    """An image in the library that is no readable JPEG; its stage is the one that needed it."""
 
 
 class ModelUnusable(PipelineError):
-    """A model of an optional stage that cannot be used here."""
+    """A model of an optional stage that cannot be used here: it ends the run, and is never a failure row."""
 
 
 class ModelMissing(ModelUnusable):

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -56,10 +56,7 @@ def file_state(path: Path) -> FileState:
 
 
 def differ_by_inode_alone(before: FileState, after: FileState) -> bool:
-    """True if two states have all but the inode in common.
-
-    Some network filesystems give a file another number once they have forgotten it, so only its bytes can decide then.
-    """
+    """True if all but the inode is common, which some network filesystems forget: only the bytes decide then."""
     return before != after == replace(before, inode=after.inode)
 
 
@@ -101,10 +98,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FetchedVideo:
-    """A source with its bytes in a local file at `path`.
-
-    `states` are those in which the file, and after it the members of a playlist, were when they were identified.
-    """
+    """A source with its bytes in a local file at `path`; `states`: of it and a playlist's members at that time."""
 
     source: Source
     path: str
@@ -125,10 +119,9 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
     that of the bytes which were read, even if a listing saw earlier ones; a playlist has none, for its members change
     without it.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`.
-        SourceChanged: somebody writes to the file.
-        PlaylistRefused: it is a playlist that is not allowed, that lies elsewhere, or as `playlist_members`.
+    Raises SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read; nothing is left in `folder`;
+    SourceChanged: somebody writes to the file; PlaylistRefused: it is a playlist that is not allowed, that lies
+    elsewhere, or as `playlist_members`.
     """
     if is_remote(source.uri):
         path = _fetch(source, folder)
@@ -150,11 +143,9 @@ def identify(source: Source, folder: Path, allow_playlists: bool = False) -> Fet
 
 
 def check_unchanged(video: FetchedVideo) -> None:
-    """Check that a video's files are as they were when it was identified: then what was read since belongs to its id.
+    """Check that a video's files are as when it was identified: what was read since belongs to its id.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: they cannot be read any more.
-        SourceChanged: they may hold other bytes.
+    Raises SourceChanged, or SourceMissing, SourceForbidden, SourceUnreachable.
     """
     uri, paths = video.source.uri, [Path(each.path) for each in video.states]
     after = [attempt(uri, partial(file_state, path)) for path in paths]
@@ -179,7 +170,6 @@ def _members(path: Path, uri: str, allow_playlists: bool) -> tuple[Path, ...]:
 
 
 def _identity(paths: Sequence[Path]) -> str:
-    """Compute the identity of a file, or of a playlist followed by its members: the digest of their identities."""
     ids = [content_id(path) for path in paths]
     return ids[0] if len(ids) == 1 else hashlib.sha256("".join(ids).encode()).hexdigest()[:32]
 
@@ -188,10 +178,7 @@ def _identity(paths: Sequence[Path]) -> str:
 def local_copy(source: Source) -> Iterator[Path]:
     """Provide the path of a source's bytes: the file itself, or a download that is deleted on leaving.
 
-    A download streams to a temporary file and is retried after a failure that may be temporary.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: the bytes cannot be read.
+    Raises SourceMissing, SourceForbidden or SourceUnreachable.
     """
     if not is_remote(source.uri):
         path = local_file(source.uri)
@@ -205,10 +192,7 @@ def local_copy(source: Source) -> Iterator[Path]:
 
 
 def local_file(uri: str) -> Path:
-    """Return the path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end.
-
-    A path that cannot be looked up raises as `local_copy`.
-    """
+    """The path of a local source; raises SourceMissing for a pipe, socket or device, whose bytes may never end."""
     path = Path(uri)
     if re.search(r"\\x[89a-f][0-9a-f]", uri) and not path.exists():
         raise SourceMissing(f"{uri}: cannot be named in a library, because its name is not UTF-8; rename it")
@@ -248,8 +232,7 @@ def stamp(source: Source) -> Stamp | None:
 
     None where the filesystem gives no size or no mark, so that only reading shows whether the bytes are the same.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
+    Raises SourceMissing, SourceForbidden, SourceUnreachable: it cannot be looked up.
     """
     if source.stamp is not None:
         return source.stamp
@@ -261,7 +244,6 @@ def stamp(source: Source) -> Stamp | None:
 
 
 def local_stamp(size_bytes: int, mtime_ns: int) -> Stamp:
-    """Make the stamp of a file on this machine."""
     return Stamp(size_bytes, str(mtime_ns))
 
 
@@ -293,26 +275,18 @@ def is_remote(uri: str) -> bool:
 
 
 def filesystem_of(uri: str, timeout_s: float = SILENCE_S) -> tuple[AbstractFileSystem, str]:
-    """Open the filesystem of a URI or local path, and return it with the path in it.
-
-    A web server may be silent for `timeout_s`; other protocols have limits of their own.
-    """
+    """The filesystem of a URI or local path, and the path in it; a web server may be silent for `timeout_s`."""
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
     if not is_remote(uri):  # not by `url_to_fs`, for which "::" in a name joins two filesystems
-        return LocalFileSystem(), os.path.normpath(_own_home(Path(uri)).absolute())
+        local = Path(uri)
+        with suppress(RuntimeError):  # a file that begins with ~ stays, and the home of a user who is not there
+            local = local if local.exists() else local.expanduser()
+        return LocalFileSystem(), os.path.normpath(local.absolute())
     options = _web_options(timeout_s) if uri.startswith(("http://", "https://")) else {}
     filesystem, path = url_to_fs(uri, **options)
     return filesystem, path
-
-
-def _own_home(path: Path) -> Path:
-    """A path with the home folder for its ~; a file of such a name, or of a user who is not there, stays as it is."""
-    try:
-        return path if path.exists() else path.expanduser()
-    except RuntimeError:
-        return path
 
 
 def _web_options(timeout_s: float) -> dict[str, Any]:
@@ -358,7 +332,6 @@ def _download(source: Source, path: Path) -> None:
 
 
 def _suffix(uri: str) -> str:
-    """Return the suffix of a remote file's name, which some demuxers need; of a web address without its query."""
     return PurePosixPath(re.split(r"[?#]", uri)[0]).suffix
 
 
@@ -414,7 +387,6 @@ def is_absent(error: BaseException) -> bool:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Check for a timeout; fsspec takes one for a missing file when it looks a web address up."""
     return isinstance(error, TimeoutError) or (isinstance(error, FileNotFoundError) and _is_timeout(error.__cause__))
 
 

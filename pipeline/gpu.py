@@ -67,10 +67,7 @@ class GpuReader:
     def batches(
         self, fps: float, model_input: ModelInput, jpeg_side_px: int, span: Span | None = None
     ) -> Generator[GpuBatch, None, None]:
-        """Yield the samples of a video, or of a span of it, each once, in order.
-
-        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
-        """
+        """Yield the samples of a video, or of a span of it, each once, in order; raises SpanDamaged."""
         last_number, self.fell_back = -1, None
         try:
             for batch in self._device_batches(fps, model_input, jpeg_side_px, span):
@@ -152,7 +149,6 @@ class GpuSampler:
         self._device = device
 
     def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
-        """See `Sampler`."""
         path, name = Path(chunk.video.path), chunk.video.source.uri
         return split_video(path, name, settings.fps, settings.cut_s, settings.sharers)
 
@@ -167,28 +163,18 @@ class GpuSampler:
             check_drawn(exact.metadata, chunk, settings)
             video = GpuReader(exact, self._device)
             batches = video.batches(settings.fps, settings.input, settings.jpeg_side_px, chunk.span)
-            while (batch := _next(batches, seconds)) is not None:
+            while True:
+                with stopwatch(seconds, "decode"):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
                 count += len(batch.numbers)
                 with stopwatch(seconds, "jpeg"):
-                    frames = _sampled_frames(batch, settings)
-                yield frames
+                    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
+                rows = zip(batch.numbers, batch.times_s, encoded, batch.inputs, strict=True)
+                yield [SampledFrame(number, time_s, *made, each) for number, time_s, made, each in rows]
             summary = summarize(chunk, video, count, seconds)
         yield with_subtitles(summary, chunk)
 
     def close(self) -> None:
         """Do nothing: no state is held between two chunks."""
-
-
-def _next(batches: Generator[GpuBatch, None, None], seconds: Seconds) -> GpuBatch | None:
-    with stopwatch(seconds, "decode"):
-        return next(batches, None)
-
-
-def _sampled_frames(batch: GpuBatch, settings: SamplingSettings) -> list[SampledFrame]:
-    encoded = [jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality) for rgb in batch.images]
-    return [
-        SampledFrame(number, time_s, data, width_px, height_px, model_input)
-        for number, time_s, (data, width_px, height_px), model_input in zip(
-            batch.numbers, batch.times_s, encoded, batch.inputs, strict=True
-        )
-    ]

@@ -52,14 +52,9 @@ class ModelInput:
         settings = json.loads(text)
         size = settings.get("size", 224)
         height_px, width_px = (size[0], size[-1]) if isinstance(size, Sequence) else (size, size)
-        bilinear = settings.get("interpolation") == "bilinear"
-        return cls(
-            height_px,
-            width_px,
-            settings.get("resize_mode") or "shortest",
-            "bilinear" if bilinear else "bicubic",
-            settings.get("fill_color") or 0,
-        )
+        fit: Fit = settings.get("resize_mode") or "shortest"
+        is_bilinear = settings.get("interpolation") == "bilinear"
+        return cls(height_px, width_px, fit, "bilinear" if is_bilinear else "bicubic", settings.get("fill_color") or 0)
 
     @property
     def side_px(self) -> int:
@@ -79,7 +74,6 @@ class ModelInput:
 
     @property
     def is_bilinear(self) -> bool:
-        """True if the scaling is bilinear; it is bicubic otherwise."""
         # open_clip leaves the resampling at its default where it cuts to a model input that is not square.
         is_square = self.height_px == self.width_px
         return self.resampling == "bilinear" and (is_square or self.fit != "shortest")
@@ -119,8 +113,7 @@ def rgb_scaler(
 
     The image has `working_size`. High dynamic range is tone-mapped; transparent pixels are laid over black. Of an
     interlaced frame one field is used, so that moving edges do not comb, its missing lines made up along edges with
-    `deinterlace`. The function serves one video: all
-    frames are set upright by the display matrix of its first one.
+    `deinterlace`. The function serves one video: all frames are set upright by the display matrix of its first one.
     """
     from av.video.reformatter import Interpolation, VideoReformatter
 
@@ -141,7 +134,7 @@ def rgb_scaler(
             width=width_px,
             height=height_px,
             format="rgb48le" if hdr else "rgba" if transparent else "rgb24",
-            src_colorspace=yuv_matrix(frame) if hdr else None,
+            src_colorspace=(BT2020_MATRIX if frame.colorspace == UNSPECIFIED else frame.colorspace) if hdr else None,
             interpolation=flags,
             threads=1,
         )
@@ -149,16 +142,16 @@ def rgb_scaler(
             levels = np.asarray(scaled.to_ndarray(), dtype=np.uint16)
             return _upright(tone_map(levels, frame.color_trc, frame.color_primaries), orientation)
         pixels = np.asarray(scaled.to_ndarray(), dtype=np.uint8)
-        return _upright(_over_black(pixels) if transparent else pixels, orientation)
+        if transparent:
+            colour, alpha = pixels[..., :3].astype(np.uint16), pixels[..., 3:].astype(np.uint16)
+            pixels = ((colour * alpha + 127) // 255).astype(np.uint8)
+        return _upright(pixels, orientation)
 
     return to_rgb
 
 
 def working_size(width: Fraction, height: Fraction, longest_px: int, shortest_px: int) -> tuple[int, int]:
-    """Compute width and height in px of the smallest image for all uses of a frame, never larger than the frame.
-
-    Its longest side is at least `longest_px`, its shortest side at least `shortest_px`.
-    """
+    """Width and height of the smallest image with at least these sides, never larger than the frame."""
     shrink = min(Fraction(1), max(longest_px / max(width, height), shortest_px / min(width, height)))
     return max(1, round(width * shrink)), max(1, round(height * shrink))
 
@@ -170,11 +163,6 @@ def jpeg(rgb: NDArray[np.uint8], longest_px: int, quality: int) -> tuple[bytes, 
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue(), image.width, image.height
-
-
-def _over_black(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
-    return ((colour * alpha + 127) // 255).astype(np.uint8)
 
 
 def _one_field(frame: VideoFrame, whole: bool = False) -> VideoFrame:
@@ -270,13 +258,7 @@ LEVELS = 1 << 16
 
 
 def is_hdr(frame: VideoFrame) -> bool:
-    """Check that a decoded frame says of itself that it is PQ or HLG."""
     return frame.color_trc in (PQ, HLG)
-
-
-def yuv_matrix(frame: VideoFrame) -> int:
-    """Return the code point of the matrix from a frame's Y'CbCr to RGB; that of BT.2020 where it names none."""
-    return BT2020_MATRIX if frame.colorspace == UNSPECIFIED else int(frame.colorspace)
 
 
 def tone_map(rgb: NDArray[np.uint16], transfer: int, primaries: int) -> NDArray[np.uint8]:

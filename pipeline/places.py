@@ -70,10 +70,7 @@ def look(place: Place) -> Look:
 
 
 def look_at_all(places: Sequence[Place], limit_s: float = LIMIT_S, at_once: int = AT_ONCE) -> list[Look]:
-    """Look up many places, `at_once` together; those that did not answer within the limit are not known.
-
-    In threads of their own, which nobody waits for: a look at a network disk that hangs never ends.
-    """
+    """Look up many places, `at_once` together, in threads that nobody waits for: a look may hang for ever."""
     found = [NOT_LOOKED] * len(places)
     waiting: SimpleQueue[int] = SimpleQueue()
     for number in range(len(places)):

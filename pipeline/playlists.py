@@ -54,7 +54,6 @@ def playlist_kind(path: Path) -> str | None:
 
 
 def kind_by_head(head: bytes) -> str | None:
-    """Return the kind of a playlist by the first `HEAD_BYTES` of a file; None for any other file."""
     head = head.removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind, mark in MARKS.items() if mark.match(head)), None)
 
@@ -62,9 +61,8 @@ def kind_by_head(head: bytes) -> str | None:
 def playlist_members(path: Path, kind: str, name: str) -> tuple[Path, ...]:
     """List the files that a playlist names, each once, in order; messages call it `name`.
 
-    Raises:
-        PlaylistRefused: it is of a kind that is never read, names anything but plain files in its folder or below, or
-            asks for what would make more than these files decide what is shown.
+    Raises PlaylistRefused: it is of a kind that is never read, names anything but plain files in its folder or below,
+    or asks for what would make more than these files decide what is shown.
     """
     readers = {"hls": _hls_names, "concat": _concat_names}
     if kind not in readers:

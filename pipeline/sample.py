@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import open_video
-from kinodex.pipeline.decoding.stream import Span, VideoMetadata, VideoReader
+from kinodex.pipeline.decoding.stream import Pass, Span, VideoMetadata, VideoReader
 from kinodex.pipeline.errors import NotDrawn, NothingDecodes
 from kinodex.pipeline.fetch import FetchedVideo
 from kinodex.pipeline.images import ModelInput, jpeg, rgb_scaler
@@ -103,11 +103,7 @@ Seconds = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """Settings by which a video becomes rows; a library holds them.
-
-    `fps` samples a second; JPEGs of at most `jpeg_side_px` on the longest side; fixed windows of `window_s`
-    where there are no shots.
-    """
+    """Settings by which a video becomes rows; a library holds them. Windows are made where there are no shots."""
 
     fps: float = 1.0
     jpeg_side_px: int = 512
@@ -219,42 +215,14 @@ class FrameRow:
     vector: NDArray[np.float16]
 
 
-class Pass(Protocol):
-    """A pass over a video that has ended: a `VideoReader`, or a `kinodex.pipeline.gpu.GpuReader`."""
-
-    metadata: VideoMetadata
-    start_s: float
-    end_s: float
-    decode_errors: int
-    decoder: str
-    fell_back: str | None
-
-
-def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
-    """Yield the frames of a chunk in order, then its summary.
-
-    Subtitles are read with a whole video or its first span; an unreadable subtitle file does not stop a video, its
-    message is in `subtitle_errors`.
-
-    Raises:
-        VideoError: nothing can be read from it; no frame was yielded.
-        SpanDamaged: the span cannot be read by itself.
-    """
-    with closing(sample_frames(chunk, settings)) as parts:
-        for part in parts:
-            yield with_subtitles(part, chunk) if isinstance(part, ChunkSummary) else part
-
-
 def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[SampledFrame | ChunkSummary, None, None]:
-    """Yield what `sample_chunk` does, but no subtitles in the summary."""
-    source, path = chunk.video.source, Path(chunk.video.path)
+    """Yield the frames of a chunk in order, then its summary, without subtitles; raises VideoError or SpanDamaged."""
+    path, name, playlist = Path(chunk.video.path), chunk.video.source.uri, chunk.video.is_playlist
     seconds: Seconds = defaultdict(float)
     count = 0
     with ExitStack() as opened:
         with stopwatch(seconds, "decode"):
-            playlist = chunk.video.is_playlist
-            opening = open_video(path, source.uri, decoder=settings.decoder, playlist=playlist)
-            video = opened.enter_context(opening)
+            video = opened.enter_context(open_video(path, name, decoder=settings.decoder, playlist=playlist))
             check_drawn(video.metadata, chunk, settings)
         with closing(prefetch(rgb_samples(video, chunk, settings, seconds), DECODED_AHEAD)) as samples:
             for number, time_s, rgb in samples:
@@ -265,7 +233,6 @@ def sample_frames(chunk: Chunk, settings: SamplingSettings) -> Generator[Sampled
 
 
 def check_drawn(metadata: VideoMetadata, chunk: Chunk, settings: SamplingSettings) -> None:
-    """Raise NotDrawn for a film that kinodex did not draw, where only those are wanted."""
     if settings.drawn_only and not metadata.drawn:
         raise NotDrawn(
             f"{chunk.video.source.uri}: kinodex did not draw this film, and the space builtin knows no other; make a "
@@ -278,17 +245,8 @@ def summarize(chunk: Chunk, video: Pass, count: int, seconds: Seconds) -> ChunkS
     if not count and chunk.span is None:
         name = chunk.video.source.uri
         raise NothingDecodes(f"{name}: frames decode but none gives a picture; make the file again")
-    return ChunkSummary(
-        metadata=video.metadata,
-        start_s=video.start_s,
-        end_s=video.end_s,
-        decode_errors=video.decode_errors,
-        transcript=(),
-        subtitle_errors=(),
-        seconds=dict(seconds),
-        decoder=video.decoder,
-        fell_back=video.fell_back,
-    )
+    facts = video.metadata, video.start_s, video.end_s, video.decode_errors
+    return ChunkSummary(*facts, (), (), dict(seconds), video.decoder, video.fell_back)
 
 
 def with_subtitles(summary: ChunkSummary, chunk: Chunk) -> ChunkSummary:
@@ -324,13 +282,11 @@ def rgb_samples(
 
 
 def frame_row(frame: SampledFrame, vector: NDArray[np.float16]) -> FrameRow:
-    """Combine a frame with its vector `[dim]`."""
     return FrameRow(frame.number, frame.time_s, frame.width_px, frame.height_px, frame.jpeg, vector)
 
 
 @contextmanager
 def stopwatch(seconds: Seconds, stage: str) -> Iterator[None]:
-    """Add the time spent inside to `seconds[stage]`."""
     began = time.monotonic()
     try:
         yield

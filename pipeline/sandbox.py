@@ -72,10 +72,7 @@ class SandboxSampler:
         self._child: _Child | None = None
 
     def split(self, chunk: Chunk, settings: SamplingSettings) -> tuple[Span, ...]:
-        """Split a video into spans; returns none where it is short or cannot be split.
-
-        A video that takes the child down here does so again when it is sampled. Raises as `sample` otherwise.
-        """
+        """Split a video; no spans where it is short, cannot be split, or takes the child down. Raises as `sample`."""
         spans: tuple[Span, ...]
         try:
             (spans,) = self._reply(("split", chunk, settings), settings)
@@ -84,10 +81,7 @@ class SandboxSampler:
         return spans
 
     def cuts(self, chunk: Chunk, windows_s: Sequence[tuple[float, float]], settings: SamplingSettings) -> list[Cut]:
-        """Find the cuts of a whole video within these times, as `find_cuts` does.
-
-        A child that died is replaced once. Raises as `sample`.
-        """
+        """Find the cuts in these times by `find_cuts`; a child that died is replaced once. Raises as `sample`."""
         request: Request = ("cuts", chunk, windows_s)
         try:
             messages = [*self._reply(request, settings)]
@@ -105,10 +99,8 @@ class SandboxSampler:
         videos damaged its memory), PyAV continues in a new child, once. Subtitles that take the child down are an error
         in the summary.
 
-        Raises:
-            PipelineError, SpanDamaged: the same that sampling in this process raises.
-            DecoderHung, DecoderDied, DecoderOutOfMemory: the child was lost over it, with PyAV too.
-            ReaderBroken: a mistake in this program.
+        Raises PipelineError, SpanDamaged: the same that sampling in this process raises; DecoderHung, DecoderDied,
+        DecoderOutOfMemory: the child was lost over it, with PyAV too; ReaderBroken: a mistake in this program.
         """
         with closing(self._sample_frames(chunk, settings)) as messages:
             for message in messages:
@@ -157,7 +149,6 @@ class SandboxSampler:
         return complete
 
     def close(self) -> None:
-        """End the child; a later call starts another."""
         child, self._child = self._child, None
         if child:
             child.close()
@@ -260,7 +251,6 @@ class _Child:
         return int(statm.split()[1]) * resource.getpagesize() <= self._memory_bytes / 2
 
     def close(self) -> None:
-        """End it as soon as it has nothing to do, which is at once between two chunks."""
         self.connection.close()
         try:
             self._process.wait(CLOSING_S)

@@ -29,7 +29,6 @@ MAX_HOLD_S = 2.0
 
 
 def main() -> None:
-    """Serve the parent's requests until it ends."""
     socket_fd, memory_bytes = map(int, sys.argv[1:])
     end_with_parent()
     watch_memory(memory_bytes)

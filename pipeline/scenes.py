@@ -254,7 +254,6 @@ def find_structure(
 
 
 def scene_limits(film_s: float, segments: int) -> Limits:
-    """Limits of the scenes of a film of this length."""
     shortest_s, longest_s = SCENE_S
     most = max(film_s / shortest_s, min(SHORT_FILM_SCENES, film_s / SHORT_FILM_SCENE_S))
     fewest = max(1, int(film_s / longest_s))
@@ -262,7 +261,6 @@ def scene_limits(film_s: float, segments: int) -> Limits:
 
 
 def chapter_limits(film_s: float, scenes: int) -> Limits:
-    """Limits of the chapters of a film of this length."""
     fewest, most = (max(1, int(count * math.sqrt(film_s / FILM_S))) for count in FILM_CHAPTERS)
     return Limits(CHAPTER_PRICE, fewest, most, _longest(scenes, fewest), SHORTEST_CHAPTER_S)
 

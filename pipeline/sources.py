@@ -34,41 +34,25 @@ SIDECAR_FLAGS = frozenset(["forced", "sdh", "cc", "hi", "default", "foreign", "f
 """Tags of a sidecar's name that are no language, though one, "hi" for the hard of hearing, could be one."""
 DOWNLOADED = ("uploader", "channel", "upload_date", "license", "webpage_url", "tags", "categories", "view_count")
 """What is kept of the `.info.json` that yt-dlp writes beside a download."""
-_CODES = """
-aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
-en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
-ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na
-nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
-sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-afr alb amh ara arm asm aze baq bel ben bod bos bul bur cat ces chi cmn cym cze dan deu dut ell eng est eus
-fas fil fin fra fre geo ger gla gle glg gre guj hat hau heb hin hrv hun hye ibo ice ind isl ita jav jpn kan
-kat kaz khm kir kor kur lao lat lav lit ltz mac mal mao mar may mkd mlt mon mri msa mul mya nep nld nno nob
-nor ori pan per pol por pus ron rum rus sin slk slo slv smo snd som spa sqi srp sun swa swe tam tat tel tgk
-tgl tha tib tuk tur uig ukr und urd uzb vie wel xho yor yue zho zul
-"""
-LANGUAGE_CODES = frozenset(_CODES.split())
+LANGUAGE_CODES = frozenset(Path(__file__).with_name("languages.txt").read_text(encoding="ascii").split())
 """Codes of ISO 639-1, and those of ISO 639-2 for the same languages."""
 
 
 def list_sources(arguments: Sequence[str]) -> list[Source]:
     """List the videos that files, folders (in depth), globs and fsspec URIs name; sorted by URI, each once.
 
-    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count.
-    A web address is not looked up: the web has no listings, and a dead address shows when it is read.
+    A file that is named itself may have any suffix; of a folder or a glob, files with a video suffix count. A web
+    address is not looked up: the web has no listings, and a dead address shows when it is read.
 
-    Raises:
-        SourceMissing: an argument names or matches no video.
-        SourceForbidden, SourceUnreachable: a remote argument cannot be looked up.
+    Raises SourceMissing: an argument names or matches no video; SourceForbidden, SourceUnreachable: a remote argument
+    cannot be looked up.
     """
     found = {source.uri: source for argument in arguments for source in _look_up(argument)}
     return [found[uri] for uri in sorted(found)]
 
 
 def named_sources(uris: Iterable[str]) -> list[Source]:
-    """Make sources of URIs that an earlier run listed, with the sidecars that lie beside them now.
-
-    A video that is missing shows when it is read. One listing a folder.
-    """
+    """Make sources of URIs that an earlier run listed, with the sidecars beside them now; one listing a folder."""
     sources: list[Source] = []
     folders: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
@@ -166,7 +150,12 @@ def _list_path(argument: str, filesystem: AbstractFileSystem, path: str) -> list
         return _sources(filesystem, found, _by_folder(everything))
     if re.search(r"[*?\[]", argument):
         matches = attempt(argument, lambda: filesystem.glob(path, detail=True))
-        files = {name: each for name, each in matches.items() if each["type"] == "file" or _is_link_to_file(each)}
+        # A link to a file counts, also to one that is not there: that shows when it is read.
+        files = {
+            name: each
+            for name, each in matches.items()
+            if each["type"] == "file" or (each.get("islink") and not Path(each["name"]).is_dir())
+        }
         found = _videos(files)
         _require_some(found, f"{argument}: matches {f'{len(files)} files but no video' if files else 'nothing'}")
         return _sources(filesystem, found, _names_beside(filesystem, found))
@@ -196,13 +185,7 @@ def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
         yield folder, names
 
 
-def _is_link_to_file(info: Mapping[str, Any]) -> bool:
-    """True for a link to a file, also to one that is not there: that shows when it is read."""
-    return bool(info.get("islink")) and not Path(info["name"]).is_dir()
-
-
 def _info(filesystem: AbstractFileSystem, path: str) -> Mapping[str, Any]:
-    """Look up a path in the filesystem; type None where nothing is."""
     try:
         info: Mapping[str, Any] = filesystem.info(path)
     except FileNotFoundError:
@@ -256,12 +239,10 @@ def _as_text(path: str) -> str:
 
 
 def title_of(uri: str) -> str:
-    """Give the title of a source that nobody named: its file name without suffix."""
     return _name(uri).stem
 
 
 def _name(uri: str) -> PurePosixPath:
-    """Take the last part of a URI, without query (`?...`) and fragment (`#...`)."""
     return PurePosixPath(re.sub(r"(?<=.)[?#].*" if is_remote(uri) else r"$^", "", uri).rpartition("/")[2])
 
 
@@ -270,7 +251,6 @@ def _folder(path: str) -> str:
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Group file names by folder, sorted."""
     names: dict[str, list[str]] = defaultdict(list)
     for path in sorted(paths):
         names[_folder(path)].append(PurePosixPath(path).name)
@@ -282,7 +262,6 @@ def _names_beside(filesystem: AbstractFileSystem, paths: Iterable[str]) -> dict[
 
 
 def _names_in(filesystem: AbstractFileSystem, folder: str) -> list[str]:
-    """List the file names in a folder, sorted; none where the filesystem cannot list it."""
     try:
         return sorted(PurePosixPath(path).name for path in filesystem.ls(folder, detail=False))
     except (OSError, NotImplementedError):
@@ -304,7 +283,6 @@ def _sidecars(video: str, names: Sequence[str]) -> list[str]:
 
 
 def _protocols(filesystem: AbstractFileSystem) -> tuple[str, ...]:
-    """List the names of a filesystem's protocol: "file", "s3", "https", ..."""
     return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
 
 

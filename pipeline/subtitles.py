@@ -44,10 +44,7 @@ class Line:
 
 
 def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple[list[Line], list[str]]:
-    """Read all lines of a video in order of time, each once, and one message for each unreadable file or track.
-
-    Of a playlist, only the files beside it are read.
-    """
+    """Read all lines of a video in order of time, each once, and a message for each unreadable file or track."""
     lines: set[Line] = set()
     errors: list[str] = []
     for uri in source.sidecars:
@@ -64,12 +61,7 @@ def read_subtitles(path: Path, source: Source, metadata: VideoMetadata) -> tuple
 
 
 def sidecar_lines(uri: str, timeout_s: float = SILENCE_S, video: str = "") -> list[Line]:
-    """Read the lines of an SRT, VTT, ASS or SSA file in any common encoding; `video` is the stem of its video.
-
-    Raises:
-        SubtitleError: the text is in none of these formats, or too long.
-        SourceError: the file cannot be read.
-    """
+    """Read a subtitle file in any common encoding, of the video of this stem; raises SubtitleError or a SourceError."""
     with local_copy(Source(uri, uri, timeout_s=timeout_s)) as path:
         _require_short(path.stat().st_size, uri)
         return subtitle_lines(path.read_bytes(), uri, video)
@@ -89,10 +81,7 @@ def subtitle_lines(data: bytes, uri: str, video: str = "") -> list[Line]:
 
 
 def embedded_lines(path: Path, name: str) -> list[Line]:
-    """Read the lines of every text track; tracks of images (DVD, Blu-ray) are left out.
-
-    Raises SubtitleError: a track is damaged, so that some of its packets cannot be read; or they hold too much text.
-    """
+    """Read the lines of every text track, of images none; raises SubtitleError for damage, or for too much text."""
     import av
     from av.stream import Discard
 
@@ -152,7 +141,6 @@ def _cues(packet: Packet[Stream]) -> Iterator[tuple[str | None, str]]:
 
 
 def _decoded(data: bytes) -> str:
-    """Decode the text of a packet: UTF-8, or UTF-16 by its byte order mark, as tx3g allows."""
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if wide else "utf-8", errors="replace").rstrip("\0")
 
@@ -202,10 +190,7 @@ class Cue(NamedTuple):
 
 
 def parse_cues(text: str) -> Iterator[Cue]:
-    """Yield the cues of a file in its order; the text itself tells which format it is.
-
-    Raises ValueError: it is in none of these formats, or an event of ASS cannot be read.
-    """
+    """Yield the cues of a file in its order; its text tells the format. Raises ValueError if it is in none."""
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if text.lstrip("\ufeff \r\n").startswith("WEBVTT"):
         return _vtt_cues(lines)
@@ -250,7 +235,6 @@ def _vtt_cues(lines: Sequence[str]) -> Iterator[Cue]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Group lines that no empty line separates."""
     block: list[str] = []
     for line in [*lines, ""]:
         if line.strip():
@@ -278,7 +262,6 @@ def _ass_cues(lines: Sequence[str]) -> Iterator[Cue]:
 
 
 def _seconds(stamp: Sequence[str]) -> float:
-    """Convert hours (or none), minutes, seconds and the digits behind the point."""
     hours, minutes, seconds, fraction = stamp
     whole_s = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
     return (whole_s * 1000 + int(fraction.ljust(3, "0"))) / 1000

@@ -82,19 +82,13 @@ def bench_decoders(
 
 
 def installed() -> list[str]:
-    """List the decoders that are installed here."""
-    has_torchcodec = importlib.util.find_spec("torchcodec") is not None
-    here = {
-        "pyav": True,
-        "decord": importlib.util.find_spec("decord") is not None,
-        "torchcodec": has_torchcodec,
-        "nvdec": has_torchcodec and shutil.which("nvidia-smi") is not None,
-    }
-    return [decoder for decoder in DECODERS if here[decoder]]
+    here = {"pyav"} | {name for name in ("decord", "torchcodec") if importlib.util.find_spec(name)}
+    if "torchcodec" in here and shutil.which("nvidia-smi"):
+        here.add("nvdec")
+    return [decoder for decoder in DECODERS if decoder in here]
 
 
 def table(rows: Sequence[DecoderFigures]) -> str:
-    """Write the rows as a table in Markdown."""
     head = "| file | codec | picture | length | fps | decoder | CPU s | CPU, part | wall, part | same times | remark |"
     lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -152,7 +146,6 @@ def _measure(path: Path, row: DecoderFigures, rates: Sequence[float], rounds: in
 
 
 def _seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """Measure CPU seconds and wall seconds."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall
@@ -170,7 +163,6 @@ def _sample(path: Path, decoder: str, fps: float) -> tuple[Times, str | None]:
 
 
 def _decode_all(path: Path, fps: float) -> None:
-    """Decode every frame and scale `fps` of them a second."""
     with open_video(path) as video:
         to_rgb, due_s = _scaler(video), video.start_s
         for sample in video.samples(EVERY_FRAME):

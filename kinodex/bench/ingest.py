@@ -7,16 +7,9 @@ End to end is `run_ingest` into a fresh library, from the moment that the model 
 a process of its own: hashing, starting the decoders, decoding, JPEGs, embedding, writing. The plain script also starts
 its clock with the model loaded, and writes nothing.
 
-Four ratios judge the result:
-
-one core each   end to end over the slower of decode only and embed only, each on one core. With two cores that is what
-                perfect overlap reaches when one core decodes and the other embeds; more means that cores are shared
-                better than that, less that one waited for the other.
-all cores each  the same with all cores for decoding, then all for embedding: near 1 only where one of them is
-                nearly free.
-core use        end to end over what it would be if all cores were busy all the time with decoding, JPEGs, preparing
-                and embedding, at the speed that each has on one core: the part of the machine that is used. CPU only.
-the script      end to end over the plain script of decord and open_clip, one frame at a time, and in batches.
+Ratios of end to end judge the result: over the slower of decode only and embed only, on one core each (what perfect
+overlap of two cores reaches) and on all cores each; over what all cores would do that are never idle and do only the
+stages ("core use", CPU only); and over the plain script of decord and open_clip, one frame at a time and in batches.
 """
 
 from __future__ import annotations
@@ -36,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import islice, repeat
 from multiprocessing import get_context
@@ -116,10 +110,7 @@ def bench_ingest(
     with_script: bool = True,
     report: Callable[[str], None] = lambda line: None,
 ) -> IngestFigures:
-    """Measure an ingest of local videos, `rounds` times, and report each round when it is over.
-
-    Raises a PipelineError if a video cannot be read, a SpaceError if the model cannot be loaded.
-    """
+    """Measure an ingest of local videos, round by round; raises a PipelineError or SpaceError."""
     from kinodex.index.spaces.load import load_image_tower
 
     space = load_image_tower(config.space, config.device)
@@ -129,6 +120,7 @@ def bench_ingest(
     settings = config.sampling(space.fingerprint.preprocess, space.device_type == "cuda")
     whole, parts = make_chunks(paths, settings)
     frames, batches = load_material(whole, settings)
+    as_jpeg = partial(jpeg, longest_px=settings.jpeg_side_px, quality=settings.jpeg_quality)
     embed_rate(space, batches[:1] * 2, 1)  # the first batch settles the arithmetic
     runs, rates, ratios = [], [], []
     with warm_processes(cores) as pool:
@@ -144,8 +136,8 @@ def bench_ingest(
             rate |= {
                 "decode, all cores": decode_rate(pool, parts, settings, at_once=True),
                 "embed, all cores": embed_rate(space, batches, cores),
-                "jpeg": jpeg_rate(frames, settings),
-                "prepare": prepare_rate(frames, settings),
+                "jpeg": _rate(lambda: _each(frames, as_jpeg)),
+                "prepare": _rate(lambda: _each(frames, settings.input)),
             }
             rates.append(rate)
             ratios.append(_ratios(rate, cores, space.device_type))
@@ -178,7 +170,6 @@ def ingest_once(paths: Sequence[Path], config: IngestConfig) -> WholeIngest:
 
 
 def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> WholeIngest:
-    """Index the films into a new library. Raises RuntimeError if one of them fails."""
     from kinodex.index.library import Library
     from kinodex.jobs.ingest.run import run_ingest
 
@@ -205,7 +196,6 @@ def ingest_films(films: Sequence[Path], config: IngestConfig, library: Path) -> 
 
 
 def table(figures: IngestFigures) -> str:
-    """Write the figures as lines for people."""
     f = figures
     speed = f.rates["end to end"] * f.video_s / f.frames
     lines = [
@@ -283,7 +273,6 @@ Rgb = NDArray[np.uint8]
 
 
 def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list[Chunk], list[Chunk]]:
-    """Make chunks of the videos: each whole, and split as an ingest splits them."""
     whole = [Chunk(FetchedVideo(Source(str(path), path.name), str(path), "", path.stat().st_size)) for path in paths]
     parts: list[Chunk] = []
     for chunk in whole:
@@ -294,10 +283,7 @@ def make_chunks(paths: Sequence[Path], settings: SamplingSettings) -> tuple[list
 
 
 def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[list[Rgb], list[NDArray[np.uint8]]]:
-    """Decode the first frames `[H, W, 3]` of the videos, and make batches `[n, 3, h, w]` of inputs of them.
-
-    Raises PipelineError if one that it opens cannot be read.
-    """
+    """Decode the first frames `[H, W, 3]`, and make batches `[n, 3, h, w]` of inputs of them; raises PipelineError."""
     frames: list[Rgb] = []
     for chunk in chunks:
         path = Path(chunk.video.path)
@@ -313,7 +299,6 @@ def load_material(chunks: Sequence[Chunk], settings: SamplingSettings) -> tuple[
 
 @contextmanager
 def warm_processes(count: int) -> Iterator[Executor]:
-    """Start processes with the decoder loaded."""
     context = get_context("spawn")
     all_here = context.Barrier(count + 1)
     with ProcessPoolExecutor(count, context, initializer=_warm, initargs=(all_here,)) as pool:
@@ -325,7 +310,6 @@ def warm_processes(count: int) -> Iterator[Executor]:
 
 
 def decode_rate(pool: Executor, chunks: Sequence[Chunk], settings: SamplingSettings, at_once: bool) -> float:
-    """Measure decoding and scaling to RGB, all chunks at once or one after the other on one core."""
     if at_once:
         return _rate(lambda: sum(pool.map(_decode, chunks, repeat(settings))))
     return _rate(lambda: sum(pool.submit(_decode, chunk, settings).result() for chunk in chunks))
@@ -335,16 +319,6 @@ def embed_rate(tower: ImageEmbedder, batches: Sequence[NDArray[np.uint8]], cores
     """Measure embedding by `cores` threads of this process, each on a core of its own. On a GPU they only feed it."""
     with tower.threads(1), ThreadPoolExecutor(cores) as pool:
         return _rate(lambda: sum(map(len, pool.map(tower.embed, batches))))
-
-
-def jpeg_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    """Measure making the JPEGs that are stored, on one core."""
-    return _rate(lambda: _each(frames, lambda rgb: jpeg(rgb, settings.jpeg_side_px, settings.jpeg_quality)))
-
-
-def prepare_rate(frames: Sequence[NDArray[np.uint8]], settings: SamplingSettings) -> float:
-    """Measure scaling and cropping frames to the model's input, on one core."""
-    return _rate(lambda: _each(frames, settings.input))
 
 
 def _warm(all_here: threading.Barrier) -> None:
@@ -366,7 +340,6 @@ def _each(items: Sequence[Item], work: Callable[[Item], object]) -> int:
 
 
 def _rate(work: Callable[[], int]) -> float:
-    """Measure the items a second of `work`, which returns their number."""
     began = time.perf_counter()
     items = work()
     return items / (time.perf_counter() - began)
@@ -395,15 +368,11 @@ class Lost(Exception):
 
 
 def run_alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a fresh process, so that nothing which ran before helps or hinders it, and return its result.
-
-    Raises what `work` raises, and Lost.
-    """
+    """Run `work` in a fresh process, which nothing before it helps or hinders; raises its errors, and Lost."""
     return run_alone_within(None, work, *args, **kwargs)
 
 
 def run_alone_within(limit_s: float | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` as `run_alone` does, and end it after `limit_s` seconds."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_send_result, args=(theirs, work, args, kwargs))
@@ -434,7 +403,6 @@ def _send_result(pipe: Connection, work: Callable[..., object], args: Any, kwarg
 
 @contextmanager
 def measure_usage() -> Iterator[ResourceUsage]:
-    """Measure the usage of a block, complete when it is left; of the GPU by nvidia-smi, where there is one."""
     usage, over = ResourceUsage(), threading.Event()
     samples: dict[str, list[float]] = defaultdict(list)
     threads = [threading.Thread(target=_every, args=(MEMORY_EVERY_S, over, lambda: _sample_memory(usage)))]

@@ -46,10 +46,7 @@ def make_random_space(directory: Path, model: str) -> str:
 
 
 def write_random_tokenizer(folder: Path, words: int) -> None:
-    """Write `tokenizer.json` and `tokenizer_config.json`, which transformers reads, of exactly so many words.
-
-    Raises UsageError for a number that is too small for letters and marks.
-    """
+    """Write `tokenizer.json` and `tokenizer_config.json` of exactly so many words; raises UsageError for too few."""
     import tokenizers
 
     singles = (*SPECIALS, *LETTERS)

@@ -135,7 +135,6 @@ class _Found(NamedTuple):
 
 
 def _found(library: Library, size: Size, vectors: Floats) -> _Found:
-    """Compare what the search and its index find with the exact nearest frames."""
     parts = count_parts(library.tables[vectors_table(library.fingerprint)])
     exact, best_cosine = _exact(library, size, vectors)
     recall = _recall(exact, [_keys(library.search.frames(vector, k=K), size) for vector in vectors])
@@ -144,7 +143,6 @@ def _found(library: Library, size: Size, vectors: Floats) -> _Found:
 
 
 def table(figures: SearchFigures) -> str:
-    """Write the figures as Markdown, for people."""
     f = figures
     lines = [
         f"{f.size.videos} videos of {f.size.frames} frames, {f.size.dim} dimensions, {f.size.lines} transcript lines "
@@ -178,7 +176,6 @@ def _verdict(met: bool) -> str:
 
 
 def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
-    """List the kinds of query."""
     order = np.random.default_rng(3).permutation(size.videos)
     times_s = np.linspace(0, size.frames, FRAMES_READ, endpoint=False)
     whole_goal_ms = next((goal for frames, goal in WHOLE_GOAL_MS.items() if size.videos * size.frames <= frames), None)
@@ -216,7 +213,6 @@ def _queries(size: Size, vectors: Floats, texts: Sequence[str]) -> list[Kind]:
 
 
 def _page(library: Library, text: str, vector: Floats) -> object:
-    """Search as the page does, with a vector in place of the text tower."""
     finder = Finder(library, embed_text=lambda _: vector, meaning_of=lambda _: None)
     moments = find_moments(finder, SearchRequest(text))
     return groups_view(library, moments, text, "words", _frame_times(library))
@@ -231,7 +227,6 @@ def _frame_times(library: Library) -> FrameTimes:
 def _warm_ms(
     library: Library, kinds: Sequence[Kind], count: int, say: Callable[[str], None]
 ) -> list[tuple[float, float]]:
-    """Measure each kind of query on an open library: median and 95th percentile in milliseconds."""
     found = []
     for title, query, _ in kinds:
         query(library, count)  # a cost of the first query only is shown by "fresh"
@@ -257,7 +252,6 @@ def _opened_ms(
 
 
 def _some_ms(measure: Callable[[int], float], most: int) -> list[float]:
-    """Measure `most` times, or until that has taken `OPENED_S`."""
     began, found = time.perf_counter(), [measure(0)]
     while len(found) < most and time.perf_counter() - began < OPENED_S:
         found.append(measure(len(found)))
@@ -277,7 +271,6 @@ def _ms(query: Query, library: Library, n: int) -> float:
 
 
 def _in_memory(library: Library, vectors: Floats) -> tuple[float, float]:
-    """Measure the top ten of one video in memory, by us and by numpy, in turn: medians in milliseconds."""
     in_memory = library.in_memory(video_id(0))
     rows = in_memory.units
 
@@ -322,7 +315,6 @@ def _index_keys(library: Library, size: Size, vector: Floats) -> set[int]:
 
 
 def _recall(exact: Sequence[set[int]], found: Sequence[set[int]]) -> float:
-    """Measure the part of the exact nearest frames that was found."""
     return sum(len(each & right) for each, right in zip(found, exact, strict=True)) / (K * len(exact))
 
 
@@ -417,11 +409,7 @@ class MadeCaption(NamedTuple):
 
 
 def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[Library, float]:
-    """Make the library at `uri`, or complete the one that is there, and return it with the seconds spent.
-
-    `report` is called with the number of videos that are there. Raises SettingsMismatch if the
-    library there is of another size.
-    """
+    """Make the library at `uri`, or complete the one there; with the seconds spent. Raises SettingsMismatch."""
     library = Library.open_or_create(uri, size.settings, made_fingerprint(size.dim))
     began = time.perf_counter()
     present = {row.video_id for row in library.videos()}
@@ -434,17 +422,14 @@ def make_library(uri: str, size: Size, report: Callable[[int], None]) -> tuple[L
 
 
 def made_fingerprint(dim: int) -> Fingerprint:
-    """Make the fingerprint of a space that no model embeds in."""
     return Fingerprint("made-up", "0" * 12, "0" * 64, '{"size": 0}', dim)
 
 
 def video_id(number: int) -> str:
-    """Make the id of the video of this number."""
     return f"{number:064x}"
 
 
 def queries(count: int, size: Size) -> NDArray[np.float32]:
-    """Make unit vectors [count, dim], each near a frame of another video."""
     random = np.random.default_rng(1)
     numbers = random.integers(size.videos, size=count)
     frames = np.stack([_topic_vectors(int(n), size)[random.integers(size.frames)] for n in numbers])
@@ -457,13 +442,11 @@ def queries(count: int, size: Size) -> NDArray[np.float32]:
 
 
 def words(count: int, seed: int) -> list[str]:
-    """Make texts of two words, neither the commonest nor the rarest."""
     random = np.random.default_rng(seed)
     return [" ".join(_word(int(n)) for n in random.integers(10, 2_000, size=2)) for _ in range(count)]
 
 
 def frame_vectors(number: int, size: Size) -> Vectors:
-    """Make the vectors [frames, dim] of one video."""
     vectors = _topic_vectors(number, size)
     if size.is_cone:
         shared = np.tile(np.array([1, 0], np.float32), (size.frames, 1))
@@ -501,7 +484,6 @@ def _frames(number: int, size: Size, vectors: Vectors) -> list[MadeFrame]:
 
 
 def made_row(number: int, size: Size) -> VideoRow:
-    """Make the row of one complete video."""
     return VideoRow(
         video_id=video_id(number),
         uri=f"made-up://{number}",

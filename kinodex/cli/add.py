@@ -22,11 +22,12 @@ from kinodex.cli.options import (
     Sharing,
     VideoOption,
     announce,
+    open_library,
     with_groups,
 )
 from kinodex.index.text import visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
-from kinodex.output import console, error_console, print_json
+from kinodex.output import console, error_console, print_json, tell
 
 if TYPE_CHECKING:
     from kinodex.index.library import Library
@@ -110,12 +111,10 @@ def _check_endpoint(base_url: str | None, on_ray: bool) -> None:
 def _show_forecast(
     uri: str, stage: Captions, names: list[str] | None, again: Callable[[Library], list[str]] | None, batch_api: bool
 ) -> None:
-    """Print the calls, frames, tokens and money that captions are expected to cost."""
-    from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import PRICE_SHARE
     from kinodex.jobs.forecast import forecast_captions, pending_videos, table
 
-    library = Library.open(uri)
+    library = open_library(uri)
     videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
     share = PRICE_SHARE if batch_api else 1.0
     print(table([forecast_captions(library, videos, stage.role, stage.frames_a_segment, share)], "segments"))
@@ -124,20 +123,14 @@ def _show_forecast(
 def _add_by_batches(
     uri: str, stage: Captions, names: list[str] | None, as_json: bool, again: Callable[[Library], list[str]] | None
 ) -> None:
-    """Have captions made by the Batch API, then add them."""
-    from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import caption_by_batches
 
-    library = Library.open(uri)
+    library = open_library(uri)
     ids, repeated = with_frames(library, names), again(library) if again else ()
-    with caption_by_batches(library, stage, ids, repeated, _tell) as batched:
+    with caption_by_batches(library, stage, ids, repeated, tell) as batched:
         report = add_rows(library, batched, ids, HERE, repeated)
     show(report, as_json)
     raise typer.Exit(SOME_FAILED if report.failed else OK)
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 # `kinodex add detections`: things in the stored frames.
@@ -321,23 +314,18 @@ def summaries(
     if dry_run:
         _show_summaries_forecast(library, stage, video, retry_failed, renew)
         return
-    run(library, stage, video, sharing, json, partial(_repeated, stage, retry_failed, renew), frames_needed=False)
-
-
-def _repeated(stage: Summaries, retry_failed: bool, renew: bool, library: Library) -> list[str]:
-    return stage.repeated(library, retry_failed, renew)
+    repeated = partial(stage.repeated, untitled=retry_failed, outdated=renew)
+    run(library, stage, video, sharing, json, repeated, frames_needed=False)
 
 
 def _show_summaries_forecast(
     uri: str, stage: Summaries, names: list[str] | None, retry_failed: bool, renew: bool
 ) -> None:
-    """Print the calls, frames, tokens and money that summaries are expected to cost."""
-    from kinodex.index.library import Library
     from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
 
     if stage.base_url is None:
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")
-    library = Library.open(uri)
+    library = open_library(uri)
     again = stage.repeated(library, retry_failed, renew)
     ids = [row.video_id for row in library.videos_named(names)] if names else None
     videos = pending_videos(library, stage.model, ids, again, "summaries")
@@ -400,12 +388,11 @@ def text_tower(
     json: JsonOption = False,
 ) -> None:
     """Keep the text tower of a space with the library, so that it can be searched without torch and without a hub."""
-    from kinodex.index.library import Library
     from kinodex.index.spaces.towers import TowerKind, describe_tower
     from kinodex.jobs.open import find_space
     from kinodex.jobs.towers import carry_towers
 
-    opened = Library.open(library)
+    opened = open_library(library)
     kinds: list[TowerKind] = ["text", "image"] if with_image_tower else ["text"]
     carried = carry_towers(opened, find_space(opened, space), kinds, again)
     if json:
@@ -480,9 +467,7 @@ def speakers(
 
     The name stands in transcripts at once, and finds the same voice in videos that are added later.
     """
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     if speaker is None and remove:
         raise UsageError("got --remove and no speaker; say whose name: kinodex speakers LIBRARY speaker-3 --remove")
     if speaker is not None:
@@ -510,7 +495,6 @@ def _show(rows: Sequence[SpeakerRow], as_json: bool) -> None:
 
 
 def show(report: AddReport, as_json: bool) -> None:
-    """Show a report to people, or as JSON."""
     if as_json:
         print_json(report_json(report))
     else:
@@ -518,13 +502,11 @@ def show(report: AddReport, as_json: bool) -> None:
 
 
 def report_json(report: AddReport) -> dict[str, Any]:
-    """Make the JSON of a report."""
     counts = {"added": report.added, "failed": report.failed, "rows": report.rows}
     return {**asdict(report), **counts, "usage": asdict(report.usage), "arithmetic": report.arithmetic}
 
 
 def show_report(report: AddReport) -> None:
-    """Show a report to people: problems first."""
     from rich.markup import escape
 
     out = console()
@@ -570,9 +552,7 @@ def run(
     `again` lists the videos that have it and get it again. Unless `frames_needed`, videos that were imported as text
     get it too.
     """
-    from kinodex.index.library import Library
-
-    library = Library.open(uri)
+    library = open_library(uri)
     named = [row.video_id for row in library.videos_named(videos)] if videos else None
     ids = with_frames(library, videos) if frames_needed else named
     report = add_rows(library, stage, ids, sharing, again(library) if again else ())
@@ -583,7 +563,6 @@ def run(
 def add_rows(
     library: Library, stage: Addition, ids: list[str] | None, sharing: Sharing, again: Collection[str]
 ) -> AddReport:
-    """Add a stage to videos with a progress bar, here or on Ray."""
     from contextlib import ExitStack
 
     from kinodex.cli.show import add_progress_bar
@@ -600,7 +579,6 @@ def add_rows(
 
 
 def with_frames(library: Library, names: list[str] | None) -> list[str] | None:
-    """Ids of the named videos that have frames; of all such videos, or None if all have frames."""
     rows = library.videos_named(names) if names else library.videos()
     without = [row for row in rows if not row.frames]
     if names and without:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption
+from kinodex.cli.options import JsonOption, LibraryArgument, OtlpOption, VideoOption, open_library
 from kinodex.index.text import visible, visible_lines
 from kinodex.jobs.errors import UsageError
 from kinodex.output import console, print_json
@@ -82,12 +82,10 @@ def ask(
 
 
 def _cut(answer: Answer, query: Question, environment: Environment, out: Path) -> list[JoinedClip]:
-    """Cut the evidence of an answer out of its videos; none for an answer without evidence."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.media import join_clips
     from kinodex.jobs.export.moments import PLAYED, Moment, arranged
 
-    library = Library.open(environment.source.uri)
+    library = open_library(environment.source.uri)
     moments = [
         Moment(library.video(each.video_id), each.start_s, each.end_s, query.text, None, "evidence")
         for each in answer.evidence
@@ -121,7 +119,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _check_files(trace: Path | None, after: Path | None, clip: Path | None) -> None:
-    """Refuse files that would be overwritten, before anything is paid for."""
     if clip is not None:
         from kinodex.jobs.export.media import check_clip_path
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kinodex.cli.options import JsonOption
-from kinodex.output import print_json
+from kinodex.output import print_json, tell
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and search on this machine.")
 
@@ -41,7 +41,7 @@ def ingest(
 
     flags = {"space": space, "fps": fps, "decoder": decoder, "device": device, "ray": ray, "workers": workers}
     flags["anyway"] = True  # nothing is searched
-    figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, _tell)
+    figures = bench_ingest(video, resolve(flags, {}, os.environ, None, {}).config, rounds, script, tell)
     if json:
         print_json(asdict(figures))
     else:
@@ -94,7 +94,7 @@ def gpu(
 
     resolved = resolve({"space": space, "fps": fps, "anyway": True}, {}, os.environ, None, {})
     random_weights = "space" not in resolved.origins
-    figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, _tell)
+    figures = bench_gpu(video or [], resolved.config, seconds, limit, with_gpu, random_weights, tell)
     if out is not None:
         write_files(figures, out)
     if json:
@@ -134,15 +134,14 @@ def search(
     def on_progress(done: int) -> None:
         print(f"\r{done} of {videos} videos written", end="", file=sys.stderr, flush=True)
 
-    def say(line: str) -> None:
-        print(f"\r{line}", file=sys.stderr, flush=True)
-
-    figures = bench_search(directory, Size(videos, frames, lines, dim, jpeg_bytes, cone), queries, on_progress, say)
+    figures = bench_search(
+        directory,
+        Size(videos, frames, lines, dim, jpeg_bytes, cone),
+        queries,
+        on_progress,
+        lambda line: tell(f"\r{line}"),
+    )
     if json:
         print_json(asdict(figures))
     else:
         print(table(figures))
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

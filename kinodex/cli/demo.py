@@ -121,7 +121,6 @@ def _compare_with_truth(answer: Answer, known: KnownQuestion, out: Console) -> b
 
 
 def _save_evidence(answer: Answer, library: Library, folder: Path) -> None:
-    """Save the first stored frame of each range of evidence as a JPEG."""
     folder.mkdir(exist_ok=True)
     for each in answer.evidence:
         for frame in library.frames_at(each.video_id, [each.start_s], mode="nearest"):

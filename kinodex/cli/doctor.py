@@ -38,8 +38,7 @@ def doctor(
 
     Exits with 0 unless the base install, or something that was named, is missing or broken.
     """
-    from kinodex.doctor.machine import failed_needs
-    from kinodex.doctor.tasks import run_checks
+    from kinodex.doctor.machine import failed_needs, run_checks
 
     if base_url is None and (model or key_env):
         raise UsageError("got --model or --key-env without --base-url; name the endpoint that they belong to")
@@ -55,7 +54,6 @@ def doctor(
 
 
 def show(found: Sequence[CheckResult], failed: Sequence[CheckResult]) -> None:
-    """Print the page for people."""
     from rich.markup import escape
 
     out, section = console(), None

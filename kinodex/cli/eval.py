@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption
+from kinodex.cli.options import BaseUrlOption, CacheOption, JsonOption, LibraryArgument, ModelsOption, open_library
+from kinodex.output import console, plain_table, print_json, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,6 +76,7 @@ def _respelt(word: str) -> str:
 
 
 @app.command("run")
+@options.with_groups
 def eval_run(
     benchmark: BenchmarkArgument,
     library: LibraryArgument,
@@ -97,15 +99,8 @@ def eval_run(
     controls: Annotated[
         bool, typer.Option(help="Also uniform with as many frames as the first agent, blind and random.")
     ] = True,
-    model: options.ModelOption = "builtin",
-    base_url: BaseUrlOption = None,
-    models: ModelsOption = None,
-    input_price: options.InputPriceOption = 0.0,
-    output_price: options.OutputPriceOption = 0.0,
-    cache: CacheOption = True,
+    asking: options.Asking = options.USUAL,
     sample: options.SampleOption = 0,
-    detector: options.DetectorOption = None,
-    space: options.SpaceOption = None,
     subtitles: Annotated[bool, typer.Option(help="Let agents read what is said.")] = True,
     screen_text: Annotated[bool, typer.Option(help="Let agents read text on screen.")] = True,
     map_: MapOption = None,
@@ -113,15 +108,9 @@ def eval_run(
     ids: IdsOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, drawn by --seed.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the draw by --limit.")] = 0,
-    max_frames: options.MaxFramesOption = None,
-    max_rounds: options.MaxRoundsOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    max_seconds: options.MaxSecondsOption = None,
-    max_cost: options.MaxCostOption = None,
     force_choice: options.ForceChoiceOption = False,
     early_insufficient: options.EarlyInsufficientOption = False,
     verify: options.VerifyOption = False,
-    anyway: options.AnywayOption = False,
     at_once: options.AtOnceOption = 32,
     ray: Annotated[
         bool, typer.Option("--ray/--local", help="By Ray actors (--ray [ADDRESS]), or on this machine.")
@@ -145,25 +134,20 @@ def eval_run(
     dry_run: options.DryRunOption = False,
 ) -> None:
     """Ask agents a benchmark's questions about a library's videos; the same command goes on, whatever ended it."""
-    from kinodex.agent.limits import Budget
     from kinodex.evaluation import show_on
     from kinodex.jobs.eval.contenders import RunContext, parse_contenders
     from kinodex.jobs.eval.items import parse_subset
     from kinodex.jobs.eval.run import RunOptions, RunRequest, Workers, items_for, run_plan
-    from kinodex.jobs.models import ModelChoice
-    from kinodex.output import console
 
-    prices = input_price, output_price
-    choice = ModelChoice(model, base_url, models, *prices, cache, sample, at_once, charge_cached=True, anyway=anyway)
-    budget = Budget(max_rounds, max_frames, max_tokens, max_seconds, max_cost)
+    choice = replace(asking.choice(), sample=sample, at_once=at_once, charge_cached=True)
     rules = options.answer_rules(force_choice, early_insufficient, verify)
-    may_read = subtitles, keep_captions, traces, space, rules, otlp, screen_text
-    context = RunContext(library, choice, budget, detector, *may_read)
+    may_read = subtitles, keep_captions, traces, asking.space, rules, otlp, screen_text
+    context = RunContext(library, choice, asking.budget(), asking.detector, *may_read)
     contenders = parse_contenders(
         agent or ["eea"], ablations=ablations, controls=controls, has_language=choice.has_language
     )
     request = RunRequest(benchmark, annotations, contenders, map_, limit, seed, parse_subset(only or [], ids))
-    options.check_cost(choice, budget.cost, stop_at_cost)
+    options.check_cost(choice, None, stop_at_cost)
     if dry_run:
         from kinodex.jobs.forecast import forecast_run, table
 
@@ -219,7 +203,6 @@ def compare(
     from kinodex.jobs.eval.folder import read_run
     from kinodex.jobs.eval.report import compare_runs
     from kinodex.jobs.eval.tables import NOTES, comparison_facts, comparison_table
-    from kinodex.output import print_json
 
     compared = compare_runs(read_run(run), read_run(other), every=every)
     if json:
@@ -251,7 +234,6 @@ def check(
     """
     from kinodex.jobs.eval.benchmarks import annotation_files, find_benchmark, read_benchmark
     from kinodex.jobs.eval.items import parse_subset, select_items
-    from kinodex.output import console, print_json
 
     part = parse_subset(only or [], ids)
     read = read_benchmark(benchmark, annotations)
@@ -293,11 +275,10 @@ def _counts(read: Benchmark[Item]) -> dict[str, Any]:
 
 
 def _in_library(read: Benchmark[Item], library: str, id_map: Path | None) -> dict[str, Any]:
-    from kinodex.index.library import Library
     from kinodex.jobs.eval.items import match_videos, read_id_map, with_nearest
 
     names = read_id_map(id_map) if id_map else None
-    videos = Library.open(library).videos()
+    videos = open_library(library).videos()
     matching = match_videos(read.items, videos, names, read.episodes)
     return {
         "uri": library,
@@ -314,7 +295,6 @@ def _show(found: dict[str, Any], out: Console) -> None:
     from rich.markup import escape
 
     from kinodex.jobs.eval.items import WHOLE
-    from kinodex.output import plain_table
 
     out.print(f"[bold]{found['title']}[/], {escape(', '.join(found['files']))}", soft_wrap=True)
     out.print(f"licence: {found['licence']}; source: {found['had_from']}")
@@ -424,7 +404,7 @@ def judge(
 
     def on_progress(done: int, of: int) -> None:
         if done % SHOW_EVERY == 0 or done == of:
-            print(f"{done:,} of {of:,} answers judged", file=sys.stderr, flush=True)
+            tell(f"{done:,} of {of:,} answers judged")
 
     choice = ModelChoice(model, base_url, models, cache=cache, sample=sample, at_once=at_once)
     options.announce(choice)
@@ -482,7 +462,6 @@ class MomentRunOptions:
 
     @property
     def choice(self) -> ModelChoice:
-        """The models."""
         from kinodex.jobs.models import ModelChoice
 
         return ModelChoice(self.model, self.base_url, self.models, cache=self.cache)
@@ -532,7 +511,6 @@ def _score(request: MomentRequest, chosen: MomentRunOptions, scores: Scores) -> 
     from kinodex.cli.tables import print_all
     from kinodex.jobs.eval.moments import by_category, run_moments
     from kinodex.jobs.eval.tables import as_json, moment_facts
-    from kinodex.output import print_json
 
     kept: dict[str, Any] = {
         "limit": chosen.limit,

@@ -22,6 +22,7 @@ from kinodex.cli.options import (
     OverwriteOption,
     ToOption,
     VideoOption,
+    open_library,
     tell_newer,
     with_groups,
 )
@@ -56,10 +57,9 @@ def label_studio(
     json: JsonOption = False,
 ) -> None:
     """Write tasks of Label Studio: tasks.json, and config.xml for its labelling interface. Default: the shots."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_label_studio
 
-    opened = Library.open(library)
+    opened = open_library(library)
     report = export_label_studio(opened, moments.choose(opened, "shots"), folder, url_prefix, boxes)
     text = f"{counted(report.tasks, 'task')}, {counted(report.moments, 'range')}, {report.boxes:,} boxes"
     _show(asdict(report), text, str(folder), as_json=json)
@@ -75,10 +75,9 @@ def coco(
     json: JsonOption = False,
 ) -> None:
     """Write detections as COCO: annotations.json, and the frames in images/. --label: those of one label alone."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_coco
 
-    opened = Library.open(library)
+    opened = open_library(library)
     chosen = replace(moments, label="").choose(opened, "videos")
     report = export_coco(opened, chosen, folder, moments.label or None, min_score, screen_text)
     found = f"{report.annotations:,} boxes of text" if screen_text else counted(report.annotations, "detection")
@@ -94,11 +93,10 @@ def fiftyone(
     json: JsonOption = False,
 ) -> None:
     """Write moments as a data set that FiftyOne imports (FiftyOneTemporalDetectionDataset). Default: the shots."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.annotations import export_fiftyone
     from kinodex.jobs.export.media import edit_facts_of
 
-    opened = Library.open(library)
+    opened = open_library(library)
     chosen = moments.choose(opened, "shots")
     facts = edit_facts_of(opened, (each.video for each in chosen))
     videos = export_fiftyone(chosen, folder, {video_id: each.times_s for video_id, each in facts.items()})
@@ -134,7 +132,6 @@ def hf(
 
     Run again after it was interrupted, it goes on with the files that are missing.
     """
-    from kinodex.index.library import Library
     from kinodex.jobs.export.datasets import HfSettings, checked_precision, export_hf
 
     settings = HfSettings(checked_precision(vectors), shard_frames, split)
@@ -143,7 +140,7 @@ def hf(
     def on_file(done: int, total: int) -> None:
         line(lambda seconds: f"{done:,} of {total:,} files after {seconds:.0f} s")
 
-    report = export_hf(Library.open(library), folder, settings, video or (), space, on_file)
+    report = export_hf(open_library(library), folder, settings, video or (), space, on_file)
     if json:
         print_json({"folder": str(folder.absolute()), **report._asdict()})
         return
@@ -175,10 +172,9 @@ def clips(
 
     Exits with 3 if some could not be cut; clips.csv says why. Run again after it was interrupted, it goes on.
     """
-    from kinodex.index.library import Library
     from kinodex.jobs.export.media import CutWay, export_clips, export_joined
 
-    opened = Library.open(library)
+    opened = open_library(library)
     chosen = moments.choose(opened, None, is_watched=True)
     if reel:
         _show_clips(export_joined(opened, chosen, folder), str(folder), as_json=json)
@@ -193,7 +189,6 @@ def clips(
 
 
 def _show_clips(clips: Sequence[ClipRow | JoinedClip], folder: str, as_json: bool) -> None:
-    """Say how many clips there are and why others are not; exits with 3 if some are not."""
     failed = [each.error for each in clips if each.error]
     if as_json:
         print_json([asdict(each) for each in clips])
@@ -226,7 +221,6 @@ def frames(
     json: JsonOption = False,
 ) -> None:
     """Write stored frames as JPEGs: those of moments, with frames.csv, or those of one video at given times."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.media import export_frames
 
     if at or every is not None:
@@ -235,7 +229,7 @@ def frames(
             raise UsageError("got --at or --every without one video; name it with --video")
         _write_stills(library, named[0], at, from_s, to_s, every, mode, folder, as_json=json)
         return
-    opened = Library.open(library)
+    opened = open_library(library)
     rows = export_frames(opened, moments.choose(opened, None), folder, most)
     if json:
         print_json(rows)
@@ -271,14 +265,13 @@ def _write_stills(
     as_json: bool,
 ) -> None:
     from kinodex.cli.tables import show_frames
-    from kinodex.index.library import Library
 
     if mode not in ("nearest", "exact", "shown"):
         raise UsageError(f"got --mode {mode}; it is nearest, exact or shown")
     in_part = from_s is not None or to_s is not None or every is not None
     if bool(at) == in_part:
         raise UsageError("got " + ("both" if at else "neither") + " --at and --from, --to or --every; give one of them")
-    opened = Library.open(library)
+    opened = open_library(library)
     row = opened.video(video)
     times_s = at or _times(opened, row, from_s, to_s, every)
     show_frames(row, _stored(opened, row, times_s, "shown" if in_part else mode), out, as_json=as_json)
@@ -408,17 +401,14 @@ def jsonl(
 
 
 def _chosen(library: str, moments: MomentOptions, usual_rows: str, is_watched: bool = False) -> list[Moment]:
-    from kinodex.index.library import Library
-
-    return moments.choose(Library.open(library), usual_rows, is_watched)
+    return moments.choose(open_library(library), usual_rows, is_watched)
 
 
 def _timecodes(library: str, moments: Sequence[Moment]) -> dict[str, str]:
     """Start time codes of the files that have one, by video id."""
-    from kinodex.index.library import Library
     from kinodex.jobs.export.media import edit_facts_of
 
-    facts = edit_facts_of(Library.open(library), (each.video for each in moments))
+    facts = edit_facts_of(open_library(library), (each.video for each in moments))
     return {video_id: each.timecode for video_id, each in facts.items() if each.timecode is not None}
 
 

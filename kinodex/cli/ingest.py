@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import JsonOption
+from kinodex.cli.options import JsonOption, open_library
 from kinodex.index.text import visible_lines
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import console, error_console
@@ -71,7 +71,6 @@ def ingest(
 
 def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) -> None:
     from kinodex.cli.show import OutcomeLines, progress_bar, show_report
-    from kinodex.index.library import Library
     from kinodex.jobs.ingest.run import run_ingest
 
     _check_packages()
@@ -85,7 +84,7 @@ def _run(config: Any, sources: Sequence[Source], library: str, as_json: bool) ->
 
         with interruptible(show) as watch:
             report = run_ingest(config, sources, library, watch)
-    show_report(report, Library.open(library), as_json, lines)
+    show_report(report, open_library(library), as_json, lines)
     raise typer.Exit(SOME_FAILED if report.count("failed") or report.stopped else OK)
 
 
@@ -116,7 +115,6 @@ def _watch(
 
 
 def _check_packages() -> None:
-    """Check at once that what reads videos and subtitles is installed, not in a failure row for each of them."""
     from importlib.util import find_spec
 
     for name in ("av", "charset_normalizer"):
@@ -138,7 +136,6 @@ def _check_addresses() -> None:
 
 
 def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
-    """List sources by URI, each once; a manifest's row counts more than a file in a folder."""
     from kinodex.jobs.ingest.sources import is_manifest, read_manifest
     from kinodex.pipeline.sources import SourceList, list_sources
 
@@ -149,12 +146,10 @@ def _listed(arguments: list[str], manifests: list[str]) -> Sequence[Source]:
 
 
 def _failed(library: str) -> Sequence[Source]:
-    """List the sources in the library's failures that were no video or could not be fetched."""
-    from kinodex.index.library import Library
     from kinodex.jobs.addresses import READING_STAGES
     from kinodex.pipeline.sources import SourceList, named_sources
 
-    failures = Library.open(library).ingest_log.failures()
+    failures = open_library(library).ingest_log.failures()
     return SourceList(named_sources(dict.fromkeys(row.uri for row in failures if row.stage in READING_STAGES)))
 
 
@@ -204,7 +199,6 @@ class Pause:
         self.pressed = 0
 
     def __call__(self, seconds: float) -> bool:
-        """Wait for so long, or for an interrupt; returns True if there was one, now or before."""
         if not self.pressed:
             select.select([self._reader], [], [], seconds)
         return self.pressed > 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, with_groups
+from kinodex.cli.options import JsonOption, LibraryArgument, VideoOption, open_library, with_groups
 from kinodex.index.text import counted, visible
 from kinodex.jobs.errors import OK, SOME_FAILED, UsageError
 from kinodex.output import clock, console, error_console, plain_table, print_json
@@ -40,9 +40,7 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Show a library: videos, counts, spaces, settings, failures; or the runs that wrote it."""
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     if runs or run is not None:
         from kinodex.cli.show import show_runs
 
@@ -80,10 +78,9 @@ def metadata(
 ) -> None:
     """Set columns of the videos, for --where: from tables, paths and tags of files. Nothing is ingested again."""
     from kinodex.cli.show import show_metadata
-    from kinodex.index.library import Library
     from kinodex.jobs.metadata import read_metadata, set_metadata
 
-    opened = Library.open(library)
+    opened = open_library(library)
     given = read_metadata(table or [], path_pattern)
     if not (given or from_files or drop):
         raise UsageError("got nothing to set; give tables, --path-pattern, --from-files or --drop")
@@ -118,10 +115,9 @@ def videos(
 
     An ingest of the same files indexes them again.
     """
-    from kinodex.index.library import Library
     from kinodex.index.maintain import remove_videos
 
-    opened = Library.open(library)
+    opened = open_library(library)
     rows = opened.videos_named(video, whole_name=True)  # what is deleted is not guessed
     for row in rows[:LISTED]:
         print(f"{row.video_id[:12]}  {visible(row.title)}: {row.frames:,} frames of {clock(row.duration_s)}")
@@ -143,10 +139,9 @@ def added(
     yes: YesOption = False,
 ) -> None:
     """Remove the rows that a model added: a stage of `kinodex add` such as captions, text or summaries, or clips."""
-    from kinodex.index.library import Library
     from kinodex.index.maintain import remove_added
 
-    opened = Library.open(library)
+    opened = open_library(library)
     stage = {"screen-text": "text", "chapters": "summaries"}.get(stage, stage)  # as they are stored
     before = _facts(opened, stage, model)
     ids = [row.video_id for row in opened.videos_named(video, whole_name=True)] if video else sorted(opened.video_ids())
@@ -167,9 +162,7 @@ def speaker(
 
     Their videos' own speech goes with `kinodex remove added LIBRARY speech MODEL`.
     """
-    from kinodex.index.library import Library
-
-    opened = Library.open(library)
+    opened = open_library(library)
     rows = {row.speaker: row for each in speaker for row in opened.speakers.find(each)}
     for row in rows.values():
         print(f"{row.speaker}  {visible(row.name or '(no name)')}")
@@ -179,7 +172,6 @@ def speaker(
 
 
 def _facts(library: Library, stage: str, model: str) -> AddedFacts:
-    """Counts of the rows that a model added; raises UsageError, which lists what there is, if there are none."""
     held = library.info().added
     found = next((each for each in held if (each.stage, each.model) == (stage, model)), None)
     if found is None:
@@ -189,7 +181,6 @@ def _facts(library: Library, stage: str, model: str) -> AddedFacts:
 
 
 def _confirm(question: str, yes: bool) -> None:
-    """Ask for confirmation; raises UsageError where there is no terminal, and Exit on a no."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -241,7 +232,6 @@ def maintain(
     Safe while others ingest or read. Exits with 3 if something is still wrong that no run at work explains. With
     --check addresses at which no file lies any more are listed too.
     """
-    from kinodex.index.library import Library
     from kinodex.index.maintain import health as check_health
     from kinodex.index.maintain import maintain as maintain_library
 
@@ -255,7 +245,7 @@ def maintain(
             "or more, or 0 if nobody uses the library"
         )
     repaired = _repair(library) if repair else None
-    opened = Library.open(library)
+    opened = open_library(library)
     keep_s = keep_minutes * MINUTE_S
     upkeep = None if check or repair else maintain_library(opened, keep_s, discard_broken, purge, _tell, deep)
     health = check_health(opened, deep) if upkeep is None else upkeep.after
@@ -352,7 +342,6 @@ def _show_addresses(uri: str, found: AddressCheck, out: Console) -> None:
 
 
 def _sizes(before: Health, after: Health) -> Table:
-    """Tables before and after; one figure where nothing changed."""
     table = plain_table("table", "rows", "in use", "on disk", "fragments", "versions", "indexes", "rows new to them")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -384,7 +373,6 @@ def _size(count: int | None) -> str:
 
 
 def _removed(gone: Audit) -> list[str]:
-    """Counts of deleted rows, in words."""
     of_videos = {
         "leftovers of videos that were never completed": gone.orphans,
         "duplicate rows of videos": gone.doubled,
@@ -417,10 +405,9 @@ def relocate(
 
     Nothing is read or indexed again. Without a common prefix `kinodex ingest` knows moved files by their bytes.
     """
-    from kinodex.index.library import Library
     from kinodex.jobs.addresses import relocate as relocate_videos
 
-    opened = Library.open(library)
+    opened = open_library(library)
     done = relocate_videos(opened, old, new, dry_run=dry_run)
     if json:
         print_json({"uri": opened.uri, **asdict(done)})

@@ -69,7 +69,6 @@ class Commands(TyperGroup):
     table: ClassVar[dict[str, Place]] = COMMANDS
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """The names of all commands, in the order of `--help`."""
         return list(self.table)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
@@ -104,7 +103,6 @@ class Lab(Commands):
 
 
 def _load(name: str, where: str) -> Command:
-    """Import the command or group of a name."""
     module, _, attribute = where.partition(":")
     found = getattr(import_module(module), attribute)
     holder = typer.Typer(add_completion=False)

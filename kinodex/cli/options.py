@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 
 import typer
 
+from kinodex.output import tell
+
 if TYPE_CHECKING:
     from kinodex.agent.limits import Budget
     from kinodex.agent.protocol import AnswerRules
@@ -73,7 +75,6 @@ def spelt_as_now(arguments: Sequence[str]) -> list[str]:
 
 
 def tell_newer(older: str, newer: str) -> None:
-    """Name the present spelling of one of version 2, on standard error."""
     print(f"note: {older} is called {newer} now; the older spelling goes with the next version", file=sys.stderr)
 
 
@@ -186,6 +187,14 @@ def _setting_options() -> list[inspect.Parameter]:
 
 # Options of commands that read a library.
 
+
+def open_library(uri: str) -> Library:
+    """Open a library; Lance is imported only now."""
+    from kinodex.index.library import Library
+
+    return Library.open(uri)
+
+
 LibraryArgument = Annotated[str, typer.Argument(help="The library: a folder or any URI that Lance takes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 VideoOption = Annotated[
@@ -245,7 +254,7 @@ def announce(choice: ModelChoice) -> None:
     from kinodex.jobs.models import describe_endpoints
 
     if named := describe_endpoints(choice):
-        print(f"asking {'; '.join(named)}", file=sys.stderr, flush=True)
+        tell(f"asking {'; '.join(named)}")
 
 
 DryRunOption = Annotated[

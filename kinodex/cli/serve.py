@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kinodex.cli import options
-from kinodex.cli.options import LibraryArgument, OtlpOption
+from kinodex.cli.options import LibraryArgument, OtlpOption, open_library
 from kinodex.jobs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -194,14 +194,13 @@ def mcp(
 
     from kinodex.agent.ask import find_variant
     from kinodex.guards import listen
-    from kinodex.index.library import Library
     from kinodex.jobs.models import knows_world
     from kinodex.jobs.open import find_space
     from kinodex.mcp.server import LibraryTools
 
     chosen = find_variant(agent)
     choice = asking.choice()
-    opened = Library.open(library)
+    opened = open_library(library)
     can_ask = not chosen.roles or knows_world(
         choice, find_space(opened, asking.space), has_pictures=any(row.frames for row in opened.videos())
     )

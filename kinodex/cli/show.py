@@ -42,7 +42,6 @@ CSV_COLUMNS = (
 
 
 def show_duplicates(found: Sequence[Duplicate], as_json: bool, as_csv: bool) -> None:
-    """Print pairs of videos that show the same: a table, a JSON document, or a row of CSV for each range."""
     if as_json:
         print_json([asdict(each) | {"a": _named(each.a), "b": _named(each.b)} for each in found])
         return
@@ -119,7 +118,6 @@ def _progress(console: Console, every_s: float, name: str = "") -> Iterator[Draw
 
 @contextmanager
 def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Watch]:
-    """Show each progress of an ingest."""
     with _progress(console, every_s) as draw:
         yield lambda progress: draw(
             visible(progress.current[:24]), partial(progress_line, progress), fraction_done(progress), 1.0
@@ -128,7 +126,6 @@ def progress_bar(console: Console, every_s: float = LINE_EVERY_S) -> Iterator[Wa
 
 @contextmanager
 def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EVERY_S) -> Iterator[AddWatch]:
-    """Show the progress of an addition, video by video."""
     counts = Counter[str]()
 
     def text(done: int, total: int, seconds: float) -> str:
@@ -148,7 +145,6 @@ def add_progress_bar(console: Console, stage_name: str, every_s: float = LINE_EV
 
 
 def progress_line(progress: Progress, seconds: float) -> str:
-    """Describe a run in one line, `seconds` after it began."""
     rate = progress.frames / max(seconds, 1e-3)
     speed = progress.video_s / max(seconds, 1e-3)
     parts = [
@@ -168,7 +164,6 @@ def progress_line(progress: Progress, seconds: float) -> str:
 
 
 def fraction_done(progress: Progress) -> float:
-    """Fraction of a run that is done, 0 to 1: of its bytes, or of its sources if some sizes are unknown."""
     if progress.bytes_total:
         return min(progress.bytes_done / progress.bytes_total, 1.0)
     return progress.done / progress.total if progress.total else 0.0
@@ -204,7 +199,6 @@ ROWS_NAMED = 3
 
 
 def show_metadata(report: Mapping[str, Any]) -> None:
-    """Show what set the columns of videos, and the rows that fit none or several."""
     out = console()
     columns = ", ".join(f"{name} {kind}" for name, kind in report["columns"].items())
     out.print(f"metadata of {counted(report['videos'], 'video')}; columns: {columns or 'none'}", soft_wrap=True)
@@ -219,7 +213,6 @@ def show_metadata(report: Mapping[str, Any]) -> None:
 
 
 def show_round(report: IngestReport, as_json: bool) -> None:
-    """Show one round of `kinodex ingest --watch` in one line, at once, also where the output is a pipe."""
     if as_json:
         sources = [asdict(outcome) for outcome in report.outcomes]
         numbers = redact_values(summary(report) | {"sources": sources})
@@ -234,15 +227,13 @@ def show_round(report: IngestReport, as_json: bool) -> None:
 
 
 def _counts(states: Mapping[str, int]) -> list[str]:
-    """Write how many sources had each outcome; none that moved is not said."""
     return [f"{states.get(state, 0):,} {state}" for state in STATES if state != "moved" or states.get(state)]
 
 
 def show_runs(library: Library, run_id: str | None, as_json: bool) -> None:
     """Show one run of a library, or all of them and the latest in numbers.
 
-    Raises:
-        UsageError: no run has that id, or more than one begins with it.
+    Raises UsageError: no run has that id, or more than one begins with it.
     """
     runs = library.ingest_log.runs()
     if run_id is not None:
@@ -294,7 +285,6 @@ def _show_run(run: RunRow, out: Console) -> None:
 
 
 def _show_numbers(numbers: Mapping[str, Any], out: Console) -> None:
-    """Show a report's numbers: sources by outcome, failures by class, where the time went."""
     seconds = max(numbers["seconds"], 1e-9)
     counts = _counts(numbers["counts"])
     if numbers["left_out"]:
@@ -347,13 +337,11 @@ class OutcomeLines:
     _printed: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, progress: Progress) -> None:
-        """Print those that came since the last call."""
         for outcome in progress.outcomes[self._read :]:
             self._print(outcome)
         self._read = max(self._read, len(progress.outcomes))
 
     def finish(self, report: IngestReport) -> None:
-        """Print the rest, and how many were left out."""
         for outcome in report.outcomes[self._read :]:
             self._print(outcome)
         left_out = sum(report.count(state) for state in STATES if state != "already there") - self._printed.total()

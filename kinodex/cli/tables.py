@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def show_library(library: Library, limit: int | None, as_json: bool) -> None:
-    """Counts and settings of a library, and at most `limit` of its videos and of its failures (None: all)."""
     from kinodex.jobs.towers import tower_states
 
     videos, failures, facts = library.videos(), library.ingest_log.failures(), library.info()
@@ -50,7 +49,6 @@ def show_library(library: Library, limit: int | None, as_json: bool) -> None:
 def _show_facts(
     library: Library, facts: LibraryFacts, others: Sequence[str], towers: Sequence[Mapping[str, Any]], out: Console
 ) -> None:
-    """Print the spaces of a library, and what was added to it."""
     out.print(f"space {escape(facts.space)} ({facts.space_digest}), settings {json.dumps(dict(facts.settings))}")
     if facts.noise:
         out.print(facts.noise, soft_wrap=True, markup=False)
@@ -70,7 +68,6 @@ def _show_facts(
 
 
 def _show_videos(library: Library, videos: Sequence[VideoRow], limit: int | None, out: Console) -> None:
-    """Print a table of videos, and those whose source holds another video by now."""
     table = plain_table("video", "title", "length", "frames", "segments", "lines", "picture")
     for row in videos[:limit]:
         picture = f"{row.width_px}x{row.height_px} {row.codec}" if row.frames else "none, only text"
@@ -104,7 +101,6 @@ def _show_more(count: int, limit: int | None, out: Console) -> None:
 
 
 def show_hits(hits: Sequence[Hit], library: Library, as_json: bool) -> None:
-    """The hits of a search, best first, with what each search gave them: fused ranks say nothing to a reader."""
     videos = {video_id: library.video(video_id) for video_id in {hit.video_id for hit in hits}}
     if as_json:
         rows = ((hit, videos[hit.video_id]) for hit in hits)
@@ -149,7 +145,6 @@ def basis_cells(each: Judged, found: Sequence[Judged]) -> list[str]:
 
 
 def show_frames(row: VideoRow, frames: Iterable[StoredFrame], out: Path, as_json: bool) -> None:
-    """Write frames as JPEGs named by video and time, and say where."""
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -175,7 +170,6 @@ GAP = 2
 
 
 def print_all(lines: Sequence[str], tables: Sequence[Table], as_markdown: bool) -> None:
-    """Print lines of text and then tables on stdout: drawn for people, or as Markdown."""
     if as_markdown:
         from kinodex.jobs.eval.tables import markdown
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kinodex.cli.options import BaseUrlOption, LibraryArgument, SpaceOption, announce
+from kinodex.output import tell
 
 app = typer.Typer(no_args_is_help=True, help="Train models of the agents.")
 
@@ -59,9 +59,9 @@ def master(
     known = read_known(questions)
     environments = film_environments(library, {each.film for each in known}, space)
     choice = ModelChoice(frozen, base_url, models)
-    _tell(describe_helper_calls(settings, known, environments, choice))
+    tell(describe_helper_calls(settings, known, environments, choice))
     announce(choice)
-    print(train_master(known, environments, model, out, settings, choice, _tell))
+    print(train_master(known, environments, model, out, settings, choice, tell))
 
 
 def rollouts(
@@ -91,7 +91,3 @@ def rollouts(
     else:
         out.write_text(text, encoding="utf-8")
         print(f"{len(lines)} rollouts in {out}")
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

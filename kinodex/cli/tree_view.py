@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from rich.console import Console
 from rich.markup import escape
 
+from kinodex.agent import trace
 from kinodex.agent.answer import Answer
 from kinodex.agent.protocol import Segment, Video
-from kinodex.agent.trace import (
-    Acted,
-    Assessed,
-    Decided,
-    Event,
-    Exchanged,
-    Expanded,
-    QueriesAdded,
-    Ranked,
-    RunStarted,
-    Scored,
-)
+from kinodex.agent.trace import Event
 from kinodex.index.text import counted, visible, visible_lines
 from kinodex.output import clock
 
@@ -40,42 +31,33 @@ class TreeView:
         self._new: set[int] = set()
 
     def __call__(self, event: Event) -> None:
-        draw: dict[type, Callable[..., None]] = {
-            RunStarted: self._started,
-            QueriesAdded: self._queries,
-            Ranked: self._ranked,
-            Expanded: self._expanded,
-            Scored: self._scored,
-            Acted: self._acted,
-            Assessed: self._assessed,
-            Decided: self._decided,
-            Exchanged: self._exchanged,
-        }
-        if type(event) in draw:
-            draw[type(event)](event)
+        """Draw an event by the method of its name, if there is one."""
+        draw = getattr(self, f"_{type(event).__name__.lower()}", None)
+        if draw is not None:
+            draw(event)
 
     def _say(self, text: str) -> None:
         self._out.print(text, soft_wrap=True, highlight=False)
 
-    def _started(self, event: RunStarted) -> None:
+    def _runstarted(self, event: trace.RunStarted) -> None:
         self._titles = {video.video_id: video.title for video in event.videos}
         names = ", ".join(sorted(set(event.models.values())))
         what = f"{len(event.videos)} videos" if len(event.videos) > 1 else escape(visible(event.videos[0].title))
         self._say(f"[bold]{event.agent}[/] with {escape(names)} on {what}, {event.index_frames} frames in the index")
 
-    def _queries(self, event: QueriesAdded) -> None:
+    def _queriesadded(self, event: trace.QueriesAdded) -> None:
         if event.queries:
             found = f"; {len(event.anchors)} anchors"
             self._say("  looks for " + ", ".join(f'"{escape(query)}"' for query in event.queries) + found)
 
-    def _ranked(self, event: Ranked) -> None:
+    def _ranked(self, event: trace.Ranked) -> None:
         self._segments |= {segment.number: segment for segment in event.segments}
         for segment, similarity in zip(event.segments[:SHOWN_VIDEOS], event.similarities, strict=False):
             self._say(f"  {self._name(segment.number)}  best anchor {similarity:.2f}")
         if len(event.segments) > SHOWN_VIDEOS:
             self._say(f"  and {len(event.segments) - SHOWN_VIDEOS} videos more")
 
-    def _expanded(self, event: Expanded) -> None:
+    def _expanded(self, event: trace.Expanded) -> None:
         self._segments |= {segment.number: segment for segment in (event.parent, *event.children)}
         depth = self._depth.setdefault(event.parent.number, 0)
         self._depth |= {segment.number: depth + 1 for segment in event.children}
@@ -86,7 +68,7 @@ class TreeView:
         legend = "   (* anchors)" if event.anchor_frame_nos else ""
         self._say(f"[bold]round {event.round}[/] opens {self._name(event.parent.number)}, sees {at}{legend}")
 
-    def _scored(self, event: Scored) -> None:
+    def _scored(self, event: trace.Scored) -> None:
         if event.entropy is not None:
             self._say(f"  entropy of rewards {event.entropy:.2f}")
         best = max(candidate.fused for candidate in event.candidates)
@@ -101,7 +83,7 @@ class TreeView:
         line = f"{indent}{self._name(number):<28} reward {points}{fusion}"
         self._say(f"[green]{line}[/]" if best else line)
 
-    def _acted(self, event: Acted) -> None:
+    def _acted(self, event: trace.Acted) -> None:
         arguments = ", ".join(f"{name} {value}" for name, value in event.arguments.items() if value is not None)
         self._say(f"[bold]round {event.round}[/] {event.action} {escape(_clipped(arguments))}".rstrip())
         if event.thought:
@@ -115,16 +97,16 @@ class TreeView:
         if len(event.notes) > SHOWN_NOTES:
             self._say(f"   and {len(event.notes) - SHOWN_NOTES} more")
 
-    def _assessed(self, event: Assessed) -> None:
+    def _assessed(self, event: trace.Assessed) -> None:
         self._say(f"  confidence {event.confidence:g} of {event.most:g}  {escape(_clipped(event.thought))}".rstrip())
 
-    def _decided(self, event: Decided) -> None:
+    def _decided(self, event: trace.Decided) -> None:
         if event.action == "explore" and event.segment is not None:
             self._say(f"  continues with {self._name(event.segment)}")
         else:
             self._say(f"  {event.action.replace('_', ' ')}" + (" (no further round allowed)" if event.forced else ""))
 
-    def _exchanged(self, event: Exchanged) -> None:
+    def _exchanged(self, event: trace.Exchanged) -> None:
         if event.exchange.reply is None:
             kind = type(event.request).__name__
             self._say(f"  [yellow]invalid reply[/] to {kind}: {escape(event.exchange.invalid or '')}")
@@ -136,7 +118,6 @@ class TreeView:
         return f"{number}: {self._title(segment.video_id)}{clock(segment.start_s)} to {clock(segment.end_s)}"
 
     def _title(self, video_id: str) -> str:
-        """Title of a video, if there are several."""
         return f"{escape(visible(self._titles[video_id]))} " if len(self._titles) > 1 else ""
 
 
@@ -146,27 +127,23 @@ def _clipped(text: str) -> str:
 
 
 def show_answer(answer: Answer, videos: tuple[Video, ...], out: Console) -> None:
-    """Print the answer, its status, its evidence as times, and its ledger."""
+    say = partial(out.print, soft_wrap=True, highlight=False)
     titles = {video.video_id: video.title for video in videos}
     letter = f"{answer.letter}. " if answer.letter else ""
-    out.print(
-        f"[bold]answer[/]    {letter}{escape(visible_lines(answer.text or '(none)'))}", soft_wrap=True, highlight=False
-    )
+    say(f"[bold]answer[/]    {letter}{escape(visible_lines(answer.text or '(none)'))}")
     why = f" ({answer.reason})" if answer.reason else ""
-    out.print(f"[bold]status[/]    {answer.status}{why}", highlight=False)
+    say(f"[bold]status[/]    {answer.status}{why}")
     if answer.noise:
-        out.print(f"[bold]noise[/]     {answer.noise}", soft_wrap=True, highlight=False)
+        say(f"[bold]noise[/]     {answer.noise}")
     for each in answer.evidence:
         span = f"{clock(each.start_s)} to {clock(each.end_s)}"
-        out.print(
-            f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}", soft_wrap=True, highlight=False
-        )
+        say(f"[bold]evidence[/]  {span}  {escape(visible(titles[each.video_id]))}")
     if answer.supported is not None:
         found = "comes" if answer.supported else "does not come"
-        out.print(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer", highlight=False)
+        say(f"[bold]verified[/]  a second look at the evidence alone {found} to this answer")
     elif answer.unverified:
-        out.print(f"[bold]verified[/]  no: {escape(visible(answer.unverified))}", soft_wrap=True, highlight=False)
-    out.print(f"[bold]ledger[/]    {', '.join(_ledger(answer))}", soft_wrap=True, highlight=False)
+        say(f"[bold]verified[/]  no: {escape(visible(answer.unverified))}")
+    say(f"[bold]ledger[/]    {', '.join(_ledger(answer))}")
 
 
 def _ledger(answer: Answer) -> Iterator[str]:

@@ -11,15 +11,15 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from packaging.requirements import Requirement
 from pydantic import BaseModel, ValidationError
 
@@ -34,8 +34,10 @@ from kinodex.bench.ingest import Lost, run_alone_within
 from kinodex.index.errors import KinodexError
 from kinodex.index.library import Library
 from kinodex.index.maintain import health as check_health
+from kinodex.index.spaces.space import BUILTIN_SPACE, DEFAULT_SPACE
 from kinodex.jobs.errors import UsageError
 from kinodex.jobs.models import cache_file
+from kinodex.jobs.open import load_image_tower, load_text_tower
 from kinodex.pipeline.decoding.open import DECODERS
 from kinodex.pipeline.errors import PipelineError
 
@@ -78,30 +80,28 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine() -> list[CheckResult]:
-    """Check versions, cores, memory and disks."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
     python = f"Python {platform.python_version()}, {platform.platform()}"
     return [
         of_machine("kinodex", "ok", f"{version('kinodex')}, {python}"),
         of_machine("cores", "ok", _cores()),
         of_machine("memory", "ok", _memory()),
-        *(_check_space(name, folder) for name, folder in _folders().items()),
+        _check_space("room for models", Path(HF_HUB_CACHE), "HF_HOME"),
+        _check_space("room for replies", cache_file().parent, "KINODEX_CACHE"),
+        _check_space("room for fetched videos", Path(tempfile.gettempdir()), "TMPDIR"),
     ]
 
 
 def _cores() -> str:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()  # macOS has none
     quota, _, period = _text(CGROUP / "cpu.max").strip().partition(" ")
     bound = f", limited to {int(quota) / int(period):g}" if quota.isdigit() else ""
-    return f"{usable} of {os.cpu_count()} usable{bound}"
+    return f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} usable{bound}"
 
 
 def _memory() -> str:
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = os.sysconf("SC_PHYS_PAGES") * page
-    free = os.sysconf("SC_AVPHYS_PAGES") * page if "SC_AVPHYS_PAGES" in os.sysconf_names else total  # not on macOS
-    meminfo = dict(line.split(":") for line in _text(Path("/proc/meminfo")).splitlines())
-    if "MemAvailable" in meminfo:
-        free = int(meminfo["MemAvailable"].split()[0]) * 1024
+    kilobytes = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    total, free = (int(kilobytes[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     limit = _text(CGROUP / "memory.max").strip()
     bound = f", limited to {gigabytes(int(limit))}" if limit.isdigit() and int(limit) < total else ""
     return f"{gigabytes(total)}, {gigabytes(free)} available{bound}"
@@ -114,35 +114,19 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _folders() -> dict[str, Path]:
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    return {
-        "room for models": Path(HF_HUB_CACHE),
-        "room for replies": cache_file().parent,
-        "room for fetched videos": Path(tempfile.gettempdir()),
-    }
-
-
-def _check_space(name: str, folder: Path) -> CheckResult:
-    """Check the free space where a folder is, or will be."""
+def _check_space(name: str, folder: Path, variable: str) -> CheckResult:
+    """Check where a folder is, or will be; the environment's `variable` names another."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
-    free_bytes = shutil.disk_usage(existing).free
+    free_bytes, todo = shutil.disk_usage(existing).free, f"set {variable} to a folder with room"
     message = f"{gigabytes(free_bytes)} free at {folder}"
     if not os.access(existing, os.W_OK):
-        return of_machine(name, "broken", f"{folder} cannot be written", _remedy(name))
+        return of_machine(name, "broken", f"{folder} cannot be written", todo)
     if free_bytes < MIN_FREE_BYTES:
-        return of_machine(name, "broken", message, f"free some; {_remedy(name)}")
+        return of_machine(name, "broken", message, f"free some; {todo}")
     return of_machine(name, "ok", message)
 
 
-def _remedy(name: str) -> str:
-    variable = {"room for models": "HF_HOME", "room for replies": "KINODEX_CACHE"}.get(name, "TMPDIR")
-    return f"set {variable} to a folder with room"
-
-
 def gigabytes(count: int) -> str:
-    """Write a number of bytes in GB."""
     return f"{count / 1e9:,.1f} GB"
 
 
@@ -155,7 +139,6 @@ NEEDS_NONE = "everything runs on the CPU too, more slowly"
 
 
 def check_gpu() -> list[CheckResult]:
-    """Check the driver, and torch on every GPU."""
     driver = _check_driver()
     return [driver, _check_torch(has_gpu=driver.state == "ok")]
 
@@ -222,7 +205,6 @@ FOR_DEVELOPERS = ("dev", "docs")
 
 
 def check_packages() -> list[CheckResult]:
-    """Check the base install, then every extra, as this kinodex was installed."""
     wanted = [Requirement(text) for text in requires("kinodex") or ()]
     base = [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
     extras = [name for name in metadata("kinodex").get_all("Provides-Extra") or () if name not in FOR_DEVELOPERS]
@@ -269,16 +251,11 @@ of_ray = partial(CheckResult, "tasks", "cluster")
 def check_ray(address: str | None) -> list[CheckResult]:
     """Check the cluster at `address`, or at RAY_ADDRESS; "local" starts one here. Without either nothing is started."""
     if importlib.util.find_spec("ray") is None:
-        todo = "pip install 'kinodex[ray]'"
-        return [of_ray("missing", "ray is not installed", todo)]
+        return [of_ray("missing", "ray is not installed", "pip install 'kinodex[ray]'")]
     address = address or os.environ.get("RAY_ADDRESS")
     if not address:
         message = f"ray {version('ray')} is installed; no cluster was named"
         return [of_ray("missing", message, "kinodex doctor --ray local")]
-    return [_check_cluster(address)]
-
-
-def _check_cluster(address: str) -> CheckResult:
     import ray
 
     from kinodex.jobs.workers import connected
@@ -289,31 +266,39 @@ def _check_cluster(address: str) -> CheckResult:
             has = api.cluster_resources()
             nodes = len([node for node in api.nodes() if node["Alive"]])
     except UsageError as error:
-        return of_ray("broken", str(error), "ray start --head")
+        return [of_ray("broken", str(error), "ray start --head")]
     offers = f"{has.get('CPU', 0):g} CPUs, {has.get('GPU', 0):g} GPUs, {has.get('memory', 0) / 1e9:.1f} GB"
-    return of_ray("ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")
+    return [of_ray("ok", f"ray {version('ray')} at {address}: nodes: {nodes}, {offers}")]
 
 
 # Decoders, each tried on a drawn film of a few seconds in a process of its own.
 
 of_decoders = partial(CheckResult, "decoders")
 PACKAGES = {"pyav": "av", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
-EXTRAS = {"pyav": "ingest", "decord": "decord", "torchcodec": "torchcodec", "nvdec": "torchcodec"}
+EXTRAS = PACKAGES | {"pyav": "ingest"}
 DECODER_LIMIT_S = 60.0
 """decord may hang, and loading torch from a slow disk takes its time."""
 
 
 def check_decoders() -> list[CheckResult]:
     """Check all decoders. Without PyAV, which also makes the film, the others cannot be tried either."""
-    missing = {name: _find_missing(name) for name in DECODERS}
-    installed = [name for name in DECODERS if missing[name] is None]
-    with _film(is_needed=bool(installed)) as film, ThreadPoolExecutor(max(len(installed), 1)) as pool:
-        tried = dict(zip(installed, pool.map(lambda name: _try_decoder(name, film), installed), strict=True))
-    return [missing[name] or tried[name] for name in DECODERS]
+    found = {name: _find_missing(name) for name in DECODERS}
+    installed = [name for name in DECODERS if found[name] is None]
+    if installed:
+        from kinodex.sketch.script import render_film, write_script
+
+        script = write_script("doctor", 30.0, seed=0)
+        with (
+            tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder,
+            ThreadPoolExecutor(len(installed)) as pool,
+        ):
+            film = Path(folder) / "film.mp4"
+            render_film(replace(script, shots=script.shots[:1]), film)
+            found |= zip(installed, pool.map(lambda name: _try_decoder(name, film), installed), strict=True)
+    return [each for each in found.values() if each is not None]
 
 
 def _find_missing(name: str) -> CheckResult | None:
-    """The reason why a decoder cannot even be tried, None if it can."""
     if importlib.util.find_spec("av") is None and name != "pyav":
         return of_decoders(name, "missing", "not tried without PyAV", "pip install 'kinodex[ingest]'")
     if importlib.util.find_spec(PACKAGES[name]) is None:
@@ -323,21 +308,7 @@ def _find_missing(name: str) -> CheckResult | None:
     return None
 
 
-@contextmanager
-def _film(is_needed: bool) -> Iterator[Path]:
-    """Draw a film and delete it at the end; where none is needed, nothing is drawn."""
-    with tempfile.TemporaryDirectory(prefix="kinodex-doctor-") as folder:
-        path = Path(folder) / "film.mp4"
-        if is_needed:
-            from kinodex.sketch.script import render_film, write_script
-
-            script = write_script("doctor", 30.0, seed=0)
-            render_film(replace(script, shots=script.shots[:1]), path)
-        yield path
-
-
 def _try_decoder(name: str, film: Path) -> CheckResult:
-    """Decode the film in a process of its own."""
     todo = f"pip install -U 'kinodex[{EXTRAS[name]}]'; see docs/decoders.md"
     try:
         frames, reason = run_alone_within(DECODER_LIMIT_S, read_film, str(film), name)
@@ -351,7 +322,6 @@ def _try_decoder(name: str, film: Path) -> CheckResult:
 
 
 def read_film(film: str, decoder: str) -> tuple[int, str | None]:
-    """Count the frames that a decoder returns at 4 a second, with the reason if PyAV had to take over."""
     from kinodex.pipeline.decoding.open import open_video
 
     with open_video(Path(film), decoder=decoder) as video:
@@ -368,7 +338,6 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json",
 
 
 def check_models() -> list[CheckResult]:
-    """Check the built-in model, the hub, its cache, and the default space."""
     builtin = _check_builtin()
     if importlib.util.find_spec("open_clip") is None:
         return [
@@ -380,10 +349,10 @@ def check_models() -> list[CheckResult]:
 
 
 def _check_builtin() -> CheckResult:
-    from kinodex.index.spaces.load import load_text_tower
+    from kinodex.index.spaces import load
 
     try:
-        dim = load_text_tower("builtin").embed_text(["a red kite"]).shape[1]
+        dim = load.load_text_tower("builtin").embed_text(["a red kite"]).shape[1]
     except (KinodexError, ImportError, OSError, RuntimeError) as error:
         todo = "pip install -U --force-reinstall kinodex, and torch and torchvision of one build"
         return of_models("builtin", "broken", f"{type(error).__name__}: {error}", todo)
@@ -405,7 +374,6 @@ def _check_hub() -> CheckResult:
 
 
 def _cached_models() -> list[CachedRepoInfo]:
-    """Models in the hub's cache, the largest first."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -417,7 +385,6 @@ def _cached_models() -> list[CachedRepoInfo]:
 
 
 def list_cached(cached: Iterable[CachedRepoInfo]) -> list[CheckResult]:
-    """List cached models, at most `LISTED` of them one by one."""
     found = [_describe(each) for each in cached]
     if len(found) > MODELS_LISTED:
         others = of_models("further", "ok", f"{len(found) - MODELS_LISTED} smaller models in the cache")
@@ -454,7 +421,7 @@ def _architecture(config: Path) -> str:
 
 def check_default_space(cached: Iterable[CachedRepoInfo]) -> CheckResult:
     """Check that its weights are cached, which an ingest needs, and its tokenizer, which a search by words needs."""
-    from kinodex.index.spaces.space import DEFAULT_SPACE, import_open_clip
+    from kinodex.index.spaces.space import import_open_clip
 
     architecture, _, tag = DEFAULT_SPACE.partition("/")
     open_clip = import_open_clip()
@@ -497,10 +464,7 @@ class NameColour(BaseModel):
 
 
 def check_endpoint(base_url: str, model: str | None, key_env: str | None) -> list[CheckResult]:
-    """Check what a server at `base_url` lists and can do with `model`, or with the first model that it lists.
-
-    Raises BadSettings for a URL that is none.
-    """
+    """Check what a server lists and can do with `model`, or with the first that it lists; raises BadSettings."""
     settings: dict[str, object] = {"base_url": base_url, "model": model or "?", "max_tokens": MAX_TOKENS}
     settings |= {"attempts": 1, "timeout_s": TIMEOUT_S} | ({"key_env": key_env} if key_env else {})
     role = read_roles({"default": settings})["default"]
@@ -515,9 +479,7 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
             raise ModelUnknown(f"{role.place} lists no model; name one with --model")
         endpoint = Endpoint(role.model_copy(update={"model": chosen}))
         try:
-            tried = await _try_chat(endpoint)
-            for attempt in (_try_image, _try_images, _try_schema, _try_tool):
-                tried.append(await attempt(endpoint))
+            tried = [*await _try_chat(endpoint), *await _try_abilities(endpoint)]
             return [listed, *tried, *await _try_speakers(endpoint)]
         finally:
             await endpoint.close()
@@ -528,7 +490,6 @@ async def _probe(role: Role, model: str | None) -> list[CheckResult]:
 
 
 async def _list_models(role: Role) -> tuple[CheckResult, list[str]]:
-    """Models that the server lists. Some servers list nothing and chat all the same."""
     import openai
 
     try:
@@ -561,24 +522,40 @@ async def _try_chat(endpoint: Endpoint) -> list[CheckResult]:
     return [of_endpoint(CHAT, "ok", f"{endpoint.role.model} said {_quoted(reply)} ({took})"), usage]
 
 
-async def _try_image(endpoint: Endpoint) -> CheckResult:
-    """Show a picture of one colour; a model that cannot name the colour does not see."""
-    todo = "agents that look at frames need a model that sees; those that read do not"
-    try:
-        reply = await endpoint.complete(which_colour())
-    except ModelError as error:
-        return of_endpoint(IMAGES, "missing", f"takes no picture ({error})", todo)
-    if not names_colour(reply):
-        return of_endpoint(IMAGES, "missing", f"says of a {COLOUR} picture: {_quoted(reply)}", todo)
-    return of_endpoint(IMAGES, "ok", f"says of a {COLOUR} picture: {_quoted(reply)}")
+Judge = Callable[[Endpoint, "Completion"], CheckResult]
+"""Judges the reply to a request that was made to see what a model can do."""
+SEES = "agents that look at frames need a model that sees; those that read do not"
+NO_TOOLS = "nothing: agents with tools ask it for JSON instead"
 
 
-async def _try_images(endpoint: Endpoint) -> CheckResult:
-    """Show several pictures in one request, of a colour each."""
+async def _try(
+    endpoint: Endpoint, name: str, request: CompletionRequest, judge: Judge, todo: str, refused: str = "{}"
+) -> CheckResult:
+    """Send a request, and judge the reply; a refusal says so, and what is `todo`."""
     try:
-        reply = await endpoint.complete(_request(WHICH_COLOURS, COLOURS))
+        reply = await endpoint.complete(request)
     except ModelError as error:
-        return of_endpoint(SEVERAL, "missing", str(error), "a model that sees")
+        return of_endpoint(name, "missing", refused.format(error), todo)
+    return judge(endpoint, reply)
+
+
+async def _try_abilities(endpoint: Endpoint) -> list[CheckResult]:
+    """Show a picture, several in one request, ask by a schema and by a tool."""
+    return [
+        await _try(endpoint, IMAGES, which_colour(), _judge_image, SEES, "takes no picture ({})"),
+        await _try(endpoint, SEVERAL, _request(WHICH_COLOURS, COLOURS), _judge_images, "a model that sees"),
+        await _try(endpoint, SCHEMA, _request(SKY, form="json"), _judge_schema, ""),
+        await _try(endpoint, TOOLS, _request(SKY, form="tools"), _judge_tool, NO_TOOLS),
+    ]
+
+
+def _judge_image(_: Endpoint, reply: Completion) -> CheckResult:
+    """A model that cannot name the one colour of a picture does not see."""
+    said = f"says of a {COLOUR} picture: {_quoted(reply)}"
+    return of_endpoint(IMAGES, "ok", said) if names_colour(reply) else of_endpoint(IMAGES, "missing", said, SEES)
+
+
+def _judge_images(endpoint: Endpoint, reply: Completion) -> CheckResult:
     if most := endpoint.form.images:
         todo = f"set images = {most} for the role: more frames are then shown as contact sheets from the first request"
         return of_endpoint(SEVERAL, "missing", f"takes {most} in a request", todo)
@@ -590,30 +567,24 @@ async def _try_images(endpoint: Endpoint) -> CheckResult:
     return of_endpoint(SEVERAL, "ok", f"takes and tells apart {len(COLOURS)} in a request")
 
 
-async def _try_schema(endpoint: Endpoint) -> CheckResult:
-    try:
-        reply = await endpoint.complete(_request(SKY, form="json"))
-    except ModelError as error:
-        return of_endpoint(SCHEMA, "missing", str(error))
+def _judge_schema(endpoint: Endpoint, reply: Completion) -> CheckResult:
     if endpoint.form.rung != SCHEMA:
         message = f"takes none; kinodex asks it for {endpoint.form.rung} and checks each reply"
         return of_endpoint(SCHEMA, "missing", message, "nothing; more replies may be invalid")
-    if not _fits_schema(reply):
-        todo = "kinodex will ask again for a reply that does not fit; another server or model may keep to schemas"
-        return of_endpoint(SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
-    return of_endpoint(SCHEMA, "ok", "keeps to a schema")
-
-
-async def _try_tool(endpoint: Endpoint) -> CheckResult:
-    todo = "nothing: agents with tools ask it for JSON instead"
     try:
-        reply = await endpoint.complete(_request(SKY, form="tools"))
-    except ModelError as error:
-        return of_endpoint(TOOLS, "missing", str(error), todo)
+        if any(ProbeReply.model_validate(value) for value in json_values(reply.text)):
+            return of_endpoint(SCHEMA, "ok", "keeps to a schema")
+    except (InvalidReply, ValidationError):
+        pass
+    todo = "kinodex will ask again for a reply that does not fit; another server or model may keep to schemas"
+    return of_endpoint(SCHEMA, "missing", f"takes one, and says {_quoted(reply)}", todo)
+
+
+def _judge_tool(endpoint: Endpoint, reply: Completion) -> CheckResult:
     if not endpoint.form.supports_tools:
-        return of_endpoint(TOOLS, "missing", "takes none", todo)
+        return of_endpoint(TOOLS, "missing", "takes none", NO_TOOLS)
     if not reply.calls:
-        return of_endpoint(TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", todo)
+        return of_endpoint(TOOLS, "missing", f"takes some, called none and said {_quoted(reply)}", NO_TOOLS)
     return of_endpoint(TOOLS, "ok", f"called {_quoted(reply)}")
 
 
@@ -634,7 +605,11 @@ async def _try_speakers(endpoint: Endpoint) -> list[CheckResult]:
             answer = await _raw_answer(endpoint, plain)
         except ModelError as second:
             return [system, of_endpoint(THOUGHTS, "missing", str(second))]
-    return [system, _find_thoughts(answer)]
+    thoughts = "returns none beside the reply"
+    if name := thoughts_field(answer):
+        thoughts = f"returns them in {name}: kinodex reads a reply there if there is none beside them"
+        thoughts += "; max_tokens has to hold both"
+    return [system, of_endpoint(THOUGHTS, "ok", thoughts)]
 
 
 async def _raw_answer(endpoint: Endpoint, request: CompletionRequest) -> object:
@@ -647,20 +622,6 @@ async def _raw_answer(endpoint: Endpoint, request: CompletionRequest) -> object:
 
     await Endpoint(endpoint.role, send).complete(request)
     return answers[-1]
-
-
-def _find_thoughts(answer: object) -> CheckResult:
-    if not (name := thoughts_field(answer)):
-        return of_endpoint(THOUGHTS, "ok", "returns none beside the reply")
-    said = f"returns them in {name}: kinodex reads a reply there if there is none beside them"
-    return of_endpoint(THOUGHTS, "ok", f"{said}; max_tokens has to hold both")
-
-
-def _fits_schema(reply: Completion) -> bool:
-    try:
-        return any(ProbeReply.model_validate(value) for value in json_values(reply.text))
-    except (InvalidReply, ValidationError):
-        return False
 
 
 def _quoted(reply: Completion) -> str:
@@ -680,7 +641,6 @@ KEYS = {
 
 
 def check_keys(extra: str | None = None) -> list[CheckResult]:
-    """Check that the variables with keys are set, and one more by its name; no value is ever shown."""
     variables = KEYS if extra is None or extra in KEYS else {extra: "for the endpoint", **KEYS}
     return [
         of_keys(name, "ok", f"set, {purpose}")
@@ -691,7 +651,6 @@ def check_keys(extra: str | None = None) -> list[CheckResult]:
 
 
 def check_library(uri: str) -> list[CheckResult]:
-    """Check in one line that a library opens and that all its rows are there."""
     try:
         library = Library.open(uri)
         health = check_health(library)
@@ -704,3 +663,96 @@ def check_library(uri: str) -> list[CheckResult]:
         more = f" and {len(health.problems) - 1:,} more" if len(health.problems) > 1 else ""
         return [of_library("broken", f"{size}; {health.problems[0]}{more}", f"kinodex maintain {uri}")]
     return [of_library("ok", f"{size}; every row is where it should be")]
+
+
+# The verdict by task: what can be done on this machine, each with the command that mends it.
+
+of_tasks = partial(CheckResult, "tasks")
+INDEX, WORDS, PICTURE, ASK, SERVE = "index", "search by words", "search by picture", "ask", "serve"
+INGEST = "kinodex ingest FILMS --library {} --space local-dir:FOLDER    # a copy of the model's repository"
+BY_MODEL = 'kinodex ask {} "..." --model NAME --base-url http://HOST:8000/v1    # a server with a vision-language model'
+
+
+def run_checks(
+    library: str | None, base_url: str | None, model: str | None, key_env: str | None, ray_address: str | None
+) -> list[CheckResult]:
+    """All lines of the page, the verdicts by task first; raises BadSettings for a URL that is none."""
+    found = [*check_machine(), *check_packages(), *check_decoders(), *check_gpu()]
+    found += [*check_models(), *check_keys(key_env)]
+    found += check_endpoint(base_url, model, key_env) if base_url is not None else []
+    found += check_library(library) if library is not None else []
+    return [*check_tasks(found, library), *check_ray(ray_address), *found]
+
+
+def check_tasks(details: Sequence[CheckResult], uri: str | None) -> list[CheckResult]:
+    """Judge each task by the lines of the details, and by a search of the library at `uri`, if one is named."""
+    found = {each.name: each for each in details}
+    library = _opened(uri)
+    index = _index(found)
+    words, picture = (
+        replace(index, name=name) if library is None else _search(library, name, index) for name in (WORDS, PICTURE)
+    )
+    if picture.state == "ok" and found["pyav"].state == "ok":
+        index = replace(picture, name=INDEX)
+    return [index, words, picture, _ask(found, library), _serve(found)]
+
+
+def _opened(uri: str | None) -> Library | None:
+    try:
+        return None if uri is None else Library.open(uri)
+    except KinodexError:
+        return None  # the details say why
+
+
+def _index(found: Mapping[str, CheckResult]) -> CheckResult:
+    for name, what in (("pyav", "no video can be read"), ("clip", "no model can be run")):
+        if found[name].state != "ok":
+            return of_tasks(INDEX, found[name].state, f"{what}: {found[name].said}", "pip install -U 'kinodex[ingest]'")
+    space, hub = found["default space"], found.get("hub")
+    if hub is None:  # which open_clip alone asks
+        return of_tasks(INDEX, space.state, f"no model can be run: {space.said}", "pip install -U 'kinodex[ingest]'")
+    if space.state == "ok" or hub.state == "ok":
+        fetched = "is here" if space.state == "ok" else "is fetched from the hub by the first ingest"
+        return of_tasks(INDEX, "ok", f"the default space, {DEFAULT_SPACE}, {fetched}")
+    said = f"the default space, {DEFAULT_SPACE}, is not here, and {hub.said}"
+    return of_tasks(INDEX, "missing", said, INGEST.format("LIBRARY"))
+
+
+def _search(library: Library, name: str, index: CheckResult) -> CheckResult:
+    """Search a library once, by words or by a picture."""
+    try:
+        if name == WORDS:
+            vector = load_text_tower(library, None).embed_text(["a dog"])[0]
+        else:
+            tower = load_image_tower(library, None)
+            vector = tower.embed(tower.prepare(np.zeros((64, 64, 3), np.uint8))[None])[0]
+        library.search.frames(vector, k=1)
+    except (KinodexError, ImportError, OSError, RuntimeError) as error:
+        carried = " --with-image-tower" if name == PICTURE else ""  # what another machine could give it
+        todo = f"kinodex add text-tower {library.uri}{carried}    # on a machine that has torch and the space's model"
+        return of_tasks(name, "broken", str(error), todo)
+    if noise := library.noise():
+        todo = "kinodex ingest FILMS --library ANOTHER" if index.state == "ok" else INGEST.format("ANOTHER")
+        return of_tasks(name, "broken", noise, todo)
+    return of_tasks(name, "ok", f"in {library.uri}, by its space {library.space_name}")
+
+
+def _ask(found: Mapping[str, CheckResult], library: Library | None) -> CheckResult:
+    place = library.uri if library is not None else "LIBRARY"
+    if CHAT in found:
+        chat, images = found[CHAT], found[IMAGES]
+        worse = chat if chat.state != "ok" else images
+        said = "the endpoint's model answers, and sees pictures" if worse.state == "ok" else worse.said
+        return of_tasks(ASK, worse.state, said, BY_MODEL.format(place))
+    if library is not None and library.space_name == BUILTIN_SPACE and not library.noise():
+        return of_tasks(ASK, "ok", "the built-in model answers about these drawn films, and about no others")
+    if os.environ.get("OPENAI_API_KEY", "").strip():
+        return of_tasks(ASK, "ok", "OPENAI_API_KEY is set: --model names a model there, which was not tried")
+    return of_tasks(ASK, "missing", "no model was named that sees pictures and answers", BY_MODEL.format(place))
+
+
+def _serve(found: Mapping[str, CheckResult]) -> CheckResult:
+    if found["pyav"].state != "ok":
+        todo = "pip install -U 'kinodex[decode]'"
+        return of_tasks(SERVE, found["pyav"].state, "pages are shown, films are not played", todo)
+    return of_tasks(SERVE, "ok", "pages are shown, films are played; a question needs what `ask` needs")

@@ -165,9 +165,6 @@ class Hits(BaseModel):
 class EvidenceLine(OfVideo, Span):
     """A time range [start_s, end_s) that was really shown to the answering model."""
 
-    start_s: Number
-    end_s: Number
-
 
 class RangeLine(EvidenceLine, Judged):
     """A range [start_s, end_s) of a video that fits an event."""
@@ -204,8 +201,6 @@ class Transcript(Rows):
     """Transcript lines of a video, in order."""
 
     lines: list[TranscriptLine]
-    cut: str | None = None
-    missing: str | None = None
 
 
 class Caption(Span):
@@ -220,8 +215,6 @@ class Captions(Rows):
 
     captions_by: Text | None = None
     captions: list[Caption]
-    cut: str | None = None
-    missing: str | None = None
 
 
 class Part(Span):
@@ -237,8 +230,6 @@ class Contents(Rows):
 
     written_by: Text | None = None
     parts: list[Part]
-    cut: str | None = None
-    missing: str | None = None
 
 
 class Detection(BaseModel):
@@ -255,8 +246,6 @@ class Detections(Rows):
     """Detections in a video, by time."""
 
     detections: list[Detection]
-    cut: str | None = None
-    missing: str | None = None
 
 
 class FramesHeading(OfVideo):
@@ -290,7 +279,6 @@ class AskReply(BaseModel):
 
 
 def as_json(reply: BaseModel) -> TextContent:
-    """Write a reply as JSON text, without fields that are None."""
     return TextContent(type="text", text=reply.model_dump_json(exclude_none=True))
 
 
@@ -300,7 +288,6 @@ def tool_result(reply: BaseModel) -> CallToolResult:
 
 
 def first_fitting(lines: Sequence[R]) -> list[R]:
-    """Take the first lines, as many as fit in one reply."""
     kept: list[R] = []
     left = TEXT_BYTES
     for line in lines:

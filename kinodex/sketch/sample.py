@@ -75,8 +75,7 @@ def _independent(path: Path, duration_s: float, seed: int, report: Report, *, sp
 
     script = write_script(path.stem, duration_s, seed, spoken=spoken)
     render_film(script, path, _by_frame(report, script.duration_s))
-    rows = [asdict(question) for question in write_questions(script, path.name, seed)]
-    return as_json(script), subtitles(script), rows
+    return as_json(script), subtitles(script), list(map(asdict, write_questions(script, path.name, seed)))
 
 
 def _story(path: Path, duration_s: float, seed: int, report: Report, form: Form) -> Film:
@@ -87,7 +86,7 @@ def _story(path: Path, duration_s: float, seed: int, report: Report, form: Form)
     if form == "shuffled":
         film = shuffle_shots(film)
     render_story(film, path, _by_frame(report, film.duration_s))
-    return as_json(film), subtitles(film), [question.as_json() for question in write_questions(film, path.name)]
+    return as_json(film), subtitles(film), list(map(asdict, write_questions(film, path.name)))
 
 
 def _by_frame(report: Report, duration_s: float) -> Callable[[int], None]:

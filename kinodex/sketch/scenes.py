@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -11,17 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from kinodex.sketch.drawings import COLOUR_RGB, FLYING, Rgb, draw_place, sprite
+from kinodex.sketch.drawings import COLOUR_RGB, FLYING, THINGS, Rgb, draw_place, sprite
 
 # fmt: off
-THING_NAMES = (
-    "fish", "bird", "cat", "dog", "horse", "elephant", "snake", "butterfly", "snail", "turtle", "rabbit", "duck",
-    "spider", "tree", "flower", "mushroom", "cactus", "apple", "person", "ghost", "boat", "car", "truck", "bus",
-    "train", "bicycle", "plane", "helicopter", "rocket", "balloon", "tractor", "house", "castle", "lighthouse",
-    "windmill", "tent", "bridge", "kite", "clock", "umbrella", "cup", "bottle", "chair", "table", "lamp", "key",
-    "book", "guitar", "drum", "bell", "hat", "ball", "star", "heart", "crown", "flag", "gift", "candle", "ladder",
-    "anchor", "scissors", "shoe", "robot", "cake", "envelope",
-)
+THING_NAMES = tuple(THINGS)
 COLOUR_NAMES = tuple(COLOUR_RGB)
 WHERE = {
     "sea": "at sea", "desert": "in the desert", "snow": "in the snow", "forest": "in the forest",
@@ -42,6 +34,7 @@ PLURALS = {
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 SIDE_OF_SIZE = {"small": 0.25, "medium": 0.37, "large": 0.54}
 MIDDLE_X = {"left": 0.2, "middle": 0.5, "right": 0.8}
+MIDDLE_OF_TWO = {"left": 0.26, "middle": 0.5, "right": 0.74}
 CARD_PAINTS = (
     ((18, 18, 24), (240, 240, 235)),
     ((236, 232, 220), (30, 30, 34)),
@@ -53,12 +46,10 @@ CARD_PAINTS = (
 
 
 def plural(thing: str) -> str:
-    """Return the plural of a thing's name."""
     return PLURALS.get(thing, thing + "s")
 
 
 def with_article(phrase: str) -> str:
-    """Put "a" or "an" before a phrase, or nothing before scissors."""
     if phrase.split()[-1] == "scissors":
         return phrase
     return ("an " if phrase[0] in "aeiou" else "a ") + phrase
@@ -66,10 +57,7 @@ def with_article(phrase: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or several of the same thing.
-
-    `position` is "left", "middle" or "right". `lift` from 0 to 1 is its height in its band (ground or sky).
-    """
+    """One or several of the same thing, "left", "middle" or "right"; `lift`, 0 to 1, is its height in ground or sky."""
 
     thing: str
     colour: str
@@ -82,8 +70,6 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A place by day or night with up to three groups in it, each at a position of its own."""
-
     place: str
     night: bool = False
     groups: tuple[Group, ...] = ()
@@ -91,8 +77,6 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class TitleCard:
-    """A word on a plain card."""
-
     word: str
     paper: Rgb = (18, 18, 24)
     ink: Rgb = (240, 240, 235)
@@ -100,8 +84,6 @@ class TitleCard:
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """A sprite and the centre it is pasted at, as fractions of width and height."""
-
     picture: Image.Image
     x: float
     y: float
@@ -118,7 +100,6 @@ def draw(scene: Scene | TitleCard, width_px: int, height_px: int, seed: int) -> 
 
 
 def paste(canvas: Image.Image, item: Pasted, shift_x: float = 0.0, shift_y: float = 0.0) -> None:
-    """Paste a sprite on the canvas, moved by fractions of the canvas's width and height."""
     left = round((item.x + shift_x) * canvas.width - item.picture.width / 2)
     top = round((item.y + shift_y) * canvas.height - item.picture.height / 2)
     canvas.paste(item.picture, (left, top), item.picture)
@@ -137,33 +118,20 @@ def lay_out(scene: Scene, width_px: int, height_px: int) -> list[Pasted]:
         picture = sprite(
             group.thing, group.colour, max(4, round(side * height_px)), night=scene.night, mirrored=group.mirrored
         )
-        y = _height_of(group, side)
-        middle = _middle_of(group, scene)
-        items.extend(Pasted(picture, x, y) for x in _spread(middle, group.count, side / aspect))
+        if group.thing in FLYING:
+            y = 0.04 + side / 2 + group.lift * 0.28 * (1 - side)
+        else:
+            y = 0.96 - side / 2 - group.lift * 0.22 * (1 - side)
+        if len(scene.groups) == 1 and group.count > 1:
+            middle = 0.5
+        else:
+            middle = (MIDDLE_OF_TWO if len(scene.groups) == 2 else MIDDLE_X)[group.position]
+        steps = (number - (group.count - 1) / 2 for number in range(group.count))
+        items.extend(Pasted(picture, middle + step * (side / aspect) * 1.04, y) for step in steps)
     return items
 
 
-def _height_of(group: Group, side: float) -> float:
-    if group.thing in FLYING:
-        return 0.04 + side / 2 + group.lift * 0.28 * (1 - side)
-    return 0.96 - side / 2 - group.lift * 0.22 * (1 - side)
-
-
-def _middle_of(group: Group, scene: Scene) -> float:
-    if len(scene.groups) == 1 and group.count > 1:
-        return 0.5
-    if len(scene.groups) == 2:
-        return {"left": 0.26, "middle": 0.5, "right": 0.74}[group.position]
-    return MIDDLE_X[group.position]
-
-
-def _spread(middle: float, count: int, width: float) -> Iterator[float]:
-    for number in range(count):
-        yield middle + (number - (count - 1) / 2) * width * 1.04
-
-
 def draw_card(card: TitleCard, width_px: int, height_px: int) -> Image.Image:
-    """Draw a title card as an RGB image, its word as wide as the card allows."""
     canvas = Image.new("RGB", (width_px, height_px), card.paper)
     pen = ImageDraw.Draw(canvas)
     font = _font(round(min(height_px * 0.24, 1.25 * width_px / len(card.word))))

@@ -66,7 +66,6 @@ class Shot:
 
     @property
     def start_s(self) -> float:
-        """Presentation time of the first frame."""
         return self.first_frame / FPS
 
     @property
@@ -76,7 +75,6 @@ class Shot:
 
     @property
     def description(self) -> str:
-        """The shot in words."""
         if isinstance(self.scene, TitleCard):
             return f"a title card that says {self.scene.word}"
         things = " and ".join(map(_option, self.scene.groups[:2])) or "nothing"
@@ -85,8 +83,6 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """A narrator's line during [start_s, end_s)."""
-
     start_s: float
     end_s: float
     text: str
@@ -94,8 +90,6 @@ class SpokenLine:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A film before it is drawn."""
-
     film: str
     seed: int
     shots: tuple[Shot, ...]
@@ -103,7 +97,6 @@ class Script:
 
     @property
     def duration_s(self) -> float:
-        """Seconds of film."""
         return self.shots[-1].end_s
 
 
@@ -185,7 +178,6 @@ def _random_scene(things: list[str], last_place: str, chance: Random, most: int)
 
 
 def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
-    """Write a narrator's lines, about one a minute; one of them says the film's code word."""
     word = chance.choice(TITLE_WORDS).lower()
     texts = [
         f"Listen well: the code word is {word}.",
@@ -205,7 +197,6 @@ def _spoken_lines(duration_s: float, chance: Random) -> tuple[SpokenLine, ...]:
 
 
 def as_json(script: Script) -> dict[str, Any]:
-    """Convert the script to plain data: every shot with its exact times and all facts for questions."""
     return {
         "film": script.film,
         "seed": script.seed,
@@ -219,14 +210,8 @@ def as_json(script: Script) -> dict[str, Any]:
 
 
 def _shot_json(shot: Shot) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "start_s": shot.start_s,
-        "end_s": shot.end_s,
-        "description": shot.description,
-        "needle": shot.needle,
-        "motion": shot.motion,
-        "entry": shot.entry,
-    }
+    said = ("start_s", "end_s", "description", "needle", "motion", "entry")
+    facts: dict[str, Any] = {name: getattr(shot, name) for name in said}
     if isinstance(shot.scene, TitleCard):
         return {**facts, "title_card": shot.scene.word}
     names = ("thing", "colour", "count", "size", "position")
@@ -235,12 +220,10 @@ def _shot_json(shot: Shot) -> dict[str, Any]:
 
 
 def subtitles(script: Script) -> str:
-    """Convert the spoken lines to SubRip text."""
     return subrip(script.lines)
 
 
 def subrip(lines: Sequence[SpokenLine]) -> str:
-    """Convert lines in order to SubRip text."""
     blocks = []
     for number, line in enumerate(lines, 1):
         blocks.append(f"{number}\n{_clock(line.start_s)} --> {_clock(line.end_s)}\n{line.text}\n")
@@ -376,7 +359,6 @@ def _place(shot: Shot) -> str:
 
 
 def _named(group: Group, *, colour: bool = True) -> str:
-    """Name a group: "red boat" or "red boats"."""
     noun = plural(group.thing) if group.count > 1 or group.thing == "scissors" else group.thing
     return f"{group.colour} {noun}" if colour else noun
 
@@ -400,14 +382,11 @@ def _colour(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]
 def _count(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
     for group in _groups(shot):
         if film.full[group.thing, group.colour, _place(shot)] == 1 and group.thing != "scissors":
-            text = f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?"
-            yield _Draft(
-                "count",
-                text,
+            text, right = (
+                f"How many {group.colour} {plural(group.thing)} are there {WHERE[_place(shot)]}?",
                 NUMBERS[group.count],
-                [word for word in NUMBERS[1:] if word != NUMBERS[group.count]],
-                shot,
             )
+            yield _Draft("count", text, right, [word for word in NUMBERS[1:] if word != right], shot)
 
 
 def _where(film: _Film, _: int, shot: Shot, chance: Random) -> Iterable[_Draft]:
@@ -512,8 +491,6 @@ def render_film(script: Script, path: Path, on_frame: OnFrame = lambda number: N
 
 
 def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> None:
-    """Encode the frames of a film, and report the number of each."""
-
     def reported() -> Iterator[Pixels]:
         for number, picture in enumerate(frames):
             on_frame(number)
@@ -523,7 +500,6 @@ def encode_frames(frames: Iterator[Pixels], path: Path, on_frame: OnFrame) -> No
 
 
 def draw_frames(script: Script) -> Iterator[Pixels]:
-    """Draw all frames of a film in order: uint8 [height, width, 3]."""
     last: Pixels = np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8)
     for number, shot in enumerate(script.shots):
         before = last
@@ -533,7 +509,6 @@ def draw_frames(script: Script) -> Iterator[Pixels]:
 
 
 def _transition(before: Pixels, picture: Pixels, entry: str, share: float) -> Pixels:
-    """Blend the frame while its shot begins: dissolving from the one before, or rising from black."""
     if entry == "cut" or share >= 1:
         return picture
     old = before if entry == "dissolve" else np.zeros_like(picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -26,88 +27,20 @@ from kinodex.sketch.scenes import (
 )
 from kinodex.sketch.script import FPS, HEIGHT_PX, WIDTH_PX, OnFrame, Pixels, SpokenLine, encode_frames, subrip
 
-# The parts that the world's things play in a story, and the words that are written and spoken in one.
+# The parts that the world's things play in a story, and the words that are written and spoken in one: `words.toml`.
 
-ACTORS = ("person", "robot", "ghost", "cat", "dog", "horse", "elephant", "rabbit", "duck")
-"""Those who come and go, carry, give and take."""
-# fmt: off
-ITEMS = (
-    "key", "book", "guitar", "drum", "bell", "hat", "ball", "crown", "flag", "gift", "candle", "shoe", "cup", "bottle",
-    "umbrella", "cake", "envelope", "apple", "flower", "kite", "anchor", "star", "heart", "clock",
-)
-"""Things that are carried and change hands."""
-# fmt: on
-PASSERS: Mapping[str, tuple[str, ...]] = {
-    "sea": ("boat", "plane", "helicopter", "balloon", "bird"),
-    "desert": ("car", "truck", "plane", "balloon", "helicopter"),
-    "snow": ("train", "tractor", "helicopter", "plane", "truck"),
-    "forest": ("bicycle", "tractor", "train", "bird", "helicopter"),
-    "city": ("car", "bus", "truck", "bicycle", "helicopter"),
-    "mountains": ("train", "bus", "balloon", "plane", "bicycle"),
-    "meadow": ("tractor", "bicycle", "balloon", "car", "train"),
-    "room": ("butterfly", "snail", "turtle", "spider", "snake"),
-}
-"""Things that pass a place without a stop."""
-LANDMARKS: Mapping[str, tuple[str, ...]] = {
-    "sea": ("lighthouse", "bridge", "castle"),
-    "desert": ("cactus", "tent", "castle", "windmill"),
-    "snow": ("house", "tent", "castle"),
-    "forest": ("house", "tent", "mushroom", "tree"),
-    "city": ("house", "bridge", "tree"),
-    "mountains": ("castle", "house", "tent", "bridge"),
-    "meadow": ("windmill", "tree", "house", "tent"),
-    "room": ("table", "chair", "lamp", "ladder"),
-}
-"""A thing that stands in a place for good and names it."""
-# fmt: off
-NAMES = (
-    "Mara", "Otto", "Lina", "Bruno", "Selma", "Igor", "Nadia", "Felix", "Greta", "Hugo", "Tilda", "Oskar", "Paula",
-    "Rufus", "Wanda", "Emil", "Klara", "Jonas", "Vera", "Anton", "Frida", "Leo", "Rosa", "Viktor",
-)
-SIGN_WORDS = (
-    "BAKERY", "HOTEL", "STATION", "MUSEUM", "LIBRARY", "SCHOOL", "TICKETS", "FERRY", "GARAGE", "CINEMA", "THEATRE",
-    "FACTORY", "CAMPING", "AIRPORT", "STUDIO", "CASINO", "LAUNDRY", "KITCHEN", "OFFICE", "PARKING",
-)
-GOALS = (
-    "the coast", "the old mill", "the north gate", "the railway station", "the opera", "the southern islands",
-    "the glass tower", "the winter fair", "the capital", "the monastery", "the spice market", "the salt lake",
-    "the border", "the observatory", "the hot springs", "the canal", "the botanical garden", "the silver mine",
-)
-REASONS = (
-    "the ferry was cancelled", "a wheel broke", "the letter came too late", "the road was flooded",
-    "there was no ticket left", "somebody had locked the cellar", "the map was upside down", "the cook fell ill",
-    "it rained into the piano", "the alarm never rang", "a neighbour needed help", "the dog had run off",
-    "the wrong train was announced", "the bridge was closed", "a tooth was aching", "nobody had paid the bill",
-)
-GATES = (
-    "the cellar", "the vault", "the greenhouse", "the archive", "the tower room", "the boathouse", "the attic",
-    "the library wing", "the engine room", "the chapel", "the wine store", "the back door",
-)
-CODE_WORDS = (
-    "marzipan", "velvet", "compass", "nutmeg", "pelican", "saffron", "granite", "tango", "walnut", "zephyr",
-    "lavender", "pickle", "amber", "domino", "juniper", "tulip",
-)
-PURPOSES = (
-    "the wedding", "the harvest dance", "the school play", "the trial", "the jubilee", "the night watch",
-    "the auction", "the parade", "the experiment", "the farewell dinner", "the exhibition", "the chess final",
-    "the choir", "the long crossing", "the picnic", "the anniversary", "the rehearsal", "the inspection",
-)
-CUES = (
-    "Hold on tight", "Not a sound now", "It is almost time", "Watch the horizon", "Somebody is coming",
-    "Let us count to three", "Stay where you are", "Did you hear that", "Close your eyes", "Make room, please",
-    "Wait for the signal", "Here it comes", "Nobody move", "Keep to the side", "Look up from your work",
-    "Any moment now",
-)
-CHATTER = (
-    "It was quieter than anyone remembered.", "Nobody knows how long this will take.",
-    "From here on everything looks a little different.", "The weather used to be better.",
-    "I have been here once before, as a child.", "Some things are better left alone.",
-    "Ask me again tomorrow.", "That is what they said last year, too.", "It is a long story.",
-    "We should write that down.", "I could sleep for a week.", "Everybody has a favourite song.",
-    "The soup was too salty again.", "One of us has to stay awake.", "I never liked that colour.",
-    "My aunt would know what to do.",
-)
-# fmt: on
+WORDS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(WORDS[name])
+
+
+ACTORS, ITEMS, NAMES, SIGN_WORDS = map(_words, ("actors", "items", "names", "sign_words"))
+GOALS, REASONS, GATES, CODE_WORDS = map(_words, ("goals", "reasons", "gates", "code_words"))
+PURPOSES, CUES, CHATTER = map(_words, ("purposes", "cues", "chatter"))
+PASSERS: Mapping[str, Sequence[str]] = WORDS["passers"]
+LANDMARKS: Mapping[str, Sequence[str]] = WORDS["landmarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +52,6 @@ class Prop:
 
     @property
     def name(self) -> str:
-        """The thing in words: "red key"."""
         return f"{self.colour} {self.thing}"
 
 
@@ -132,7 +64,6 @@ class Pool:
         self._words: dict[Sequence[str], list[str]] = {}
 
     def prop(self, things: Sequence[str]) -> Prop | None:
-        """Take one of these things in a colour in which the film has none yet, None if it has all."""
         left = [prop for prop in product(things, COLOUR_NAMES) if Prop(*prop) not in self._used]
         if not left:
             return None
@@ -141,7 +72,6 @@ class Pool:
         return found
 
     def word(self, words: Sequence[str]) -> str | None:
-        """Take one of these words that the film does not have yet, None if it has all."""
         if words not in self._words:
             self._words[words] = self.chance.sample(words, len(words))
         return self._words[words].pop() if self._words[words] else None
@@ -218,8 +148,6 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class StoryScene:
-    """A stretch of story in one setting."""
-
     setting: Setting
     time: Range
     tracks: tuple[Track, ...]
@@ -247,7 +175,6 @@ class StoryShot:
 
     @property
     def time(self) -> Range:
-        """The story range."""
         return self.first_frame / FPS, (self.first_frame + self.frames) / FPS
 
 
@@ -265,11 +192,9 @@ class StoryFilm:
 
     @property
     def duration_s(self) -> float:
-        """Seconds of film."""
         return sum(shot.frames for shot in self.shots) / FPS
 
     def starts(self) -> Iterator[tuple[StoryShot, float]]:
-        """Go through the shots with the time at which each starts on screen."""
         frame = 0
         for shot in self.shots:
             yield shot, frame / FPS
@@ -289,14 +214,12 @@ class StoryFilm:
         return pieces
 
     def events(self) -> Iterator[tuple[Event, StoryScene]]:
-        """Go through all events in the order of the story, each with its scene."""
         for scene in self.scenes:
             for event in scene.events:
                 yield event, scene
 
 
 def whole_frames(time_s: float) -> float:
-    """Round a time to whole frames."""
     return round(time_s * FPS) / FPS
 
 
@@ -337,7 +260,6 @@ def write_story(film: str, duration_s: float, seed: int) -> StoryFilm:
 
 
 def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> float:
-    """Put a title card before a scene while there are words left; returns when it ends."""
     word = pool.word(TITLE_WORDS)
     if word is None:
         return now
@@ -347,7 +269,6 @@ def _card(shots: list[StoryShot], now: float, pool: Pool, chance: Random) -> flo
 
 
 def _scene_end(now: float, total: float, chance: Random) -> float:
-    """Choose when a scene ends; the last one ends with the film."""
     length = chance.uniform(*SCENE_S)
     length = min(length, max(LEAST_SCENE_S, total / 3 * chance.uniform(0.8, 1.1)))
     left = total - now
@@ -401,23 +322,19 @@ PASSING = 0.3
 
 
 def scale(distance: float) -> float:
-    """The size of a thing at a distance, as a fraction of that at the front."""
     return 1 - 0.88 * distance
 
 
 def feet(distance: float) -> float:
-    """The height of the ground at a distance."""
     return FEET - (FEET - HORIZON) * distance
 
 
 def actor_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
-    """Place an actor on the ground."""
     side = ACTOR_SIDE.get(prop.thing, SIDE) * scale(distance)
     return Key(time_s, x, feet(distance) - side / 2, side)
 
 
 def passer_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
-    """Place a thing that passes: on the ground, or in the sky if it flies."""
     side = (SMALL_SIDE if prop.thing in SMALL_PASSERS else PASSER_SIDE) * scale(distance) / scale(PASSING)
     if prop.thing in FLYING:
         return Key(time_s, x, 0.15 + 0.25 * max(0.0, distance - PASSING), side * 0.8)
@@ -425,7 +342,6 @@ def passer_key(prop: Prop, time_s: float, x: float, distance: float) -> Key:
 
 
 def item_key(time_s: float, x: float, distance: float, *, held: bool) -> Key:
-    """Place an item: held before an actor's body, or standing on the ground."""
     side = ITEM_SIDE * scale(distance)
     lift = 0.07 * scale(distance) if held else 0.0
     return Key(time_s, x, feet(distance) + 0.02 - lift - side / 2, side)
@@ -445,7 +361,6 @@ class Stage:
         self._mirrored: dict[Prop, bool] = {}
 
     def enter(self, actor: Prop, time_s: float, x: float, distance: float, item: Prop | None, toward: float) -> None:
-        """Let an actor come on stage at a place, carrying an item or nothing, facing the x that it goes to."""
         self.at[actor] = (x, distance)
         self._side[actor] = 1 if toward >= x else -1
         self._mirrored[actor] = (toward < x) != (actor.thing in FACING_LEFT)
@@ -456,13 +371,11 @@ class Stage:
         self._mark(actor, time_s)
 
     def move(self, actor: Prop, start_s: float, end_s: float, x: float, distance: float = 0.0) -> None:
-        """Let an actor go to a place, with what it carries."""
         self._mark(actor, start_s)
         self.at[actor] = (x, distance)
         self._mark(actor, end_s)
 
     def exit(self, actor: Prop, time_s: float) -> Prop | None:
-        """Take an actor off the stage, with its item, which is returned."""
         self._mark(actor, time_s)
         self._close(actor)
         item = self.held.pop(actor, None)
@@ -473,7 +386,6 @@ class Stage:
         return item
 
     def hand_over(self, giver: Prop, taker: Prop, start_s: float, end_s: float) -> Prop:
-        """Move the giver's item into the taker's hands."""
         item = self.held.pop(giver)
         self._mark_item(item, giver, start_s)
         giver_x, taker_x = self.at[giver][0], self.at[taker][0]
@@ -483,7 +395,6 @@ class Stage:
         return item
 
     def put_down(self, actor: Prop, start_s: float, end_s: float, x: float) -> Prop:
-        """Let an actor set its item on the ground."""
         item = self.held.pop(actor)
         self._mark_item(item, actor, start_s)
         self._keys[item].append(item_key(end_s, x, 0.0, held=False))
@@ -492,7 +403,6 @@ class Stage:
         return item
 
     def pick_up(self, actor: Prop, item: Prop, start_s: float, end_s: float) -> None:
-        """Let an actor take an item from the ground."""
         x, _ = self.at.pop(item)
         self._keys[item].append(item_key(start_s, x, 0.0, held=False))
         self._side[actor] = 1 if x >= self.at[actor][0] else -1
@@ -530,7 +440,6 @@ class Stage:
 
 
 def position(track: Track, time_s: float) -> Key | None:
-    """Find where a track's thing is at a time; None while it is not there."""
     keys = track.keys
     if not keys[0].time_s <= time_s < keys[-1].time_s:
         return None
@@ -565,12 +474,10 @@ class Writing:
     carried_off: dict[Prop, Prop | None] = field(default_factory=dict)
 
     def note(self, event: Event, *, guard: Range | None = None) -> None:
-        """Keep an event; no cut falls into its guard (its moment, if none is given)."""
         self.events.append(event)
         self.guards.append(guard or event.moment)
 
     def free_slot(self) -> int | None:
-        """Choose a slot where nobody stands and nothing lies."""
         taken = set(self.stage.slot.values())
         free = [slot for slot in range(len(SLOTS)) if slot not in taken]
         return self.chance.choice(free) if free else None
@@ -608,7 +515,6 @@ def _mark_return(writing: Writing, actor: Prop, start: float) -> None:
 
 
 def leave(writing: Writing, actor: Prop, now: float) -> float:
-    """Let an actor go off, by the nearer edge or into the distance; returns when it is gone."""
     chance, stage = writing.chance, writing.stage
     x, _ = stage.at[actor]
     start = whole_frames(now)
@@ -625,10 +531,7 @@ def leave(writing: Writing, actor: Prop, now: float) -> float:
 
 
 def give(writing: Writing, giver: Prop, taker: Prop, now: float, words: Line | None) -> float:
-    """Let one actor walk to another, hand over what it holds, and walk back; returns when it is back.
-
-    `words` are spoken meanwhile; their range is shifted to the moment.
-    """
+    """Let one actor walk to another, hand over what it holds while `words` are said, and walk back; till when."""
     stage = writing.stage
     giver_x, taker_x = stage.at[giver][0], stage.at[taker][0]
     beside = taker_x + (ALONGSIDE if giver_x > taker_x else -ALONGSIDE)
@@ -649,7 +552,6 @@ def give(writing: Writing, giver: Prop, taker: Prop, now: float, words: Line | N
 
 
 def put(writing: Writing, actor: Prop, now: float) -> float:
-    """Let an actor put down what it holds, and go off."""
     stage = writing.stage
     start = whole_frames(now)
     end = whole_frames(start + 1.25)
@@ -661,7 +563,6 @@ def put(writing: Writing, actor: Prop, now: float) -> float:
 
 
 def take(writing: Writing, actor: Prop, item: Prop, now: float) -> float:
-    """Let an actor walk to an item on the ground and pick it up; it stays there."""
     stage = writing.stage
     item_x, putter = stage.at[item][0], stage.put_by[item]
     slot = stage.slot.pop(item)
@@ -720,7 +621,6 @@ Box = tuple[float, float, float, float]
 
 
 def cut_scene(number: int, scene: StoryScene, guards: Sequence[Range], chance: Random) -> list[StoryShot]:
-    """Cut a scene into shots of about `SHOT_S` seconds."""
     first, last = (round(time_s * FPS) for time_s in scene.time)
     walls = [(math.floor(low * FPS), math.ceil(high * FPS)) for low, high in guards]
     cuts = [first]
@@ -737,7 +637,6 @@ def cut_scene(number: int, scene: StoryScene, guards: Sequence[Range], chance: R
 
 
 def _clear_of(frame: int, walls: Sequence[tuple[int, int]]) -> int:
-    """Move a cut forward until no wall holds it."""
     for low, high in sorted(walls):
         if low < frame < high:
             frame = high
@@ -745,21 +644,18 @@ def _clear_of(frame: int, walls: Sequence[tuple[int, int]]) -> int:
 
 
 def sign_box(setting: Setting) -> Box | None:
-    """Compute the box of the sign's board on the stage, None without a sign."""
     if setting.sign is None:
         return None
     return (setting.sign_x - SIGN_WIDTH / 2, SIGN_TOP, setting.sign_x + SIGN_WIDTH / 2, SIGN_BOTTOM)
 
 
 def landmark_box(setting: Setting) -> Box:
-    """Compute the box of the landmark on the stage."""
     half = LANDMARK_SIDE / ASPECT / 2
     x = setting.landmark_x
     return (x - half, LANDMARK_FEET - LANDMARK_SIDE, x + half, LANDMARK_FEET)
 
 
 def in_view(box: Box, view: View) -> Box | None:
-    """Compute a box of the stage in a view, None if the view does not hold all of it."""
     left, top, right, bottom = (
         (value - low) / view.width for value, low in zip(box, (view.left, view.top) * 2, strict=True)
     )
@@ -780,7 +676,6 @@ def _view(scene: StoryScene, start_s: float, end_s: float, chance: Random) -> Vi
 
 
 def _boxes(scene: StoryScene, start_s: float, end_s: float) -> list[Box]:
-    """List the boxes of everything on stage during a shot, at every half second."""
     boxes: list[Box] = []
     for step in range(math.ceil((end_s - start_s) * 2) + 1):
         time_s = min(start_s + step / 2, end_s - 1 / FPS)
@@ -810,7 +705,6 @@ BOARD, INK, POST = (246, 240, 222), (28, 28, 34), (96, 70, 48)
 
 
 def render_story(film: StoryFilm, path: Path, on_frame: OnFrame = lambda number: None) -> None:
-    """Draw and encode the film to `path` (.mp4); the same film gives the same bytes."""
     encode_frames(draw_frames(film), path, on_frame)
 
 
@@ -879,7 +773,6 @@ def draw_setting(setting: Setting, view: View) -> Image.Image:
 
 
 def _draw_sign(stage: Image.Image, setting: Setting) -> None:
-    """Draw the board and its post, lit by night so that it can be read."""
     box = sign_box(setting)
     if box is None or setting.sign is None:
         return
@@ -894,7 +787,6 @@ def _draw_sign(stage: Image.Image, setting: Setting) -> None:
 
 @lru_cache(maxsize=256)
 def _font(text: str, width_px: int, height_px: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Find the largest font in which a text fits."""
     size = height_px
     while size > 6 and ImageFont.load_default(size).getlength(text) > width_px:
         size -= 1
@@ -1064,7 +956,6 @@ def as_json(film: StoryFilm) -> dict[str, Any]:
 
 
 def subtitles(film: StoryFilm) -> str:
-    """Convert what is spoken to SubRip text, without the names of the speakers."""
     lines = [(*film.on_screen(film.lines[index].time)[0], film.lines[index].text) for index in _spoken_order(film)]
     return subrip([SpokenLine(*line) for line in lines])
 
@@ -1123,7 +1014,7 @@ def _shots_json(film: StoryFilm) -> list[dict[str, Any]]:
 
 
 def _event_json(film: StoryFilm, event: Event, scene: StoryScene) -> dict[str, Any]:
-    ranges = film.on_screen(event.time)
+    ranges, back_s = film.on_screen(event.time), event.back_at_s
     return {
         "kind": event.kind,
         "who": event.who.name,
@@ -1134,16 +1025,11 @@ def _event_json(film: StoryFilm, event: Event, scene: StoryScene) -> dict[str, A
         "end_s": round(ranges[-1][1], 4),
         "ranges": _ranges(ranges),
         "moment": _ranges(film.on_screen(event.moment)),
-        "back_at_s": None if event.back_at_s is None else round(_instant(film, event.back_at_s), 4),
+        "back_at_s": None if back_s is None else round(film.on_screen((back_s, back_s + 1 / FPS))[0][0], 4),
     }
 
 
-def _instant(film: StoryFilm, time_s: float) -> float:
-    return film.on_screen((time_s, time_s + 1 / FPS))[0][0]
-
-
 def _spoken_order(film: StoryFilm) -> list[int]:
-    """Order the lines as they are heard."""
     return sorted(range(len(film.lines)), key=lambda index: film.on_screen(film.lines[index].time)[0])
 
 
@@ -1202,7 +1088,6 @@ def free_lines(
     pool: Pool,
     chance: Random,
 ) -> list[Line]:
-    """Write lines for shots in which there is time for one beside those that are spoken already."""
     lines: list[Line] = []
     used: set[str] = set()
     for shot in shots:

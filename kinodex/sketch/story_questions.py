@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from kinodex.sketch.scenes import NUMBERS, TITLE_WORDS, WHERE, with_article
 from kinodex.sketch.story import (
@@ -34,31 +34,21 @@ TURNS: tuple[Needs, ...] = ("pictures", "text", "pictures", "words", "both")
 
 @dataclass(frozen=True, slots=True)
 class StoryQuestion:
-    """A question, its options, the index of the true one, and the ranges of the film that show or say it."""
+    """A question, its options, the index of the true one, and the ranges of the film that show or say it.
+
+    A line of questions.jsonl; `asks` is its `kind`, `evidence` the first of the `ranges`.
+    """
 
     question_id: str
     video: str
     kind: str
+    asks: str
     needs: Needs
     question: str
     options: tuple[str, ...]
     answer: int
+    evidence: Range
     ranges: tuple[Range, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Convert to a line of questions.jsonl; `evidence` is the first of the ranges."""
-        return {
-            "question_id": self.question_id,
-            "video": self.video,
-            "kind": self.kind,
-            "asks": self.kind,
-            "needs": self.needs,
-            "question": self.question,
-            "options": list(self.options),
-            "answer": self.answer,
-            "evidence": list(self.ranges[0]),
-            "ranges": [list(each) for each in self.ranges],
-        }
 
 
 def write_questions(film: StoryFilm, video: str, limit: int | None = None) -> list[StoryQuestion]:
@@ -82,15 +72,12 @@ def write_questions(film: StoryFilm, video: str, limit: int | None = None) -> li
         if not draft.ordered or film.form == "story":
             question_id = f"{film.film}-{index + 1:03d}"
             ranges = _joined([piece for each in draft.evidence for piece in film.on_screen(each)])
-            answer = options.index(draft.right)
-            written.append(
-                StoryQuestion(question_id, video, draft.asks, draft.needs, draft.text, tuple(options), answer, ranges)
-            )
+            head = question_id, video, draft.asks, draft.asks, draft.needs, draft.text
+            written.append(StoryQuestion(*head, tuple(options), options.index(draft.right), ranges[0], ranges))
     return written
 
 
 def _joined(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Join ranges that meet, in order."""
     joined: list[Range] = []
     for low, high in sorted((round(low, 4), round(high, 4)) for low, high in ranges):
         if joined and low <= joined[-1][1]:
@@ -163,11 +150,13 @@ class Facts:
         self.landmarks = _in_order(scene.setting.landmark for scene in film.scenes)
 
     def of_kind(self, *kinds: str) -> list[tuple[Event, StoryScene]]:
-        """List the events of some kinds, in the order of the story."""
         return [each for each in self.events if each[0].kind in kinds]
 
+    def said(self, kind: str) -> list[tuple[Line, tuple[str, str, str]]]:
+        """List the lines that say a fact of a kind, with it."""
+        return [(line, line.fact) for line in self.film.lines if line.fact is not None and line.fact[0] == kind]
+
     def visits(self, scene: StoryScene) -> int:
-        """Count the scenes in the setting of a scene."""
         return sum(other.setting == scene.setting for other in self.scenes)
 
 
@@ -176,17 +165,14 @@ def _in_order(props: Iterable[Prop]) -> list[Prop]:
 
 
 def options(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with articles, some of them left out."""
     return tuple(with_article(prop.name) for prop in props if prop not in without)
 
 
 def the(props: Iterable[Prop], *without: Prop) -> tuple[str, ...]:
-    """Write things as options with "the", some of them left out."""
     return tuple(f"the {prop.name}" for prop in props if prop not in without)
 
 
 def moments(events: Sequence[Event]) -> tuple[Range, ...]:
-    """List the moments of events."""
     return tuple(event.moment for event in events)
 
 
@@ -194,7 +180,6 @@ def moments(events: Sequence[Event]) -> tuple[Range, ...]:
 
 
 def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who goes away from a landmark and comes back to it."""
     for scene in _seen_once(facts):
         returns = [event for event in scene.events if event.kind == "return"]
         if len({event.who for event in returns}) == 1:
@@ -208,7 +193,6 @@ def comes_back(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def brings(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what one who comes back brings."""
     for scene in _seen_once(facts):
         returns = [event for event in scene.events if event.kind == "return"]
         often = Counter(event.who for event in returns)
@@ -239,7 +223,6 @@ def meanwhile(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def first(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things passes first."""
     for number, passer in enumerate(facts.passers[: -(OPTIONS - 1)]):
         passes = [event for event, _ in facts.of_kind("pass") if event.who == passer]
         text, right = "Which of these passes by first in the film?", with_article(passer.name)
@@ -248,7 +231,6 @@ def first(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def last(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which of four things changes hands last."""
     gives = [event for event, _ in facts.of_kind("give")]
     in_order = list(dict.fromkeys(event.what for event in reversed(gives) if event.what))
     for number, item in enumerate(in_order[: -(OPTIONS - 1)]):
@@ -275,7 +257,6 @@ def count(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def holder(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who has a thing in the end that changed hands more than once."""
     changes: dict[Prop, list[Event]] = defaultdict(list)
     for event, _scene in facts.of_kind("give", "put", "take"):
         if event.what is not None:
@@ -290,48 +271,38 @@ def holder(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def _seen_once(facts: Facts) -> list[StoryScene]:
-    """List the scenes in settings that have no other scene, which their landmark names."""
     return [scene for scene in facts.scenes if facts.visits(scene) == 1]
 
 
 # Questions that pictures answer in any order of the shots: who gives what to whom and where, and who takes it.
 
-Words = tuple[str, str, tuple[str, ...]]
-"""The text of a question, its true option, and false ones."""
 Gives = dict[tuple[Prop, Prop], list[tuple[Event, StoryScene]]]
 
 
-def giver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who gives a thing to an actor."""
+def handover(asks: str, known: tuple[str, str], third: str, text: str) -> Maker:
+    """Ask, by two facts of handovers ("what", "who", "other"), for the third, where they leave one answer."""
 
-    def words(item: Prop, taker: Prop, right: Prop) -> Words:
-        text = f"Who gives the {item.name} to the {taker.name}?"
-        return text, f"the {right.name}", the(facts.actors, right, taker)
+    def make(facts: Facts, _: Random) -> Iterable[Draft]:
+        for pair, gives in _gives(facts, *known).items():
+            answers = {getattr(event, third) for event, _ in gives}
+            if len(answers) == 1:
+                (answer,) = answers
+                if third == "what":
+                    right, wrong = with_article(answer.name), options(facts.items, answer)
+                else:
+                    right, wrong = f"the {answer.name}", the(facts.actors, answer, *pair)
+                asked = text.format(*(each.name for each in pair))
+                yield Draft(asks, "pictures", asked, right, wrong, moments([event for event, _ in gives]))
 
-    return _of_gives(facts, "giver", ("what", "other"), "who", words)
+    return make
 
 
-def receiver(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask to whom an actor gives a thing."""
-
-    def words(item: Prop, who: Prop, right: Prop) -> Words:
-        return f"Who gets the {item.name} from the {who.name}?", f"the {right.name}", the(facts.actors, right, who)
-
-    return _of_gives(facts, "receiver", ("what", "who"), "other", words)
-
-
-def given(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what an actor gives to another."""
-
-    def words(who: Prop, taker: Prop, right: Prop) -> Words:
-        text = f"What does the {who.name} give to the {taker.name}?"
-        return text, with_article(right.name), options(facts.items, right)
-
-    return _of_gives(facts, "given", ("who", "other"), "what", words)
+giver = handover("giver", ("what", "other"), "who", "Who gives the {} to the {}?")
+receiver = handover("receiver", ("what", "who"), "other", "Who gets the {} from the {}?")
+given = handover("given", ("who", "other"), "what", "What does the {} give to the {}?")
 
 
 def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask at which place an actor gives a thing away."""
     known = tuple(dict.fromkeys(WHERE[scene.setting.place] for scene in facts.scenes))
     for (item, who), gives in _gives(facts, "what", "who").items():
         places = {scene.setting.place for _, scene in gives}
@@ -343,7 +314,6 @@ def given_where(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def taker(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who takes what another has put down."""
     for item in facts.items:
         takes = [event for event, _ in facts.of_kind("take") if event.what == item]
         if len(takes) == 1 and takes[0].other is not None:
@@ -352,19 +322,7 @@ def taker(facts: Facts, _: Random) -> Iterable[Draft]:
             yield Draft("taker", "pictures", text, f"the {right.name}", wrong, moments(takes))
 
 
-def _of_gives(
-    facts: Facts, asks: str, known: tuple[str, str], third: str, words: Callable[[Prop, Prop, Prop], Words]
-) -> Iterable[Draft]:
-    """Draft a question for each two facts of handovers ("what", "who", "other") that leave one answer for the third."""
-    for pair, gives in _gives(facts, *known).items():
-        answers = {getattr(event, third) for event, _ in gives}
-        if len(answers) == 1:
-            text, right, wrong = words(*pair, *answers)
-            yield Draft(asks, "pictures", text, right, wrong, moments([event for event, _ in gives]))
-
-
 def _gives(facts: Facts, first: str, second: str) -> Gives:
-    """Group the handovers by two of what ("what", "who", "other") they have."""
     groups: Gives = defaultdict(list)
     for event, scene in facts.of_kind("give"):
         groups[getattr(event, first), getattr(event, second)].append((event, scene))
@@ -375,7 +333,6 @@ def _gives(facts: Facts, first: str, second: str) -> Gives:
 
 
 def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
-    """Ask what the sign beside a landmark says."""
     signs = [scene.setting.sign for scene in facts.scenes if scene.setting.sign]
     for setting in _settings(facts):
         shown = _sign_shown(facts.film, setting)
@@ -389,7 +346,6 @@ def sign(facts: Facts, chance: Random) -> Iterable[Draft]:
 
 
 def beside(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what stands beside a sign."""
     for setting in _settings(facts):
         shown = _sign_shown(facts.film, setting)
         if setting.sign is not None and shown:
@@ -399,7 +355,6 @@ def beside(facts: Facts, _: Random) -> Iterable[Draft]:
 
 
 def title(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask which title card comes before the scene at a landmark."""
     cards = [shot.card.word for shot in facts.film.shots if shot.card]
     for before, after in pairwise(sorted(facts.film.shots, key=lambda shot: shot.first_frame)):
         if before.card is None or after.scene is None or facts.visits(facts.scenes[after.scene]) > 1:
@@ -426,76 +381,57 @@ def _sign_shown(film: StoryFilm, setting: Setting) -> tuple[Range, ...]:
 # Questions that spoken words answer, alone or together with the pictures of the same time.
 
 
-def plan(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask where somebody wants to go."""
-    yield from _of_fact(facts, "plan", "Where does {} plan to go?", GOALS)
+def spoken(kind: str, text: str, made_up: tuple[str, ...]) -> Maker:
+    """Ask for the object of a fact of this kind that a line says of its subject."""
 
-
-def reason(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask why somebody was late."""
-    yield from _of_fact(facts, "reason", "Why was {} late?", REASONS)
-
-
-def code(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask for the code word of a door."""
-    yield from _of_fact(facts, "code", "What is the code word for {}?", CODE_WORDS)
-
-
-def _of_fact(facts: Facts, kind: str, text: str, made_up: tuple[str, ...]) -> Iterable[Draft]:
-    said = _objects(facts, kind)
-    for line in facts.film.lines:
-        if line.fact is not None and line.fact[0] == kind:
-            _, subject, right = line.fact
+    def make(facts: Facts, _: Random) -> Iterable[Draft]:
+        said = _objects(facts, kind)
+        for line, (_kind, subject, right) in facts.said(kind):
             wrong = tuple(each for each in _enough(said, made_up) if each != right)
             yield Draft(kind, "words", text.format(subject), right, wrong, (line.time,))
 
+    return make
+
+
+plan = spoken("plan", "Where does {} plan to go?", GOALS)
+reason = spoken("reason", "Why was {} late?", REASONS)
+code = spoken("code", "What is the code word for {}?", CODE_WORDS)
+
 
 def purpose(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what is said of a thing, which the words do not name, while it is handed over."""
     said = _objects(facts, "purpose")
-    for event, line in _spoken_during(facts, "give", "purpose"):
-        assert event.what is not None and event.other is not None and line.fact is not None, "a gift"
-        same = [other for other, _ in facts.of_kind("give") if (other.what, other.other) == (event.what, event.other)]
-        if len(same) == 1:
-            right = line.fact[2]
+    gives = [event for event, _ in facts.of_kind("give")]
+    during = [
+        (event, right)
+        for event in gives
+        for line, (_kind, _subject, right) in facts.said("purpose")
+        if event.time[0] <= line.time[0] < event.time[1]
+    ]
+    for event, right in during:
+        assert event.what is not None and event.other is not None, "a gift"
+        if sum((other.what, other.other) == (event.what, event.other) for other in gives) == 1:
             text = f"What is the {event.what.name} for that the {event.other.name} is given, as is said then?"
             wrong = tuple(each for each in _enough(said, PURPOSES) if each != right)
             yield Draft("purpose", "both", text, right, wrong, (event.moment,))
 
 
 def cue(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask what passes right after some words."""
-    for line in facts.film.lines:
-        if line.fact is None or line.fact[0] != "cue":
-            continue
-        event = next(each for each, _ in facts.of_kind("pass") if each.cue == line.fact[1])
-        text = f'What passes by right after somebody says "{line.fact[1]}"?'
-        wrong = options(facts.passers, event.who)
-        yield Draft("cue", "both", text, with_article(event.who.name), wrong, (event.moment,))
+    for _line, (_kind, words, _object) in facts.said("cue"):
+        event = next(each for each, _ in facts.of_kind("pass") if each.cue == words)
+        text, right = f'What passes by right after somebody says "{words}"?', with_article(event.who.name)
+        yield Draft("cue", "both", text, right, options(facts.passers, event.who), (event.moment,))
 
 
 def who(facts: Facts, _: Random) -> Iterable[Draft]:
-    """Ask who it is that says its name while it is alone on stage."""
     names = {name: actor for actor, name in facts.film.names.items()}
-    for line in facts.film.lines:
-        if line.fact is not None and line.fact[0] == "name":
-            right = names[line.fact[1]]
-            wrong = the(facts.actors, right)
-            yield Draft("who", "both", f"Which of these is {line.fact[1]}?", f"the {right.name}", wrong, (line.time,))
-
-
-def _spoken_during(facts: Facts, kind: str, fact: str) -> list[tuple[Event, Line]]:
-    """Pair events of a kind with the line of a kind that is spoken during their moment."""
-    return [
-        (event, line)
-        for event, _ in facts.of_kind(kind)
-        for line in facts.film.lines
-        if line.fact is not None and line.fact[0] == fact and event.time[0] <= line.time[0] < event.time[1]
-    ]
+    for line, (_kind, name, _object) in facts.said("name"):
+        right = names[name]
+        wrong = the(facts.actors, right)
+        yield Draft("who", "both", f"Which of these is {name}?", f"the {right.name}", wrong, (line.time,))
 
 
 def _objects(facts: Facts, kind: str) -> list[str]:
-    return [line.fact[2] for line in facts.film.lines if line.fact is not None and line.fact[0] == kind]
+    return [fact[2] for _, fact in facts.said(kind)]
 
 
 def _enough(said: list[str], made_up: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,6 +19,7 @@ from kinodex.guards import LOOPBACK, Guard, answering, guarded_app, json_respons
 from kinodex.index.library import Library
 from kinodex.index.text import redact_uri, visible
 from kinodex.jobs.models import describe_models
+from kinodex.output import tell
 from kinodex.web.ask_routes import asking_routes
 from kinodex.web.inputs import ViewerApi
 from kinodex.web.kept import spent_today
@@ -76,13 +76,11 @@ def serve(site: Site, listener: socket.socket) -> None:
 
 
 def make_app(site: Site) -> ASGIApp:
-    """Make the ASGI application of a site behind its guard."""
     app = guarded_app(bare_app(site), site.guard)
     return app if site.questions is None else logged_app(app, site.questions.tally.count_request)
 
 
 def bare_app(site: Site) -> Starlette:
-    """Make the application without its guard: tests go through its routes."""
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
 
@@ -101,13 +99,14 @@ def bare_app(site: Site) -> Starlette:
 
 
 def _question_routes(site: Site, mcp_apps: dict[str, Starlette]) -> list[Any]:
-    """Routes of a server that may be asked, the first that fits wins."""
+    from starlette.routing import Route
+
     if site.questions is None:
         return []
     questions, libraries = site.questions, site.api.inputs.libraries
     return [
         *_mcp_routes(mcp_apps),
-        _metrics_route(questions),
+        Route("/metrics", answering(lambda _: _metrics(questions))),
         *asking_routes(questions, libraries),
         *openai_routes(questions, libraries),
         *play_routes(libraries),
@@ -122,19 +121,14 @@ async def _refused(request: Request, error: Any) -> Response:
     return response
 
 
-def _metrics_route(questions: Questions) -> Any:
+def _metrics(questions: Questions) -> Response:
     from starlette.responses import PlainTextResponse
-    from starlette.routing import Route
 
-    def metrics(request: Request) -> Response:
-        if find_spec("prometheus_client") is None:
-            missing = "metrics need the extra metrics: pip install 'kinodex[metrics]'"
-            return json_response({"error": missing}, status=501)
-        money = spent_today(questions.settings.traces)
-        text = metrics_text(questions.tally, len(questions.running), money)
-        return PlainTextResponse(text, headers={"content-type": METRICS_KIND})
-
-    return Route("/metrics", answering(metrics))
+    if find_spec("prometheus_client") is None:
+        return json_response({"error": "metrics need the extra metrics: pip install 'kinodex[metrics]'"}, status=501)
+    money = spent_today(questions.settings.traces)
+    text = metrics_text(questions.tally, len(questions.running), money)
+    return PlainTextResponse(text, headers={"content-type": METRICS_KIND})
 
 
 # One line a request on standard error, and the counts behind `/metrics`; no line holds a secret.
@@ -143,11 +137,7 @@ Count = Callable[[str, int, float], None]
 """Takes a method, a status and seconds."""
 
 
-def log_line(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = log_line) -> ASGIApp:
+def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = tell) -> ASGIApp:
     """Log what comes to an application: method, path, status, milliseconds until the last byte, and bytes sent."""
 
     async def logged(scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,8 +157,7 @@ def logged_app(app: ASGIApp, count: Count, write: Callable[[str], Any] = log_lin
         finally:
             seconds = time.perf_counter() - began
             count(scope["method"], status, seconds)
-            line = f"{scope['method']} {_address(scope)} {status} {1000 * seconds:.0f} ms {size} B"
-            write(line)
+            write(f"{scope['method']} {_address(scope)} {status} {1000 * seconds:.0f} ms {size} B")
 
     return logged
 
@@ -189,7 +178,6 @@ EVERY_NAME = "0.0.0.0"
 
 
 def _mcp_apps(site: Site) -> dict[str, Starlette]:
-    """An application for each path of MCP; none without questions, or without the extra `mcp`."""
     questions, libraries = site.questions, site.api.inputs.libraries
     if questions is None or find_spec("mcp") is None:
         return {}
@@ -204,28 +192,18 @@ def _mcp_app(questions: Questions, number: int, library: Library, path: str, hos
     from kinodex.mcp.server import AskOptions, LibraryTools, make_server
 
     settings = questions.settings
-    own = Library.open(library.uri)  # it is read in threads
-    tools = LibraryTools(own, settings.detector, settings.space)
+    tools = LibraryTools(Library.open(library.uri), settings.detector, settings.space)  # it is read in threads
     options = AskOptions(None, describe_models(settings.choice), settings.agent, settings.budget)
     server = make_server(tools, options, _mcp_answering(questions, number))
-    app: Starlette = server.streamable_http_app(streamable_http_path=path, host=host)
-    return app
+    return server.streamable_http_app(streamable_http_path=path, host=host)
 
 
 def _mcp_answering(questions: Questions, number: int) -> Answering:
     """Answer calls as questions of the server; a client who cancels stops its own."""
 
     async def answer(call: AskCall, watch: Watch) -> tuple[Answer, Titles]:
-        running = questions.start(
-            AskRequest(
-                library=number,
-                question=call.question,
-                agent=call.agent.name,
-                videos=tuple(call.videos),
-                settings=call.settings,
-                budget=call.budget,
-            )
-        )
+        asked = call.question, call.agent.name, tuple(call.videos), call.settings, call.budget
+        running = questions.start(AskRequest(number, *asked))
         seen = 0
         try:
             async for _ in running.changes():

@@ -137,7 +137,6 @@ async def read_body(request: Request, model: type[Body]) -> Body:
 
 
 def first_fault(error: ValidationError) -> tuple[str, str]:
-    """Place and message of the first value that does not fit; the place is empty for the whole."""
     first = error.errors()[0]
     return ".".join(map(str, first["loc"])), first["msg"]
 
@@ -150,8 +149,8 @@ def _moments(questions: Questions, libraries: Sequence[Library], key: str) -> di
     answer = kept.answer
     if answer is None:
         raise UsageError(f"the question {key} has no answer: {kept.error}")
-    library = libraries[kept.library]
-    found = grounding_of(library, text_of(kept.facts.question), answer, kept.facts.agent, MOST_RANGES)
+    library = libraries[kept.number]
+    found = grounding_of(library, text_of(kept.question), answer, kept.agent, MOST_RANGES)
     return grounding_view(library, found) | {"question": key}
 
 
@@ -209,7 +208,6 @@ async def _events(running: Running, since: int) -> AsyncIterator[bytes]:
 
 
 def state_of(question: Running | Kept) -> dict[str, Any]:
-    """State of a question; of one that failed the server's words, what was tried, and what to do."""
     said = {"state": question.state, "error": question.error}
     return said if question.error is None else said | {"tried": question.tried, "remedy": question.remedy}
 
@@ -234,7 +232,6 @@ def progress(running: Running) -> dict[str, Any]:
 
 
 def message(event: str, number: int, value: Any) -> bytes:
-    """One message of a stream; JSON has no line ends of its own."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (number, event.encode(), as_json(redact_values(value)))
 
 

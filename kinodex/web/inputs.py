@@ -133,15 +133,12 @@ class ViewerApi:
         return curves(view, Environment.of(search.library, rows, search.text_tower.embed_text, space=seen_in.digest))
 
     def run(self, number: int) -> dict[str, Any]:
-        """A run: standings, and every question with all answers to it."""
         return run_view(self._run(number))
 
     def run_folder(self, number: int) -> Path:
-        """Folder of a run."""
         return self._run(number).folder
 
     def library(self, number: int) -> dict[str, Any]:
-        """Counts of a library's rows, and the name of the space that is searched."""
         library = self._library(number)
         return asdict(library.info()) | {
             "searched": library.space(self._space).name,
@@ -149,29 +146,22 @@ class ViewerApi:
         }
 
     def videos(self, number: int, words: str, start: int, order: str = "title") -> dict[str, Any]:
-        """One page of a library's videos, those with these words in title or URI; see `VideoList.page`."""
         library = self._library(number)
         return self._video_lists.setdefault(number, VideoList(library)).page(words, start, order)
 
     def failures(self, number: int, words: str, start: int) -> dict[str, Any]:
-        """One page of a library's failures, those with these words in URI or reason."""
         found = self._library(number).ingest_log.failures()
         rows = [row for row in found if any(words.casefold() in text.casefold() for text in (row.uri, row.message))]
         return {"count": len(rows), "rows": rows[start : start + ROWS]}
 
     def video(self, number: int, video_id: str) -> dict[str, Any]:
-        """A video with its shots, texts and the frames of each detection's label. Raises UnknownVideo."""
         return video_view(self._library(number), video_id)
 
     def detections(self, number: int, video_id: str, frame_no: int) -> list[DetectionRow]:
-        """Detections of one frame; raises UnknownVideo or TimeOutside."""
         return frame_detections(self._library(number), video_id, frame_no)
 
     def load_towers(self) -> None:
-        """Begin to load the text tower of each library, in a thread of its own.
-
-        An error of one is that of the first search that needs it: the other pages do not.
-        """
+        """Begin to load the text towers in a thread; an error of one is that of the first search that needs it."""
         for library in self.inputs.libraries:
             self._towers.begin(library.uri, library.space(self._space))
 
@@ -193,11 +183,9 @@ class ViewerApi:
         return self._towers.begin(library.uri, library.space(self._space))
 
     def close(self) -> None:
-        """Load no further towers."""
         self._towers.close()
 
     def search(self, number: int, request: SearchRequest) -> dict[str, Any]:
-        """Groups of hits of a search in a library; raises SpaceError, SpaceMismatch, QueryError or UnknownVideo."""
         return self._search_of(number).search(request)
 
     def search_picture(self, number: int, content: bytes, request: SearchRequest) -> dict[str, Any]:
@@ -205,15 +193,12 @@ class ViewerApi:
         return self._search_of(number).search_picture(content, request)
 
     def picture(self, number: int, video_id: str, frame_no: int) -> bytes:
-        """A frame's JPEG; raises UnknownVideo or TimeOutside."""
         return self._library(number).frames(video_id, [frame_no])[0].jpeg
 
     def trace_keys(self) -> list[str]:
-        """Keys of all traces that the user named one by one."""
         return [f"t{number}" for number in range(len(self.inputs.traces))]
 
     def view(self, key: str) -> TraceView:
-        """Read a trace, or take it from memory; raises NotATrace or NotGiven."""
         state, view = self._views.get(key, ((), None))
         now = self._state(key)
         if view is not None and state == now:
@@ -457,12 +442,10 @@ def video_view(library: Library, video_id: str) -> dict[str, Any]:
 
 
 def _columns(rows: Iterable[Any], *names: str) -> list[dict[str, Any]]:
-    """The times of rows, and these columns."""
     return [{name: getattr(row, name) for name in ("start_s", "end_s", *names)} for row in rows]
 
 
 def frame_detections(library: Library, video_id: str, frame_no: int) -> list[DetectionRow]:
-    """Detections of one frame, the surest first; raises UnknownVideo, or TimeOutside where there is no such frame."""
     time_s = library.frames(video_id, [frame_no])[0].time_s
     return [
         each for each in library.detections(video_id, time_s - EXACT_S, time_s + EXACT_S) if each.frame_no == frame_no
@@ -503,7 +486,6 @@ def run_view(run: Run) -> dict[str, Any]:
 
 
 def truth_of(run: Run, item: Item) -> dict[str, Any]:
-    """True answer of a question, with the time ranges that show it by video."""
     videos = run.plan.items[item.item_id]
     clip = item.truth.clip if item.truth.clip is not None else videos[0] if len(videos) == 1 else None
     ranges = [{"video_id": clip, "start_s": start_s, "end_s": end_s} for start_s, end_s in item.truth.evidence]

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -53,33 +53,12 @@ FACTS = TypeAdapter(QuestionFacts)
 ANSWER = TypeAdapter(Answer)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A question that has ended, with its trace in a file; `library` is its number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept(QuestionFacts):
+    """A question that has ended, with the number of its library and its trace in a file."""
 
-    library: int
-    facts: QuestionFacts
+    number: int
     path: Path
-
-    @property
-    def key(self) -> str:
-        return self.facts.key
-
-    @property
-    def state(self) -> str:
-        return self.facts.state
-
-    @property
-    def error(self) -> str | None:
-        return self.facts.error
-
-    @property
-    def tried(self) -> str:
-        return self.facts.tried
-
-    @property
-    def remedy(self) -> str:
-        return self.facts.remedy
 
     @property
     def records(self) -> list[Record]:
@@ -88,7 +67,6 @@ class Kept:
 
     @property
     def answer(self) -> Answer | None:
-        """Read its answer, if it has one."""
         last = self.records[-1] if self.state == "done" else {}
         found: Answer | None = ANSWER.validate_python(last["answer"]) if "answer" in last else None
         return found
@@ -114,11 +92,9 @@ class KeptTraces:
             ) from error
 
     def folder(self, number: int) -> Path:
-        """Folder of a library's traces."""
         return self.root / library_digest(self.uris[number])
 
     def new_key(self) -> str:
-        """Take the next key; no other server gets it, in this process or another."""
         import fcntl  # Unix alone has it
 
         with self._lock_file().open("r+") as file:
@@ -131,7 +107,6 @@ class KeptTraces:
         return f"q{number}"
 
     def path(self, number: int, key: str) -> Path:
-        """File of a trace."""
         return self.folder(number) / f"{key}.jsonl"
 
     def save(self, number: int, facts: QuestionFacts) -> None:
@@ -142,16 +117,15 @@ class KeptTraces:
         part.replace(place)
 
     def find(self, key: str) -> Kept:
-        """A question that has ended; raises NotGiven for a key that none has."""
         if KEY.fullmatch(key):
             for number in range(len(self.uris)):
                 facts = self._facts(number, key)
                 if facts is not None:
-                    return Kept(number, facts, self.path(number, key))
+                    held = {each.name: getattr(facts, each.name) for each in fields(facts)}
+                    return Kept(**held, number=number, path=self.path(number, key))
         raise NotGiven(f"got {key[:40]!r}, which is not the key of a question")
 
     def listing(self, number: int) -> list[Kept]:
-        """All questions about a library, newest first."""
         keys = [path.stem for path in self.folder(number).glob("q*.json") if KEY.fullmatch(path.stem)]
         return [self.find(key) for key in sorted(keys, key=lambda key: -int(key[1:]))]
 
@@ -222,7 +196,6 @@ def spent_today(folder: Path, now: datetime | None = None) -> float:
 
 
 def until_tomorrow_s(now: datetime | None = None) -> float:
-    """Seconds until the next day of UTC begins."""
     here = now or datetime.now(UTC)
     midnight = here.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return (midnight - here).total_seconds()

@@ -95,8 +95,6 @@ def openai_routes(questions: Questions, libraries: Sequence[Library]) -> list[An
 
 
 class StreamOptions(BaseModel):
-    """Options of a streamed reply; `include_usage`: a last chunk with the tokens."""
-
     include_usage: bool = False
 
 
@@ -129,7 +127,6 @@ class Completion:
     wants_usage: bool = False
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """The reply in one."""
         message = {"role": "assistant", **self._said(answer), "refusal": None}
         return {
             **self.asked.heading("chatcmpl-", "chat.completion"),
@@ -156,7 +153,6 @@ class Completion:
         yield _data(b"[DONE]")
 
     def _said(self, answer: Answer) -> dict[str, Any]:
-        """The content of a message with its annotations."""
         written = write(self.asked, answer)
         cited = [{"type": "url_citation", "url_citation": asdict(each)} for each in written.citations]
         return {"content": written.text, "annotations": cited}
@@ -180,8 +176,6 @@ class Item(BaseModel):
 
 
 class TextFields(BaseModel):
-    """The form of the text."""
-
     format: TextAlone = None
 
 
@@ -230,7 +224,6 @@ class ResponseReply:
     _thoughts: int = 0
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """The response in one."""
         thought = [self._reasoning("completed")] if self.asked.sentences() else []
         return {
             **self._response("completed"),
@@ -244,7 +237,6 @@ class ResponseReply:
             yield self._event(kind, response=self._response("in_progress"))
 
     def thought(self, sentence: str) -> Iterator[bytes]:
-        """Events of one round as a part of the summary."""
         item, place = self._reasoning("in_progress"), {"output_index": 0}
         if not self._thoughts:
             yield self._event("output_item.added", **place, item={**item, "summary": []})
@@ -256,7 +248,6 @@ class ResponseReply:
         self._thoughts += 1
 
     def closing(self, answer: Answer) -> Iterator[bytes]:
-        """Events of the end of the rounds, of the answer, and of the end."""
         output = {"output_index": 0}
         if self._thoughts:
             yield self._event("output_item.done", **output, item=self._reasoning("completed"))
@@ -301,17 +292,14 @@ class ResponseReply:
         }
 
     def _reasoning(self, status: str) -> dict[str, Any]:
-        """The item of the rounds."""
         summary = [{"type": "summary_text", "text": each} for each in self.asked.sentences()]
         return {"id": f"rs_{self.asked.running.key}", "type": "reasoning", "summary": summary, "status": status}
 
     def _message(self, status: str, *content: dict[str, Any]) -> dict[str, Any]:
-        """The item of the answer."""
         head = {"id": f"msg_{self.asked.running.key}", "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": content}
 
     def _part(self, answer: Answer) -> dict[str, Any]:
-        """The text of the message with its annotations."""
         written = write(self.asked, answer)
         cited = [{"type": "url_citation", **asdict(each)} for each in written.citations]
         return {"type": "output_text", "text": written.text, "annotations": cited, "logprobs": []}
@@ -321,7 +309,6 @@ class ResponseReply:
 
 
 def usage(ledger: Ledger, read: str, written: str) -> dict[str, Any]:
-    """Tokens of the models' calls, `read` (those of servers that count none are estimated) and `written`, so named."""
     tokens_read = ledger.input_tokens + ledger.estimated_tokens
     return {
         f"{read}_tokens": tokens_read,

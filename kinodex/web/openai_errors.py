@@ -41,14 +41,12 @@ def answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Req
 
 
 def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
-    """HTTP status and body of an error of the tree."""
     status, kind, code = _class(error)
     param = error.param if isinstance(error, RequestRefused) else None
     return status, {"error": {"message": redact(str(error)), "type": kind, "param": param, "code": code}}
 
 
 def _class(error: Exception) -> tuple[int, str, str | None]:
-    """Status, type and code of an error."""
     match error:
         case RequestRefused():
             return error.status, BAD_REQUEST, error.code

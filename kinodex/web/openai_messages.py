@@ -26,8 +26,6 @@ Parts = str | list[dict[str, Any]] | None
 
 
 class Message(BaseModel):
-    """One turn: a text, or parts with texts, pictures and names of videos."""
-
     role: Speaker
     content: Parts = None
 
@@ -123,7 +121,6 @@ def _parts(message: Message) -> Sequence[dict[str, Any]]:
 
 
 def _sent(messages: Iterable[Message], kinds: Sequence[str]) -> tuple[str, ...]:
-    """Addresses or names in the parts of these kinds."""
     return tuple(_url(part, kinds) for each in messages for part in _parts(each) if part["type"] in kinds)
 
 
@@ -226,10 +223,7 @@ def _listed(lines: Sequence[str], letters: Sequence[tuple[str, str] | None]) -> 
 
 
 def take_videos(text: str, is_known: Callable[[str], bool]) -> tuple[str, tuple[str, ...]]:
-    """Take lines "video: NAME" out of a text where the name, or each of several after commas, is of a known video.
-
-    Any other such line stays: it may be part of the question.
-    """
+    """Take lines "video: NAME" of known videos out of a text; any other such line may be part of the question."""
     found: list[str] = []
 
     def taken(match: re.Match[str]) -> str:

@@ -276,7 +276,7 @@ async def begin(desk: Desk, body: Body, conversation: Conversation, request: Req
         desk.questions, model.library, question if after else replace(question, earlier=conversation.earlier)
     )
     running = desk.questions.start(replace(asked, agent=agent, videos=tuple(video_ids), after=after))
-    about = frozenset(video_ids or (desk.questions.kept.find(after).facts.videos if after else ()))
+    about = frozenset(video_ids or (desk.questions.kept.find(after).videos if after else ()))
     return Asked(running, body.model, library, moments, own, about, str(request.base_url))
 
 
@@ -396,8 +396,6 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer as a text, and the citations in it."""
-
     text: str
     citations: tuple[Citation, ...] = ()
 
@@ -428,7 +426,6 @@ def write(asked: Asked, answer: Answer) -> Written:
 
 
 def own_fields(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Fields of kinodex's own: status, evidence, costs, and where the trace can be looked at."""
     return {
         "key": asked.running.key,
         "status": answer.status,
@@ -494,7 +491,6 @@ def chat_models(names: Sequence[str], own: Variant, *, has_language: bool) -> li
 
 
 def find_model(models: Sequence[ChatModel], name: str) -> ChatModel:
-    """The model of a name; raises RequestRefused (404, model_not_found) with some that there are."""
     found = next((each for each in models if each.name == name), None)
     if found is None:
         some = ", ".join(each.name for each in models[:OFFERED])
@@ -541,10 +537,7 @@ class PictureSearch:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def moments(self, library: int, urls: Sequence[str], video_ids: Sequence[str]) -> list[Moment]:
-        """The moments of these videos (none: all) that pictures are most like, best first.
-
-        Raises RequestRefused for what is no picture, SpaceError where the library has no tower for pictures.
-        """
+        """The moments of these videos (none: all) that pictures are most like; raises RequestRefused or SpaceError."""
         if not urls:
             return []
         chosen = spread(urls)

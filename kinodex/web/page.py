@@ -16,6 +16,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from itertools import zip_longest
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,6 @@ from kinodex.web.trace_view import shown_frames
 
 STATIC = Path(__file__).with_name("static")
 PREFIX = "viewer/"
-MAIN = "main.js"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "viewer/([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
 _START = """import("{code}").catch((error) => {{
@@ -50,10 +50,7 @@ def bundle() -> str:
 
 
 def bundled(modules: Mapping[str, str]) -> str:
-    """Join modules by name to one: each becomes a function that gives its exports, after those that it imports from.
-
-    Raises CycleError where modules import each other in a circle, and KeyError for one that there is not.
-    """
+    """Join modules by name to one: each becomes a function that gives its exports, after those that it imports from."""
     imports = {name: [found for _, found in IMPORT.findall(text)] for name, text in modules.items()}
     order = TopologicalSorter(imports).static_order()
     return "\n".join(
@@ -80,7 +77,6 @@ def style() -> str:
 
 @cache
 def parts() -> dict[str, tuple[str, str]]:
-    """Text and type of the page's two parts, by names that change with their content: a browser keeps them for good."""
     kinds = {"js": (bundle(), "text/javascript"), "css": (style(), "text/css")}
     return {
         f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.{end}": (text, kind) for end, (text, kind) in kinds.items()
@@ -107,7 +103,8 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
         f"default-src 'none'; script-src '{_hash(start)}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    held = {"data": data, "pictures": {name: _data_url("image/jpeg", jpeg) for name, jpeg in pictures.items()}}
+    urls = {name: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}" for name, jpeg in pictures.items()}
+    held = {"data": data, "pictures": urls}
     # Escaped so that no HTML parser takes one of its strings for the end of the element.
     text = as_json(held).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _document(
@@ -119,34 +116,12 @@ def whole_page(data: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
 
 
 def as_json(value: Any) -> bytes:
-    """Encode dataclasses, pydantic's own types and JSON values as JSON."""
     return to_json(value, inf_nan_mode="null")
 
 
 def _document(style_tag: str, policy: str, held: str, start: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{policy}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>kinodex view</title>
-{style_tag}
-</head>
-<body>
-<div id="page"><header class="top"><a class="brand" href="#/">kinodex</a></header>
-<main><p class="quiet loading" role="status">Loading…</p></main></div>
-<noscript>This page draws itself with JavaScript, which is switched off here.</noscript>
-{held}
-<script type="module">{start}</script>
-</body>
-</html>
-"""
-
-
-def _data_url(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    page = Template((STATIC / "page.html").read_text(encoding="utf-8"))
+    return page.substitute(style=style_tag, policy=policy, held=held, start=start)
 
 
 def _hash(script: str) -> str:
@@ -248,7 +223,6 @@ def _add_library(api: ViewerApi, number: int, data: dict[str, Any]) -> PictureKe
 
 
 def _pictures(api: ViewerApi, keys: Iterable[tuple[int, str, int]], left: int) -> Iterator[tuple[str, bytes]]:
-    """JPEGs by the names that the page uses, as many as fit."""
     for number, video_id, frame_no in keys:
         jpeg = shrunk_jpeg(api.inputs.libraries[number].frames(video_id, [frame_no])[0], SIDE_PX, JPEG_QUALITY)
         left -= len(jpeg)
@@ -332,7 +306,6 @@ class Posters:
 
 
 def telling_frame(library: Library, row: VideoRow) -> StoredFrame:
-    """Choose the frame that says most about a video; raises NoPoster."""
     if not row.frames:
         raise NoPoster(f"got {row.title}, which has only text and no frames")
     frame = first_telling(library.frames(row.video_id, candidates(library.vectors(row.video_id))))
@@ -386,7 +359,6 @@ def is_telling(grey: NDArray[np.uint8]) -> bool:
 
 
 def variety(grey: NDArray[np.uint8]) -> float:
-    """Entropy of the grey values, in bits: 0 for a blank picture."""
     part = np.bincount(grey.ravel(), minlength=256) / grey.size
     part = part[part > 0]
     return float(-(part * np.log2(part)).sum())

@@ -39,8 +39,6 @@ def viewer_routes(api: ViewerApi) -> list[Any]:
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 
     def data(path: str, answer: Callable[..., Any], *names: str, slow: bool = False) -> Route:
-        """A route to the data that `answer` makes of these parts of the path."""
-
         def respond(request: Request) -> Response:
             return json_response(answer(*(request.path_params[name] for name in names)))
 

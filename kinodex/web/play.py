@@ -184,7 +184,6 @@ class PlayedVideos:
         self._remote: dict[str, tuple[float, PlayFile]] = {}
 
     def library(self, number: int) -> Library:
-        """A library by its number; raises NotGiven."""
         return numbered(self._libraries, number, "library")
 
     async def file(self, number: int, video_id: str) -> PlayFile:
@@ -248,7 +247,6 @@ class PlayedVideos:
         return replace(whole, way=choice.way, url=url, offset_s=from_s)
 
     async def facts(self, file: PlayFile) -> MediaFacts:
-        """The facts of a file, from memory if it is still the same; raises CannotStream."""
         from kinodex.pipeline.media.source import MediaFacts
 
         key = file.uri, file.etag
@@ -310,12 +308,7 @@ def known_sources(library: Library, video: VideoRow) -> list[tuple[str, tuple[in
 
 
 def find_file(uri: str, known: tuple[int | None, str] | None) -> PlayFile:
-    """Look at a source: its state and its first bytes. Blocks; for a thread.
-
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, is no regular file, or not in parts.
-        PlaylistRefused: it shows what other files hold.
-    """
+    """Look at a source: its state, its first bytes. Blocks; for a thread. Raises a SourceError or PlaylistRefused."""
     from kinodex.pipeline.fetch import Source, attempt, is_remote, stamp
     from kinodex.pipeline.playlists import kind_by_head, refusal
 
@@ -345,15 +338,12 @@ MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes `[first, until)` of a file; `is_whole` if no range was asked for, which is answered with 200, not 206."""
-
     first: int
     until: int
     is_whole: bool = False
 
     @property
     def length(self) -> int:
-        """Number of bytes."""
         return self.until - self.first
 
 
@@ -386,7 +376,6 @@ def _position(digits: str) -> int:
 
 
 async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a part; ends early where the file has become shorter. The file is closed when this ends."""
     with ExitStack() as opened:
         file = await asyncio.to_thread(lambda: opened.enter_context(open_source(uri)))
         await asyncio.to_thread(file.seek, part.first)
@@ -400,17 +389,13 @@ async def read_part(uri: str, part: Part) -> AsyncGenerator[bytes]:
 
 
 def open_source(uri: str) -> AbstractContextManager[IO[bytes]]:
-    """Open a source, a remote one in parts."""
     from kinodex.pipeline.fetch import is_remote, open_parts
 
     return open_parts(uri) if is_remote(uri) else open_local(uri)
 
 
 def open_local(uri: str) -> IO[bytes]:
-    """Open a regular file, through links as an ingest does; never waits for the other end of a pipe.
-
-    Raises SourceMissing, or SourceForbidden; also for a pipe, a socket, a device or a folder.
-    """
+    """Open a regular file, never waiting for a pipe's other end; raises SourceMissing or SourceForbidden."""
     from kinodex.pipeline.fetch import attempt, local_file
 
     path = local_file(uri)
@@ -459,7 +444,6 @@ class Children:
         self.streaming: set[Process] = set()
 
     async def answer(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Have a child do a task and return its reply; raises CannotStream."""
         async with _child(task) as child:
             try:
                 printed, errors = await asyncio.wait_for(_read_all(child), ANSWER_S)

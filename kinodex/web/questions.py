@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
 
 from kinodex import answers
 from kinodex.agent.answer import Answer
@@ -46,9 +47,6 @@ from kinodex.jobs.telemetry import Watch, unwatched
 from kinodex.pipeline.errors import PipelineError
 from kinodex.web.kept import Kept, KeptTraces, QuestionFacts, spend, spent_today, until_tomorrow_s
 from kinodex.web.sentences import latest_sentence
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 N = TypeVar("N", int, float)
 AT_ONCE = 4
@@ -147,10 +145,7 @@ class _Plan:
 
 
 class Questions:
-    """All questions about some libraries. `start`, `find` and `listing` belong to the thread of those libraries.
-
-    Raises what opening the models or the folder of traces raises.
-    """
+    """All questions about some libraries. `start`, `find` and `listing` belong to the thread of those libraries."""
 
     def __init__(self, libraries: Sequence[Library], settings: ServeSettings) -> None:
         self.settings = settings
@@ -164,10 +159,7 @@ class Questions:
         self._thread = AskingThread(settings.choice)
 
     def start(self, request: AskRequest) -> Running:
-        """Begin to answer a question.
-
-        Raises TooManyQuestions or MoneySpent at a limit, and a KinodexError for a request that makes no sense.
-        """
+        """Begin to answer a question; raises TooManyQuestions or MoneySpent, or a KinodexError if it makes no sense."""
         plan = self._plan(request)
         budget = self._budget(request.budget)
         running = Running(self.kept.new_key(), request, datetime.now(UTC))
@@ -177,7 +169,6 @@ class Questions:
         return running
 
     def find(self, key: str) -> Running | Kept:
-        """A question by its key; raises NotGiven."""
         return self._running.get(key) or self.kept.find(key)
 
     def listing(self, library: int) -> list[dict[str, Any]]:
@@ -188,13 +179,12 @@ class Questions:
             running = self._running.get(kept.key)
             if running is None and kept.key in before:  # it has ended since its facts were read
                 kept = self.kept.find(kept.key)
-            facts = kept.facts if running is None else replace(kept.facts, state=running.state, error=None)
+            facts = kept if running is None else replace(kept, state=running.state, error=None)
             listed = {name: getattr(facts, name) for name in LISTED_FIELDS}
             rows.append(listed | {"library": library, "videos": list(facts.videos.values())})
         return rows
 
     def records(self, key: str) -> list[Record]:
-        """Records of a question's trace so far; raises NotGiven if there are none yet, or will never be."""
         found = self.find(key)
         records = list(found.records) if isinstance(found, Running) or found.path.is_file() else []
         if not records:
@@ -203,20 +193,16 @@ class Questions:
 
     @property
     def running(self) -> list[Running]:
-        """Questions under way."""
         return list(self._running.values())
 
     def about(self) -> dict[str, Any]:
-        """Describe to the page what can be asked here."""
         return offer(self.settings, self._libraries, [self._refusal(each) for each in self._libraries])
 
     def stop_all(self) -> None:
-        """End all questions at once with what they have; any thread may call it."""
         for each in self.running:
             each.stop(at_once=True)
 
     def close(self) -> None:
-        """Stop all questions, keep them, and close the models."""
         self.stop_all()
         self._thread.close()
 
@@ -225,7 +211,7 @@ class Questions:
 
     def _refusal(self, library: Library) -> str | None:
         """The reason why no question about a library's pictures can be asked with this choice of models, if so."""
-        space, pictured = find_space(library, self.settings.space), _has_pictures(library.videos())
+        space, pictured = find_space(library, self.settings.space), any(row.frames for row in library.videos())
         try:
             check_known_world(self.settings.choice, space, has_pictures=pictured)
         except UsageError as error:
@@ -239,24 +225,24 @@ class Questions:
         rows = library.videos_named(request.videos)
         if follows is not None and not rows:
             held = library.video_ids()
-            rows = [library.video(each) for each in follows.facts.videos if each in held]
+            rows = [library.video(each) for each in follows.videos if each in held]
         whole = not rows
         rows = rows or library.videos()
         if not rows:
             raise UsageError("the library holds no video to ask about; ingest one first")
         if variant.roles:
-            check_known_world(settings.choice, find_space(library, settings.space), has_pictures=_has_pictures(rows))
+            space, pictured = find_space(library, settings.space), any(row.frames for row in rows)
+            check_known_world(settings.choice, space, has_pictures=pictured)
         unpictured = [row.title for row in rows if not row.frames]
         check_fit(variant, has_language=settings.choice.has_language, unpictured=unpictured)
-        longest_s = max(row.duration_s for row in rows)
-        with_settings(variant.parameters(longest_s), request.settings)  # raises BadSettings
+        with_settings(variant.parameters(max(row.duration_s for row in rows)), request.settings)  # raises BadSettings
         return _Plan(variant, tuple(rows), None if follows is None else follows.path, whole)
 
     def _followed(self, key: str, library: int) -> Kept:
         found = self.find(key)
         if isinstance(found, Running):
             raise UsageError(f"the question {key} is not answered yet; wait for its answer, or stop it")
-        if found.library != library or found.state != "done":
+        if found.number != library or found.state != "done":
             raise UsageError(f"the question {key} has no answer in this library that another could follow")
         return found
 
@@ -279,17 +265,11 @@ class Questions:
         return settings.lowered(budget, left)
 
     def _facts(self, running: Running, plan: _Plan) -> QuestionFacts:
-        question = running.request.question
-        return QuestionFacts(
-            key=running.key,
-            library=redact_uri(self.kept.uris[running.request.library]),
-            question=question.text,
-            options=question.options,
-            agent=plan.variant.name,
-            videos={} if plan.whole else {row.video_id: row.title for row in plan.rows},
-            asked_at=running.asked_at,
-            after=running.request.after,
-        )
+        request = running.request
+        library = redact_uri(self.kept.uris[request.library])
+        asked = request.question.text, request.question.options, plan.variant.name
+        videos = {} if plan.whole else {row.video_id: row.title for row in plan.rows}
+        return QuestionFacts(running.key, library, *asked, videos, running.asked_at, request.after)
 
     async def _answer(self, running: Running, plan: _Plan, budget: Budget) -> None:
         """Answer in the thread of the questions. Whatever ends it, it is kept and its readers get to know."""
@@ -372,7 +352,6 @@ REMEDIES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def remedy(error: Exception) -> str:
-    """The one thing to do about a failure, for who looks at the page."""
     return next((words for kind, words in REMEDIES if isinstance(error, kind)), AGAIN)
 
 
@@ -385,10 +364,6 @@ def tried(records: Sequence[Record], agent: str, models: Mapping[str, str]) -> s
     came = f"{replies} {'reply' if replies == 1 else 'replies'} came"
     last = latest_sentence(records) if replies else "It was the first call that failed."
     return f"The method {agent} asked {asked}; {came}. {last}"
-
-
-def _has_pictures(rows: Sequence[VideoRow]) -> bool:
-    return any(row.frames for row in rows)
 
 
 # One question while it is answered: its trace so far, and its end, for any number of readers in other threads.
@@ -420,12 +395,10 @@ class Running:
 
     @property
     def error(self) -> str | None:
-        """The reason in one line why there is no answer; None while there may be one."""
         return None if self.failure is None else str(self.failure)
 
     @property
     def version(self) -> int:
-        """The number of changes so far."""
         return self._version
 
     def stop(self, reason: str = STOPPED, *, at_once: bool = False) -> None:
@@ -438,7 +411,6 @@ class Running:
         self.signal.stop(reason, at_once=at_once)
 
     def add(self, record: Record) -> None:
-        """Add a record of the trace."""
         with self._lock:
             self.records.append(record)
             self._change()
@@ -457,17 +429,13 @@ class Running:
                 self._change()
 
     def end(self, result: Answer | Exception) -> None:
-        """End with an answer, or with the error that there is in its place."""
         with self._lock:
             self.answer, self.failure = (result, None) if isinstance(result, Answer) else (None, result)
             self.state = "failed" if self.answer is None else "done"
             self._change()
 
     async def changes(self, since: int = 0, beat_s: float | None = None) -> AsyncGenerator[int | None, None]:
-        """Yield the number of changes so far whenever it is above `since`, until the question has ended.
-
-        After each `beat_s` without one it yields None.
-        """
+        """Yield the number of changes when it is above `since`, until the end; None after each `beat_s` without one."""
         reader = _Reader(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._readers.add(reader)
@@ -490,7 +458,6 @@ class Running:
                 self._readers.discard(reader)
 
     async def finished(self) -> Answer:
-        """Wait for the answer; raises the error that ended it without one."""
         async for _ in self.changes():
             pass
         if self.answer is None:
@@ -561,10 +528,7 @@ class Environments:
         self._opening = asyncio.Lock()
 
     async def of(self, number: int, video_ids: Sequence[str]) -> Environment:
-        """The videos of these ids (none: all that the library has now), with the text tower of its space.
-
-        Raises LibraryError, UnknownVideo or SpaceError.
-        """
+        """The videos of these ids (none: all), with the text tower; raises LibraryError, UnknownVideo or SpaceError."""
 
         def opened() -> tuple[Library, Environment]:
             library = Library.open(self._uris[number])
@@ -611,7 +575,6 @@ class AskingThread:
             raise
 
     def models(self, environment: Environment) -> Models:
-        """The models for an environment, to be used in this thread alone."""
         return self._models(environment)
 
     def submit(self, call: Callable[[], Awaitable[None]]) -> None:
@@ -679,7 +642,9 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     known = [each for each in VARIANTS if each.name != settings.agent.name]
     agents = [each for each in (settings.agent, *known) if has_language or not each.needs_language]
     can_ask = any(refusal is None for refusal in refusals)
-    drawn = [_is_drawn(library, settings.space) for library in libraries]
+    space, start = settings.space, "kinodex serve {} {}"
+    drawn = [each.space(space).name == BUILTIN and each.noise(space) is None for each in libraries]
+    places = [shlex.quote(redact_uri(each.uri)) for each in libraries]
     value = {
         "can_ask": can_ask,
         "how": None if can_ask else HOW,
@@ -694,7 +659,10 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
                 "key": number,
                 "can_ask": refusal is None,
                 "how": None if refusal is None else HOW,
-                "ways": [] if refusal is None else _ways(redact_uri(libraries[number].uri)),
+                "ways": [
+                    {"name": name, "about": about, "command": start.format(places[number], options)}
+                    for name, about, options in (WAYS if refusal is not None else ())
+                ],
                 "is_drawn_world": is_drawn,
             }
             for number, (refusal, is_drawn) in enumerate(zip(refusals, drawn, strict=True))
@@ -702,15 +670,6 @@ def offer(settings: ServeSettings, libraries: Sequence[Library], refusals: Seque
     }
     redacted: dict[str, Any] = redact_values(value)
     return redacted
-
-
-def _ways(uri: str) -> list[dict[str, str]]:
-    start = f"kinodex serve {shlex.quote(uri)}"
-    return [{"name": name, "about": about, "command": f"{start} {options}"} for name, about, options in WAYS]
-
-
-def _is_drawn(library: Library, space: str | None) -> bool:
-    return library.space(space).name == BUILTIN and library.noise(space) is None
 
 
 # Counts of a server since its start, and the text of them that Prometheus reads at `/metrics`.
@@ -730,13 +689,11 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_request(self, method: str, status: int, seconds: float) -> None:
-        """Count a request that has been answered."""
         with self._lock:
             self.requests[method if method in METHODS else "other", status] += 1
             self.request_seconds += seconds
 
     def count_question(self, status: str, bill: Ledger | None) -> None:
-        """Count a question that has ended, with the bill of its answer, if it has one."""
         with self._lock:
             self.ended[status] += 1
             if bill is not None:
@@ -751,21 +708,6 @@ METRICS_KIND = "text/plain; version=0.0.4; charset=utf-8"
 def metrics_text(tally: Tally, running: int, cost_today: float) -> str:
     """All counts, with the questions under way and the money of the day, for Prometheus to read."""
     from prometheus_client import CollectorRegistry, generate_latest
-
-    registry = CollectorRegistry()
-    registry.register(_Collector(list(_families(tally, running, cost_today))))
-    return generate_latest(registry).decode()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Collector:
-    families: list[Metric]
-
-    def collect(self) -> list[Metric]:
-        return self.families
-
-
-def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     requests = CounterMetricFamily("kinodex_requests", "HTTP requests answered.", labels=["method", "status"])
@@ -775,14 +717,20 @@ def _families(tally: Tally, running: int, cost_today: float) -> Iterator[Metric]
     ended = CounterMetricFamily("kinodex_questions", about, labels=["status"])
     for ending, count in sorted(tally.ended.items()):
         ended.add_metric([ending], count)
-    yield from (requests, ended)
-    for name, text, value in (
+    sums = (
         ("request_seconds", "Seconds until the last byte, summed.", tally.request_seconds),
         ("model_calls", "Calls of models for answers.", tally.spent["calls"]),
         ("model_frames", "Frames that models saw for answers.", tally.spent["frames"]),
         ("model_tokens", "Tokens in and out for answers.", tally.spent["tokens"]),
-    ):
-        yield CounterMetricFamily(f"kinodex_{name}", text, value=value)
-    yield GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running)
+    )
     cost = "Money of this day (UTC), at the prices of the models."
-    yield GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today)
+    families = [
+        requests,
+        ended,
+        *(CounterMetricFamily(f"kinodex_{name}", text, value=value) for name, text, value in sums),
+        GaugeMetricFamily("kinodex_questions_running", "Questions under way.", value=running),
+        GaugeMetricFamily("kinodex_cost_today", cost, value=cost_today),
+    ]
+    registry = CollectorRegistry()
+    registry.register(SimpleNamespace(collect=lambda: families))  # type: ignore[arg-type]
+    return generate_latest(registry).decode()

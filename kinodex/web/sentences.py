@@ -134,7 +134,6 @@ def _new_frames(events: Sequence[Record], known: _Known) -> int:
 
 
 def _counts_frames(event: Record, known: _Known) -> bool:
-    """True for a step whose words hold the number of frames."""
     return (
         event["event"] == "Acted"
         and event["action"] in known.words
@@ -143,7 +142,6 @@ def _counts_frames(event: Record, known: _Known) -> bool:
 
 
 def _opening(segment: Record, known: _Known) -> str:
-    """Say which part was opened, and why, if the decision before named it."""
     title = known.titles.get(segment["video_id"])
     is_whole = known.whole.get(segment["video_id"]) == (segment["start_s"], segment["end_s"])
     name = "all" if title and is_whole else "the whole video" if is_whole else span(segment)
@@ -156,7 +154,6 @@ def _opening(segment: Record, known: _Known) -> str:
 
 
 def _scores(scored: Record, children: set[int], answers: bool) -> list[str]:
-    """Say how many of the new parts are likely; that none is likely would not go with an answer."""
     new = [one for one in scored["candidates"] if one["number"] in children and one["reward"] is not None]
     likely = sum(one["reward"] >= LIKELY for one in new)
     if not new or (answers and not likely):
@@ -180,7 +177,6 @@ def _decision(decided: Record) -> str:
 
 
 def _calls(events: Sequence[Record]) -> list[str]:
-    """Say what there is to say about a round of calls alone."""
     exchanges = [event for event in events if event["event"] == "Exchanged"]
     if exchanges and all(each["invalid"] is not None for each in exchanges):
         return ["got no reply from its model that could be used"]
@@ -229,7 +225,6 @@ def action_words(acted: Record, words: Words, titles: Mapping[str, str]) -> str:
 
 
 def _titled(name: str | None, titles: Mapping[str, str]) -> str:
-    """Title of a video that a model named by the first digits of its id, or by its title."""
     if not name:
         return ""
     return next((title for video_id, title in titles.items() if video_id.startswith(name) or title == name), "")

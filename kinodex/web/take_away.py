@@ -87,7 +87,6 @@ class CutFailed(Refused):
 
 
 def take_away_routes(libraries: Sequence[Library]) -> list[Any]:
-    """Routes that export ranges of a video of these libraries as a file to download."""
     from starlette.responses import Response
 
     turn = asyncio.Semaphore(1)
@@ -132,7 +131,6 @@ def _moments(library: Library, kind: str, request: Request) -> list[Moment]:
 
 
 def _range(part: str) -> tuple[float, float]:
-    """Read "12.5-20" as a range in seconds of the library's time."""
     start, _, end = part.partition("-")
     try:
         start_s, end_s = float(start), float(end)

@@ -39,19 +39,15 @@ class CallCost:
 
 
 def add_up(calls: Sequence[Record], known: Collection[Any]) -> CallCost:
-    """Add up the costs of calls, as `trace_view` makes them; `known` are the frames shown before them."""
     shown = [frame for call in calls for frame in call["frames"]]
-    spent = [call["usage"] for call in calls]
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cost")
     return CallCost(
         calls=len(calls),
         cached_calls=sum(bool(call["cached"]) for call in calls),
         invalid_replies=sum(call["invalid"] is not None for call in calls),
         frames=len(set(shown) - set(known)),
         frame_shows=len(shown),
-        input_tokens=sum(usage["input_tokens"] for usage in spent),
-        output_tokens=sum(usage["output_tokens"] for usage in spent),
-        cached_tokens=sum(usage["cached_tokens"] for usage in spent),
-        cost=sum(usage["cost"] for usage in spent),
+        **{name: sum(call["usage"][name] for call in calls) for name in names},
         model_seconds=sum(call["seconds"] for call in calls),
     )
 
@@ -62,8 +58,6 @@ CALL_FIELDS = ("model", "role", "request", "prompt", "raw", "reply", "invalid", 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame shown to a model; `time_s` is the time that a player shows, `jpeg` the trace's hash of the picture."""
-
     video_id: str
     frame_no: int
     time_s: float
@@ -148,7 +142,6 @@ class TraceView:
 
 
 def trace_view(records: Sequence[Record]) -> TraceView:
-    """Arrange the records of `read_trace` for drawing."""
     header, last = records[0], records[-1]
     answer = last["answer"] if last["event"] == "Finished" else None
     steps, nodes = _steps(records), _nodes(records)
@@ -167,12 +160,10 @@ def trace_view(records: Sequence[Record]) -> TraceView:
 
 
 def shown_frames(view: TraceView) -> list[Frame]:
-    """Every frame of a trace once, in the order of showing."""
     return list(dict.fromkeys(frame for step in view.steps for frame in (*step.shown, *step.added)))
 
 
 def _nodes(records: Sequence[Record]) -> list[Node]:
-    """Segments of the tree, by number."""
     nodes: dict[int, Node] = {}
     for event in records:
         if event["event"] == "Ranked":
@@ -209,7 +200,6 @@ def _steps(records: Sequence[Record]) -> list[Step]:
 
 
 def _take(step: Step, event: Record) -> None:
-    """Add an event to its round."""
     match event["event"]:
         case "Exchanged":
             step.calls.append(_call(event))
@@ -267,7 +257,6 @@ def _said(step: Step, nodes: Mapping[int, Node]) -> list[Said]:
 
 
 def _replied(step: Step) -> list[Said]:
-    """Words of plain replies about the frames of their requests, each from the first of a video to its last."""
     said = []
     for call in step.calls:
         reply = call["reply"] or {}
@@ -296,8 +285,6 @@ MOST_SPANS = 3000
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Match of a query with a video over time: calibrated similarities in `percent` at `times_s`."""
-
     query: str
     video_id: str
     times_s: list[float]

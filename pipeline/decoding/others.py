@@ -36,11 +36,9 @@ class IndexedReader:
         self.fell_back: str | None = None
 
     def close(self) -> None:
-        """See `VideoReader`."""
         self._exact.close()
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
-        """See `VideoReader`."""
         self.decoder, self.fell_back = self._requested, None
         last_number = -1
         try:
@@ -66,14 +64,13 @@ class IndexedReader:
         if self.decoder == "decord" and index.has_open_groups:
             raise PickError("open groups of pictures: it may show another frame than it says")
         path, stream_index = self._exact.path, self.metadata.stream_index
-        frames: FrameSource = (
-            DecordFrames(path)
-            if self.decoder == "decord"
-            else TorchcodecFrames(path, stream_index, "cuda" if self.decoder == "nvdec" else "cpu")
-        )
-        index.check_count(len(frames))
+        if self.decoder == "decord":
+            count, decode = decord_frames(path)
+        else:
+            count, decode = torchcodec_frames(path, stream_index, "cuda" if self.decoder == "nvdec" else "cpu")
+        index.check_count(count)
         for batch in index.batches():
-            times, images = frames(batch.indices)
+            times, images = decode(batch.indices)
             batch.check_frames(times, images.shape[2], images.shape[1])
             for number, time_s, image in zip(batch.numbers, batch.times_s, images, strict=True):
                 yield TimedFrame(number, time_s, VideoFrame.from_ndarray(image, format="rgb24"))
@@ -106,7 +103,6 @@ class FrameIndex:
     has_open_groups: bool
 
     def batches(self) -> Iterator[FrameIndex]:
-        """Split into runs of few enough samples to hold their images in memory."""
         width_px, height_px = self.size_px
         size = max(1, min(BATCH_FRAMES, BATCH_BYTES // (width_px * height_px * 3)))
         for at in range(0, len(self.indices), size):
@@ -114,7 +110,6 @@ class FrameIndex:
             yield replace(self, indices=self.indices[part], numbers=self.numbers[part], times_s=self.times_s[part])
 
     def check_count(self, count: int) -> None:
-        """Raise PickError if a decoder finds another number of frames."""
         if count != self.count:
             raise PickError(f"{count} frames where the packets hold {self.count}")
 
@@ -128,12 +123,7 @@ class FrameIndex:
 
 
 def index_frames(exact: PyavReader, fps: float, span: Span | None) -> FrameIndex:
-    """Index the samples of a video, or of a span of it, from its packets alone.
-
-    Raises:
-        PlanViolated: the packets allow no plan.
-        PickError: the video does not begin with the earliest of its packets.
-    """
+    """Index the samples of a video, or of a span of it, from its packets alone; raises PlanViolated or PickError."""
     packets, rate = exact.packets(), Fraction(fps).limit_denominator(1_000_000)
     first, until = (span.first_pts, span.until_pts) if span else (exact.first_pts, None)
     plan = plan_samples(packets, exact.first_pts, rate * exact.base, first, until)
@@ -176,31 +166,26 @@ def reason_unfit(decoder: str, metadata: VideoMetadata) -> str | None:
 # It hangs or takes gigabytes on damaged or HEVC transport streams: run it in a process with limits.
 
 
-class DecordFrames:
-    """A `FrameSource`. decord chooses the stream itself and counts time from the first frame."""
+def decord_frames(path: Path) -> FrameSource:
+    """Open a video by decord, which chooses the stream itself and counts time from the first frame."""
+    try:
+        import decord
+    except (ImportError, OSError) as error:
+        raise PickError(f"decord does not load ({error}); pip install decord") from error
+    failures = (decord.DECORDError, RuntimeError, IndexError)
+    try:
+        reader = decord.VideoReader(str(path), ctx=decord.cpu(0), num_threads=1)
+    except failures as error:
+        raise PickError(f"decord opens nothing ({_first_line(error)})") from error
 
-    def __init__(self, path: Path) -> None:
+    def decode(indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         try:
-            import decord
-        except (ImportError, OSError) as error:
-            raise PickError(f"decord does not load ({error}); pip install decord") from error
-        self._failures = (decord.DECORDError, RuntimeError, IndexError)
-        try:
-            self._reader = decord.VideoReader(str(path), ctx=decord.cpu(0), num_threads=1)
-        except self._failures as error:
-            raise PickError(f"decord opens nothing ({_first_line(error)})") from error
-
-    def __len__(self) -> int:
-        return len(self._reader)
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """See `FrameSource`."""
-        try:
-            images = np.asarray(self._reader.get_batch(indices).asnumpy(), np.uint8)
-            times = np.asarray(self._reader.get_frame_timestamp(indices), np.float64)[:, 0]
-        except self._failures as error:
+            images = np.asarray(reader.get_batch(indices).asnumpy(), np.uint8)
+            return np.asarray(reader.get_frame_timestamp(indices), np.float64)[:, 0], images
+        except failures as error:
             raise PickError(f"decord stops ({_first_line(error)})") from error
-        return times, images
+
+    return len(reader), decode
 
 
 def plain_frames(path: Path, fps: float, batch: int) -> Iterator[NDArray[np.uint8]]:
@@ -231,11 +216,7 @@ FAILURES = (RuntimeError, ValueError, IndexError, NotImplementedError)
 
 
 def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
-    """Open a decoder of one stream onto `device` ("cpu", "cuda", "cuda:1"), frames `[n, 3, height, width]`.
-
-    Raises:
-        PickError: torchcodec is missing, cannot read the file, or NVDEC cannot on a GPU.
-    """
+    """Open a decoder of one stream onto `device`, frames `[n, 3, height, width]`; raises PickError if it cannot."""
     try:
         from torchcodec import decoders
     except (ImportError, OSError, RuntimeError) as error:
@@ -255,10 +236,7 @@ def open_decoder(path: Path, stream_index: int, device: str) -> VideoDecoder:
 
 
 def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np.float64], torch.Tensor]:
-    """Decode frames: times `[n]` in seconds after the first frame, RGB `[n, 3, height, width]` uint8 on the device.
-
-    Raises PickError: it cannot.
-    """
+    """Seconds `[n]` after the first frame, RGB `[n, 3, height, width]` uint8 on the device; raises PickError."""
     try:
         batch = decoder.get_frames_at(list(indices))
     except FAILURES as error:
@@ -267,19 +245,14 @@ def frames_at(decoder: VideoDecoder, indices: Sequence[int]) -> tuple[NDArray[np
     return np.asarray(batch.pts_seconds.cpu().numpy(), np.float64) - start_s, batch.data
 
 
-class TorchcodecFrames:
-    """A `FrameSource`."""
+def torchcodec_frames(path: Path, stream_index: int, device: str) -> FrameSource:
+    decoder = open_decoder(path, stream_index, device)
 
-    def __init__(self, path: Path, stream_index: int, device: str) -> None:
-        self._decoder = open_decoder(path, stream_index, device)
-
-    def __len__(self) -> int:
-        return len(self._decoder)
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """See `FrameSource`."""
-        times, images = frames_at(self._decoder, indices)
+    def decode(indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        times, images = frames_at(decoder, indices)
         return times, np.asarray(images.permute(0, 2, 3, 1).contiguous().cpu().numpy(), np.uint8)
+
+    return len(decoder), decode
 
 
 def _first_line(error: Exception) -> str:

@@ -76,7 +76,6 @@ class PyavReader:
 
     @contextmanager
     def open_stream(self) -> Iterator[tuple[InputContainer, VideoStream]]:
-        """Open the file and choose its video stream."""
         with open_container(self.path, self.name, self._playlist) as container:
             stream = choose_stream(container, self.name)
             stream.codec_context.thread_count = 1  # the other cores embed, or decode other videos
@@ -89,7 +88,6 @@ class PyavReader:
 
     @property
     def first_pts(self) -> int:
-        """Presentation time of the first frame in units of the time base."""
         return round(self.start / self.base)
 
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
@@ -186,7 +184,6 @@ class PyavReader:
         return number if number < (until - self.start) * rate else None
 
     def _all_frames(self, container: InputContainer, stream: VideoStream) -> Generator[VideoFrame, None, None]:
-        """Yield every frame that decodes."""
         from av import FFmpegError
 
         for packet in self._all_packets(container, stream):
@@ -220,10 +217,7 @@ class PyavReader:
 def _planned_frames(
     packets: Iterator[Packet[VideoStream]], stream: VideoStream, plan: PacketPlan
 ) -> Iterator[VideoFrame]:
-    """Decode the packets that the plan sends.
-
-    Raises PlanViolated: the file or a frame is damaged, or a packet marked as a key frame is none.
-    """
+    """Decode the packets that the plan sends; raises PlanViolated for damage, or a key frame that is none."""
     from av import FFmpegError
 
     context = stream.codec_context
@@ -294,7 +288,6 @@ class Packets:
         return len(self.pts)
 
     def shown(self) -> NDArray[np.int64]:
-        """List the presentation times of all frames that are shown, in order."""
         return np.sort(self.pts[~self.hidden])
 
     def restart_points(self) -> NDArray[np.int64]:
@@ -327,10 +320,7 @@ class PacketPlan:
 def demux_span(
     container: InputContainer, stream: VideoStream, span: Span | None, start: int
 ) -> Iterator[Packet[VideoStream]]:
-    """Demux the packets that a span needs, or all; `start` is the presentation time of the video's first frame.
-
-    Raises PlanViolated: its key frame is missing.
-    """
+    """Demux the packets that a span needs, or all; `start` is the time of the first frame. Raises PlanViolated."""
     if span is None or span.first_pts == start:
         packets = container.demux(stream)
     else:
@@ -363,10 +353,7 @@ def _demux_from_key(container: InputContainer, stream: VideoStream, pts: int) ->
 
 
 def list_packets(packets: Iterable[Packet[VideoStream]], stream: VideoStream) -> Packets:
-    """Demux all of `packets`, which are of `stream`.
-
-    Raises PlanViolated: timestamps are missing, double or jump, or a packet is damaged, so that no plan can be made.
-    """
+    """Demux all `packets` of `stream`; raises PlanViolated for times that are missing, double or jump, or damage."""
     from av import FFmpegError
 
     def rows() -> Iterator[tuple[int, int, int, bool, bool]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -80,13 +80,9 @@ class VideoMetadata:
 def open_container(path: Path, name: str, playlist: bool = False) -> InputContainer:
     """Open a local file for demuxing; `playlist` allows one whose members were identified with it.
 
-    Raises:
-        SourceMissing, SourceForbidden: it cannot be read.
-        PlaylistRefused: it shows what other files hold.
-        EmptyFile, NotAVideo: it holds no video container.
+    Raises SourceMissing, SourceForbidden: it cannot be read; PlaylistRefused: it shows what other files hold;
+    EmptyFile, NotAVideo: it holds no video container.
     """
-    import av
-
     try:
         if not path.exists():
             raise SourceMissing(f"{name}: no such file; check the path")
@@ -94,21 +90,24 @@ def open_container(path: Path, name: str, playlist: bool = False) -> InputContai
             raise EmptyFile(f"{name}: the file is empty (0 bytes); copy or download it again")
         if not playlist and (kind := playlist_kind(path)):
             raise refusal(name, kind)
-        container = av.open(f"file:{path}", container_options=open_options(playlist), metadata_errors="replace")
+        return demuxed(f"file:{path}", name, playlist)
     except PermissionError as error:
         raise SourceForbidden(f"{name}: reading is not permitted; ask for the right to read it") from error
+
+
+def demuxed(file: Any, name: str, playlist: bool = False) -> InputContainer:
+    """Open a file or its address for demuxing; raises NotAVideo, also if it is text or a still picture."""
+    import av
+
+    try:
+        container = av.open(file, container_options=open_options(playlist), metadata_errors="replace")
     except av.FFmpegError as error:
-        if isinstance(error, MemoryError):  # says nothing about the file
+        if isinstance(error, MemoryError | PermissionError):  # they say nothing about what is in it
             raise
         raise NotAVideo(
             f"{name}: no video container that FFmpeg can read ({error.strerror}); "
             "give a media file such as mp4, mkv, webm, mov, avi or ts"
         ) from error
-    return refuse_no_video(container, name)
-
-
-def refuse_no_video(container: InputContainer, name: str) -> InputContainer:
-    """Return a container that can hold a video; raises NotAVideo, and closes it, if it is text or a still picture."""
     if container.format.name in NO_VIDEO_FORMATS or container.format.name.endswith("_pipe"):
         kind = container.format.name
         container.close()
@@ -135,9 +134,7 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
 
     The demuxer discards all other streams.
 
-    Raises:
-        NoVideoStream: there is none.
-        NothingDecodes: there is one, but no decoder for it.
+    Raises NoVideoStream: there is none; NothingDecodes: there is one, but no decoder for it.
     """
     from av.stream import Discard, Disposition
 
@@ -163,7 +160,6 @@ def choose_stream(container: InputContainer, name: str) -> VideoStream:
 
 
 def read_metadata(container: InputContainer, stream: VideoStream, frame: VideoFrame) -> VideoMetadata:
-    """Read the metadata of a stream whose first frame is `frame`."""
     aspect = stream.sample_aspect_ratio or Fraction(1)
     width_px, height_px = display_size(frame, aspect)
     claimed_s = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1e6
@@ -209,10 +205,7 @@ YEAR_ZERO = 1970
 
 
 def known_tags(tags: Mapping[str, str]) -> dict[str, Any]:
-    """The columns that the tags of a container fill: a time in UTC, texts, and degrees of latitude and longitude.
-
-    A time that cannot be read is left out, as is one of a clock that was never set.
-    """
+    """The columns that a container's tags fill: time in UTC, texts, degrees; a time that cannot be is left out."""
     held = {name.lower(): value.strip() for name, value in tags.items() if value.strip()}
     found: dict[str, Any] = {}
     for column, names in TAGS.items():
@@ -257,7 +250,6 @@ def monotonic_frames(
 
 
 def time_base(stream: VideoStream) -> Fraction:
-    """Return the unit of a stream's timestamps, in seconds."""
     return stream.time_base or Fraction(1, 1_000_000)
 
 
@@ -278,7 +270,6 @@ class SentTimes:
     before_latest: int | None = None
 
     def add(self, pts: int | None) -> None:
-        """Note the next packet."""
         if pts is None:
             return
         self.last = pts
@@ -331,10 +322,7 @@ class PickError(Exception):
 
 
 class SpanDamaged(Exception):
-    """A span that cannot be read as a pass over the whole video would read it: damage, or misleading timestamps.
-
-    Says nothing against the video: read it whole, and all of it that decodes comes out.
-    """
+    """A span that cannot be read as a pass over the whole video would read it; read the video whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +348,11 @@ class TimedFrame:
     frame: VideoFrame
 
 
-class VideoReader(Protocol):
-    """One video, open for reading.
+class Pass(Protocol):
+    """A pass over a video: a `VideoReader`, or a `kinodex.pipeline.gpu.GpuReader`.
 
     `start_s` is the time of its first frame. `end_s`, `decode_errors`, `decoder` (the one that decoded the last
-    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when `samples` ends.
+    sample) and `fell_back` (why PyAV replaced the requested decoder) are final when it has ended.
     `end_s` is that of the video only if its end was read.
     """
 
@@ -375,32 +363,27 @@ class VideoReader(Protocol):
     decoder: str
     fell_back: str | None
 
+
+class VideoReader(Pass, Protocol):
+    """One video, open for reading."""
+
     def samples(self, fps: float, span: Span | None = None) -> Generator[TimedFrame, None, None]:
         """Yield each distinct frame that is shown at one of the instants `start + k / fps`, in order, once.
 
-        The frame of an instant is the last one whose time is not after it; the last frame is shown for its
-        own duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so
-        gaps of any length are free. With `span`, the samples of one part of the video; numbers and times count
-        from the video's start all the same.
+        The frame of an instant is the last one whose time is not after it; the last frame is shown for its own
+        duration. `number` is the first `k` that shows the frame. Costs nothing per instant, so gaps of any length are
+        free. With `span`, the samples of one part of the video; numbers and times count from the video's start all the
+        same.
 
-        Raises:
-            SpanDamaged: a span cannot be read by itself; read the whole video.
+        Raises SpanDamaged: a span cannot be read by itself; read the whole video.
         """
 
     def close(self) -> None:
         """Free what was opened; frames already returned stay valid."""
 
 
-class FrameSource(Protocol):
-    """A video as a list of frames in the order of presentation."""
+FrameSource = tuple[int, Callable[[Sequence[int]], tuple[NDArray[np.float64], NDArray[np.uint8]]]]
+"""A video as a list of frames in the order of presentation: their number, and a function of rising indices.
 
-    def __len__(self) -> int: ...
-
-    def __call__(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-        """Decode frames: times `[n]` in seconds after the first frame, upright RGB images `[n, height, width, 3]`.
-
-        Indices rise.
-
-        Raises:
-            PickError: it cannot.
-        """
+It gives times `[n]` in seconds after the first frame and upright RGB `[n, height, width, 3]`, or raises PickError.
+"""

@@ -55,7 +55,6 @@ REORDERED_S = 1
 
 
 def copy_suffix(path: Path, name: str) -> str:
-    """Choose the container for a copied clip of a video by its codecs: ".mp4" or ".mkv". Raises as `copy_clip`."""
     with open_container(path, name) as source:
         streams = [choose_stream(source, name), choose_sound(source)]
         return container_suffix(each.codec_context.codec.canonical_name for each in streams if each is not None)
@@ -91,7 +90,10 @@ def copy_clip(path: Path, name: str, out: Path, start_s: float, end_s: float) ->
 def _expected(path: Path, name: str, begin_s: float, end_s: float) -> tuple[Expected, ...]:
     """Decode what the video shows when the clip begins, and just before the end that was asked for."""
     shown = [shown_at(path, name, time_s) for time_s in (begin_s, end_s - INSIDE_S)]
-    return tuple(expected_first(each[0] - begin_s, each[1] - begin_s, each[2]) for each in shown if each is not None)
+    return tuple(
+        Expected(from_s - begin_s + _inside_s(from_s, until_s), picture)
+        for from_s, until_s, picture in filter(None, shown)
+    )
 
 
 def copy_stream(target: OutputContainer, stream: Any, name: str) -> Stream:
@@ -217,7 +219,6 @@ def encode_ranges(
 
 
 def _places(ranges: Sequence[tuple[float, float]]) -> list[_Place]:
-    """Place the ranges one after another."""
     begins_s = accumulate((end_s - start_s for start_s, end_s in ranges), initial=0.0)
     return [
         _Place(number, start_s, end_s, at_s)
@@ -235,12 +236,12 @@ def _placed_pictures(path: Path, name: str, place: _Place, search: bool, made: l
             first, last = first or picture, picture
     if first is None:
         raise nothing_there(name, place.start_s)
-    ends = expected_first(*first[:2], small_picture(first[2])), expected_last(*last[:2], small_picture(last[2]))
-    made.append(_Made(last[1] - place.at_s, ends))
+    begin = Expected(first[0] + _inside_s(*first[:2]), small_picture(first[2]))
+    end = Expected(last[1] - _inside_s(*last[:2]), small_picture(last[2]))
+    made.append(_Made(last[1] - place.at_s, (begin, end)))
 
 
 def _pictures(stream: VideoStream, frames: Iterable[Shown], place: _Place) -> Iterator[Picture]:
-    """Yield what is shown within the range."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), WHOLE_PX, WHOLE_PX)
     shift_s = place.at_s - place.start_s
     for begin, until, frame in frames:
@@ -262,7 +263,6 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _sound(source: InputContainer, sound: AudioStream, place: _Place) -> Iterator[AudioFrame]:
-    """Yield the sound of a range, cut to the sample, on the clip's clock."""
     source.seek(max(0, round(place.start_s / (sound.time_base or 1))), stream=sound, backward=True)
     sound.codec_context.flush_buffers()
     yield from trimmed_sound(source, sound, place.start_s, place.end_s, place.at_s)
@@ -351,7 +351,6 @@ INSIDE_S = 0.0006
 
 
 def small_picture(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Reduce an image [height, width, 3] to a few grey values."""
     grey = Image.fromarray(rgb).convert("L").resize((SIDE_PX, SIDE_PX), Image.Resampling.BOX)
     return np.asarray(grey, np.float32)
 
@@ -365,14 +364,8 @@ def small_jpeg(data: bytes, name: str) -> NDArray[np.float32]:
         raise PictureError(f"{name}: a stored picture of it cannot be read ({error}); ingest it again") from error
 
 
-def expected_first(start_s: float, until_s: float, picture: NDArray[np.float32]) -> Expected:
-    """Expect a picture of `[start_s, until_s)` of a clip from its beginning on."""
-    return Expected(start_s + min(INSIDE_S, (until_s - start_s) / 2), picture)
-
-
-def expected_last(start_s: float, until_s: float, picture: NDArray[np.float32]) -> Expected:
-    """Expect a picture of `[start_s, until_s)` of a clip up to its end."""
-    return Expected(until_s - min(INSIDE_S, (until_s - start_s) / 2), picture)
+def _inside_s(start_s: float, until_s: float) -> float:
+    return min(INSIDE_S, (until_s - start_s) / 2)
 
 
 def shown_at(path: Path, name: str, time_s: float) -> tuple[float, float, NDArray[np.float32]] | None:

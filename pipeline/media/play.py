@@ -75,8 +75,6 @@ PLAIN = frozenset({"yuv420p", "yuvj420p"})
 
 @dataclass(frozen=True, slots=True)
 class Playable:
-    """A way to play a file, one sentence that says why, and the type of the bytes that are sent."""
-
     way: Way
     why: str
     mime: str
@@ -114,7 +112,6 @@ def plays_by_name(codec: str, suffix: str) -> bool:
 
 
 def _codec_problem(facts: MediaFacts, can_hevc: bool) -> str | None:
-    """Say why the pictures have to be encoded again, None if they need not be."""
     name = NAMES.get(facts.codec, facts.codec)
     if facts.codec == "hevc" and not can_hevc:
         return "HEVC (H.265) plays only in browsers with a licensed or built-in decoder, and this one has none"
@@ -129,7 +126,6 @@ def _codec_problem(facts: MediaFacts, can_hevc: bool) -> str | None:
 
 
 def _container_problem(facts: MediaFacts) -> str | None:
-    """Say why the file has to be repacked, None if it need not be."""
     kind = container_of(facts.container)
     if not facts.is_first_video:
         return "it has several video tracks, and browsers play the first one, which is not the one that was indexed"
@@ -166,17 +162,13 @@ BROADCAST = frozenset({"mpegts", "mpeg", "aac"})
 
 
 class Output(Protocol):
-    """Where the bytes of a stream go, one piece after another."""
-
     def write(self, data: bytes) -> int: ...
 
 
 def write_stream(uri: str, way: StreamWay, from_s: float, out: Output) -> None:
     """Write a video from `from_s` on to its end, picture and sound; its clock begins at 0 with `from_s`.
 
-    Raises:
-        SourceError, PlaylistRefused, NotAVideo, EmptyFile: as `kinodex.pipeline.media.source.open_source`.
-        NoVideoStream, NothingDecodes, VideoError: nothing is shown from there on, or a packet cannot be copied.
+    Raises as `open_source`, and a VideoError if nothing is shown from there on or a packet cannot be copied.
     """
     import av
 
@@ -204,7 +196,7 @@ def _encoded(uri: str, opened: ExitStack, target: OutputContainer, from_s: float
     first = next(pictures, None)
     if first is None:
         raise VideoError(f"{uri}: shows no picture from {from_s:.2f} s on; choose an earlier time")
-    return encoded_pictures(chain([first], pictures), video, target, from_s)
+    return encoded_pictures(first, pictures, video, target, from_s)
 
 
 def _sound(uri: str, opened: ExitStack, target: OutputContainer, from_s: float) -> list[Iterator[Packet[Any]]]:
@@ -260,18 +252,15 @@ def copied_packets(
 
 
 def encoded_pictures(
-    pictures: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
+    first: Shown, others: Iterable[Shown], stream: VideoStream, target: OutputContainer, from_s: float
 ) -> Iterator[Packet[Any]]:
     """Encode pictures of a stream: upright, square pixels, ordinary range; `from_s` is time 0."""
     to_rgb = rgb_scaler(stream.sample_aspect_ratio or Fraction(1), LONGEST_PX, SHORTEST_PX)
-    zero = Fraction(from_s)
-    pictures = iter(pictures)
-    first = next(pictures, None)
-    if first is None:
-        return
     height_px, width_px, _ = to_rgb(first[2]).shape
-    out = _encoder(target, width_px, height_px)
-    shown = chain([first], pictures)
+    name = encoder_name()
+    out = add_pictures(target, name, ENCODERS[name], width_px, height_px)
+    out.codec_context.gop_size, out.codec_context.max_b_frames = 25 * KEY_FRAMES_S, 0
+    zero, shown = Fraction(from_s), chain([first], others)
     yield from encoded_frames(
         out, (player_frame(to_rgb(each), out, max(begin, zero) - zero, until - zero) for begin, until, each in shown)
     )
@@ -289,10 +278,3 @@ def encoder_name() -> str:
             continue
         return name
     raise VideoError(f"this build of PyAV encodes nothing that browsers play; it needs one of {', '.join(ENCODERS)}")
-
-
-def _encoder(target: OutputContainer, width_px: int, height_px: int) -> VideoStream:
-    name = encoder_name()
-    stream = add_pictures(target, name, ENCODERS[name], width_px, height_px)
-    stream.codec_context.gop_size, stream.codec_context.max_b_frames = 25 * KEY_FRAMES_S, 0
-    return stream

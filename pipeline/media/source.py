@@ -9,22 +9,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.stream import (
     choose_stream,
+    demuxed,
     duration_s,
     monotonic_frames,
     open_container,
-    open_options,
     read_metadata,
-    refuse_no_video,
     time_base,
 )
-from kinodex.pipeline.errors import NotAVideo, NothingDecodes, SoundError, VideoError
+from kinodex.pipeline.errors import NothingDecodes, SoundError, VideoError
 from kinodex.pipeline.fetch import attempt, is_remote, local_file, open_parts
 from kinodex.pipeline.playlists import HEAD_BYTES, kind_by_head, refusal
 
@@ -109,7 +108,6 @@ def nothing_there(name: str, start_s: float, until_s: float = -math.inf) -> Vide
 
 @contextmanager
 def removed_on_error(out: Path) -> Iterator[None]:
-    """Delete a file that was half written when an error ends this block."""
     try:
         yield
     except BaseException:
@@ -124,32 +122,18 @@ def removed_on_error(out: Path) -> Iterator[None]:
 def open_source(uri: str) -> Iterator[InputContainer]:
     """Open a video's source for demuxing; one elsewhere is not fetched whole, and little of it is kept in memory.
 
-    Raises:
-        SourceMissing, SourceForbidden, SourceUnreachable: it cannot be read, or not in parts.
-        PlaylistRefused, EmptyFile, NotAVideo: as `kinodex.pipeline.decoding.stream.open_container`.
+    Raises a SourceError, PlaylistRefused, EmptyFile or NotAVideo.
     """
     if not is_remote(uri):
         with open_container(local_file(uri), uri) as container:
             yield container
         return
-    with open_parts(uri) as file, _demuxed(file, uri) as container:
-        yield container
-
-
-def _demuxed(file: IO[bytes], uri: str) -> InputContainer:
-    import av
-
-    if kind := kind_by_head(attempt(uri, lambda: file.read(HEAD_BYTES))):
-        raise refusal(uri, kind, is_remote=True)
-    file.seek(0)
-    options: dict[str, Any] = {"container_options": open_options(), "metadata_errors": "replace"}
-    try:
-        container = av.open(file, **options)
-    except av.FFmpegError as error:
-        if isinstance(error, MemoryError):  # says nothing about the file
-            raise
-        raise NotAVideo(f"{uri}: no video container that FFmpeg can read ({error.strerror})") from error
-    return refuse_no_video(container, uri)
+    with open_parts(uri) as file:
+        if kind := kind_by_head(attempt(uri, lambda: file.read(HEAD_BYTES))):
+            raise refusal(uri, kind, is_remote=True)
+        file.seek(0)
+        with demuxed(file, uri) as container:
+            yield container
 
 
 # Facts about a media file that decide how a browser can play it.
@@ -181,10 +165,7 @@ class MediaFacts:
 
 
 def read_facts(container: InputContainer, name: str) -> MediaFacts:
-    """Read the facts of an open file, whose first picture is decoded; messages call it `name`.
-
-    Raises NoVideoStream, or NothingDecodes if no picture comes out.
-    """
+    """Read the facts of an open file, whose first picture is decoded; raises NoVideoStream or NothingDecodes."""
     stream = choose_stream(container, name)
     sound = choose_sound(container)
     video, times = _first_frame(container, stream, name)
@@ -301,7 +282,6 @@ def encoded_frames(stream: VideoStream, frames: Iterable[VideoFrame]) -> Iterato
 
 
 def encoded_sound(stream: AudioStream, frames: Iterable[AudioFrame]) -> Iterator[Packet[Any]]:
-    """Encode sound to its end."""
     for frame in frames:
         yield from stream.encode(frame)
     yield from stream.encode()

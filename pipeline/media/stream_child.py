@@ -31,7 +31,6 @@ class Pipe(RawIOBase):
         self._fd = fd
 
     def writable(self) -> bool:
-        """True: PyAV asks."""
         return True
 
     def write(self, data: Any) -> int:
@@ -47,7 +46,6 @@ class Pipe(RawIOBase):
 
 
 def main() -> None:
-    """Do one task and end."""
     memory_bytes, task = int(sys.argv[1]), json.loads(sys.argv[2])
     end_with_parent()
     watch_memory(memory_bytes)
@@ -61,7 +59,6 @@ def main() -> None:
 
 
 def run_task(task: dict[str, Any], out: RawIOBase) -> dict[str, Any] | None:
-    """Do a task: return its reply, or write its stream to `out`; raises PipelineError."""
     from kinodex.pipeline.media.play import write_stream
     from kinodex.pipeline.media.source import open_source, read_facts
 

@@ -46,11 +46,9 @@ class Sound:
 
     @property
     def end_s(self) -> float:
-        """Presentation time of the end of the last sample."""
         return self.start_s + len(self.samples) / RATE_HZ
 
     def between(self, start_s: float, end_s: float) -> Samples:
-        """Return the samples in `[start_s, end_s)` of the video's time."""
         first, last = (max(round((time_s - self.start_s) * RATE_HZ), 0) for time_s in (start_s, end_s))
         return self.samples[first:last]
 
@@ -69,9 +67,8 @@ def sound_pieces(path: Path, name: str, playlist: bool = False, track: str | Non
 
     A piece begins where the one before it ends, but for gaps of the sound itself. `track` as `choose_sound` has it.
 
-    Raises:
-        SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened.
-        SoundError: there is a sound track, and nothing of it decodes, or not the one that is named.
+    Raises SourceMissing, SourceForbidden, EmptyFile, NotAVideo: the file cannot be opened; SoundError: there is a sound
+    track, and nothing of it decodes, or not the one that is named.
     """
     with open_container(path, name, playlist) as container:
         stream = only_sound(container, track)
@@ -235,7 +232,6 @@ class VoiceDetector:
         self._session: Any = InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def listen(self) -> Listener:
-        """Begin with sound that goes on from nothing before it."""
         return Listener(self._session)
 
 
@@ -248,7 +244,6 @@ class Listener:
         self._context = np.zeros(CONTEXT, np.float32)
 
     def probabilities(self, samples: Samples) -> NDArray[np.float32]:
-        """Return the probability of speech `[steps]` of the samples that follow; the last step may be padded."""
         padded = np.pad(samples, (0, -len(samples) % STEP)).astype(np.float32, copy=False).reshape(-1, STEP)
         found = [np.empty(0, np.float32)]
         for first in range(0, len(padded), STEPS_A_CALL):
@@ -275,10 +270,7 @@ def load_voice_detector() -> VoiceDetector:
 
 
 def voice_windows(pieces: Iterable[Sound], detector: VoiceDetector) -> Iterator[Sound]:
-    """Yield windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech` in them.
-
-    `pieces` are those of `sound_pieces`. Less than two windows of sound are in memory.
-    """
+    """Yield the windows of at most `WINDOW_S` in which somebody speaks, in order, with the ranges of `speech`."""
     listener, held, probabilities = detector.listen(), Sound(0.0, np.empty(0, np.float32)), np.empty(0, np.float32)
     for sound, goes_on in stretches(pieces, STEP * STEPS_A_CALL):
         held = Sound(held.start_s if len(held.samples) else sound.start_s, np.append(held.samples, sound.samples))
@@ -313,7 +305,6 @@ def windows_of(probabilities: NDArray[np.float32], goes_on: bool = False) -> Ite
 
 
 def _groups(ranges: Sequence[Steps], probabilities: NDArray[np.float32]) -> Iterator[list[Steps]]:
-    """Group ranges of speech, each group as long as fits a window with its edges."""
     longest, gap = _steps(WINDOW_S - 2 * EDGE_S), _steps(LONGEST_GAP_S)
     group: list[Steps] = []
     for start, end in _shortened(ranges, probabilities, longest):

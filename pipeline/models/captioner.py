@@ -24,8 +24,6 @@ MAX_NEW_TOKENS = 96
 
 @dataclass(frozen=True, slots=True)
 class SegmentFrames:
-    """Input of a caption: some frames of one segment in time order, and its duration."""
-
     images: tuple[Image, ...]
     duration_s: float
 
@@ -119,7 +117,6 @@ class _Likelihoods:
 
 
 def greedy_settings(settings: Any, tokenizer: Any, max_new_tokens: int) -> Any:
-    """Copy a model's generation settings (its end tokens among them), with greedy decoding."""
     greedy = deepcopy(settings)
     greedy.do_sample, greedy.num_beams = False, 1
     greedy.temperature = greedy.top_p = greedy.top_k = None
@@ -139,7 +136,6 @@ def _chat(segment: SegmentFrames) -> list[dict[str, Any]]:
 
 @cache
 def prompt_of(path: Path) -> Template:
-    """Read a prompt from its file."""
     from jinja2 import StrictUndefined, Template
 
     text = path.read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,10 +26,7 @@ TEXT_THRESHOLD = 0.25
 
 
 class Detector:
-    """A loaded detector. Its weights stay fp32: boxes of half precision would be off by pixels.
-
-    On CUDA the arithmetic is fp16 where autocast finds that safe.
-    """
+    """A loaded detector. Its weights stay fp32, for boxes of half precision would be off; on CUDA autocast decides."""
 
     def __init__(self, loaded: Loaded, labels: Collection[str], min_score: float, open_vocabulary: bool) -> None:
         self.labels = tuple(labels)
@@ -39,7 +36,6 @@ class Detector:
         self._min_score = min_score
 
     def with_labels(self, labels: Collection[str]) -> Detector:
-        """Return a detector of other labels by the same model, which must have an open vocabulary."""
         return Detector(self._loaded, labels, self._min_score, self.open_vocabulary)
 
     def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
@@ -72,7 +68,8 @@ class Detector:
             "input_ids": batch.get("input_ids"),
             "text_threshold": min(self._min_score, TEXT_THRESHOLD),
         }
-        found: list[dict[str, Any]] = finish(outputs, **_accepted(finish, arguments))
+        taken = inspect.signature(finish).parameters.keys() & arguments.keys()  # processors differ in those they need
+        found: list[dict[str, Any]] = finish(outputs, **{name: arguments[name] for name in taken})
         return [{**each, "names": each["text_labels"]} for each in found]
 
     def _run(self, batch: Any) -> Any:
@@ -84,10 +81,7 @@ class Detector:
 
 
 def load_detector(name: str, labels: Sequence[str] = (), min_score: float = 0.3, device: str = "auto") -> Detector:
-    """Load the detector `name`, a hub id or a folder; with `labels`, an open-vocabulary one that looks for these.
-
-    Raises ModelMissing, WrongModel or NoSuchDevice.
-    """
+    """Load a detector, with `labels` an open-vocabulary one; raises ModelMissing, WrongModel or NoSuchDevice."""
     if not labels:
         loaded = load_model("ObjectDetection", name, device, half_on_cuda=False)
         return Detector(loaded, loaded.model.config.id2label.values(), min_score, open_vocabulary=False)
@@ -126,11 +120,6 @@ def _label(words: str | None, labels: Sequence[str]) -> str | None:
     return best if shared[best] else None
 
 
-def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keep the arguments that a function accepts: processors differ in those they need."""
-    return {name: value for name, value in arguments.items() if name in inspect.signature(function).parameters}
-
-
 # Boxes in an image: `x0, y0, x1, y1`, each a fraction of the width or height, 0 to 1.
 
 Box = tuple[float, float, float, float]
@@ -145,7 +134,6 @@ class Detection(NamedTuple):
 
 
 def has_area(box: Box) -> bool:
-    """True for a box that is neither a line nor a point."""
     return box[2] > box[0] and box[3] > box[1]
 
 
@@ -210,10 +198,7 @@ def find_tracks(
     min_overlap: float = MIN_OVERLAP,
     max_missed: int = MAX_MISSED,
 ) -> list[list[int]]:
-    """Assign a track number, from 0, to every detection of every frame.
-
-    `frames` are in time order, at `times_s`; `cuts_s` are the sorted times at which a new shot begins.
-    """
+    """Number, from 0, the track of every detection of frames in time order; a shot begins at each of `cuts_s`."""
     tracks: list[_Track] = []
     numbers = []
     count, shot = 0, 0
@@ -241,7 +226,6 @@ def find_tracks(
 def _match(
     found: Sequence[Detection], tracks: Sequence[_Track], time_s: float, min_overlap: float
 ) -> Iterator[tuple[int, _Track]]:
-    """Yield places in `found` with the tracks that they continue."""
     if not found or not tracks:
         return
     from scipy.optimize import linear_sum_assignment

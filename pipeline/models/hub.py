@@ -35,7 +35,6 @@ class Loaded:
     dtype: torch.dtype
 
     def to_input(self, batch: Any) -> Any:
-        """Move a processor's output to the model's device; fractions in its arithmetic, whole numbers as they are."""
         return batch.to(self.device, self.dtype)
 
 
@@ -43,11 +42,7 @@ def load_model(kind: Kind, name: str, device: str = "auto", *, half_on_cuda: boo
     """Load the model `name` (a hub id or a folder) for one task, on `device` ("auto", "cpu", "cuda", "cuda:1", ...).
 
     Weights are bf16 on CUDA where the card has it, else fp16, and fp32 everywhere else or without `half_on_cuda`.
-
-    Raises:
-        ModelMissing: no such folder or id, files missing in it, or the hub does not answer.
-        WrongModel: a model for another task, or weights that leave part of it at random.
-        NoSuchDevice: `device` is not there.
+    Raises ModelMissing, WrongModel or NoSuchDevice.
     """
     import torch
 
@@ -107,7 +102,6 @@ def inference() -> Iterator[None]:
 
 
 def chosen_device(device: str) -> torch.device:
-    """Return the device of a name, CUDA for "auto" where there is one; raises NoSuchDevice."""
     import torch
 
     if device == "auto":
@@ -164,7 +158,6 @@ def _check_folder(name: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars and warnings of transformers in this block: what matters becomes an error of ours."""
     logging = import_transformers().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -194,7 +187,6 @@ def _explain_errors(name: str, kind: Kind) -> Iterator[None]:
 
 
 def _architecture(name: str) -> str:
-    """Return the architecture that a local folder names, for a message."""
     try:
         config = json.loads((Path(name) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

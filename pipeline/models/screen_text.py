@@ -89,7 +89,6 @@ def check_languages(languages: Sequence[str], characters: str, model: str) -> No
 
 
 def keep_scripts(text: str, scripts: Collection[str]) -> str:
-    """Leave out the letters of other scripts than these; none means all."""
     if not scripts:
         return text
     return "".join(letter for letter in text if script_of(letter) in scripts or not letter.isalpha())
@@ -189,11 +188,7 @@ class TextReader:
 
 
 def find_text_model(name: str = CARRIED) -> TextModel:
-    """Find the files of the carried model, or of a folder of ONNX files of PaddleOCR's.
-
-    A folder holds one file with `rec` in its name, and may hold one with `det` and one `*.txt` of characters. Raises
-    ModelMissing.
-    """
+    """Find the files of the carried model, or a folder's: *rec*.onnx, *det*.onnx, *.txt; raises ModelMissing."""
     package = Path(str(_rapidocr().__file__)).parent
     carried = [package / "models" / each for each in CARRIED_FILES]
     if name == CARRIED:
@@ -214,11 +209,7 @@ def find_text_model(name: str = CARRIED) -> TextModel:
 
 
 def load_text_reader(name: str = CARRIED, languages: Sequence[str] = (), min_confidence: float = 0.0) -> TextReader:
-    """Load the reader `name` (see `find_text_model`) for some languages, such as "en"; none: all that it reads.
-
-    Raises ModelMissing where the package or a file is missing, and WrongModel for a file that is no such model or a
-    language that it cannot read.
-    """
+    """Load a reader for some languages, none: all that it reads; raises ModelMissing or WrongModel."""
     model = find_text_model(name)
     characters = _characters(model)
     check_languages(languages, characters, model.name)
@@ -246,10 +237,7 @@ def _engine(model: TextModel) -> Any:
 
 
 def _characters(model: TextModel) -> str:
-    """All characters that a recogniser knows, a line each: from its own metadata, else from the file beside it.
-
-    Raises WrongModel for files that are no detector and recogniser, and for characters that are another one's.
-    """
+    """The characters that a recogniser knows, a line each, by its metadata or the file beside it; raises WrongModel."""
     detector, recogniser = _session(model.detector), _session(model.recogniser)
     held: str | None = recogniser.get_modelmeta().custom_metadata_map.get("character")
     if held is not None:
@@ -297,7 +285,6 @@ def _output_shape(
 
 
 def _read_characters(path: Path) -> str:
-    """Read a file of characters, a line each."""
     try:
         return path.read_text("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -305,7 +292,6 @@ def _read_characters(path: Path) -> str:
 
 
 def _one_file(folder: Path, pattern: str) -> Path | None:
-    """Find the one file of a pattern; raises ModelMissing for several."""
     found = sorted(folder.glob(pattern))
     if len(found) > 1:
         raise ModelMissing(f"got {folder}, which holds {len(found)} files {pattern}; leave one")
@@ -356,7 +342,6 @@ def _best_of_each(found: Sequence[Reading]) -> list[Reading]:
 
 
 def _shared(one: Box, other: Box) -> float:
-    """Part of the smaller box that both share."""
     width, height = (max(0.0, min(one[axis + 2], other[axis + 2]) - max(one[axis], other[axis])) for axis in (0, 1))
     return width * height / min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
 

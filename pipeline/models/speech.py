@@ -194,7 +194,9 @@ class Recogniser:
 
     def transcribe_windows(self, windows: Iterable[Sound]) -> Iterator[tuple[Sound, list[SpeechLine]]]:
         """Yield each window with sound in it, and its lines."""
-        sounding = (window for window in windows if _rms(window) >= SILENCE_RMS)
+        sounding = (
+            window for window in windows if np.sqrt(np.mean(np.square(window.samples, dtype=np.float64))) >= SILENCE_RMS
+        )
         needs_states = self._knows_times or (self._language is None and bool(self._codes))
         standing: NDArray[np.float64] | None = None
         while ahead := list(islice(sounding, LOOK_AHEAD)):
@@ -308,7 +310,6 @@ class Recogniser:
         return _Said(tidy_words(words, window.speech, window.start_s, window.end_s), breaks)
 
     def _prompt(self, language: str) -> list[int]:
-        """Return the tokens before a text without timestamps."""
         settings = self._loaded.model.generation_config
         task = [self._codes[language], settings.task_to_id["transcribe"]] if self._codes else []
         return [settings.decoder_start_token_id, *task, settings.no_timestamps_token_id]
@@ -343,14 +344,9 @@ def load_recogniser(name: str, device: str = "auto", language: str | None = None
 
 
 def _fine_lines(said: _Said, language: str) -> Iterator[SpeechLine]:
-    """Cut words into lines; in languages without spaces, words have none between them either."""
     for line in cut_lines(said.words, said.breaks):
         text = ("" if language in UNSPACED else " ").join(word.text for word in line)
         yield SpeechLine(line[0].start_s, line[-1].end_s, text, language, None, tuple(line))
-
-
-def _rms(window: Sound) -> float:
-    return float(np.sqrt(np.mean(np.square(window.samples, dtype=np.float64))))
 
 
 def _speech_s(window: Sound) -> float:

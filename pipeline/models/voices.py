@@ -136,7 +136,6 @@ def group_voices(vectors: Sequence[Vectors | None], seconds: Sequence[float]) ->
 
 
 def unit(vector: NDArray[Any]) -> Vectors:
-    """Scale a vector to unit length; one of zeros stays."""
     scaled: Vectors = (vector / max(float(np.linalg.norm(vector)), 1e-12)).astype(np.float32)
     return scaled
 

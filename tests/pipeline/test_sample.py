@@ -20,7 +20,7 @@ from kinodex.pipeline.sample import (
     SampledFrame,
     find_segments,
     prefetch,
-    sample_chunk,
+    sample_frames,
 )
 from kinodex.pipeline.sources import list_sources
 from tests.support.ffmpeg import COLOURS, READING, ColourTower, ffmpeg, needs_ffmpeg, read_whole, whole
@@ -83,7 +83,7 @@ def test_errors_and_a_caller_that_stops_early_end_the_threads(media: Path) -> No
     with pytest.raises(ValueError, match="height and width must be > 0"):
         read_whole(path, input=ModelInput(-5, -5, "squash"))
     assert threading.active_count() == threads
-    with closing(sample_chunk(whole(path), READING)) as parts:
+    with closing(sample_frames(whole(path), READING)) as parts:
         assert isinstance(next(parts), SampledFrame)
         assert threading.active_count() > threads
     assert threading.active_count() == threads
@@ -93,9 +93,9 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from dataclasses import replace
-from kinodex.pipeline.sample import sample_chunk
+from kinodex.pipeline.sample import sample_frames
 from tests.support.ffmpeg import READING, whole
-frames = sum(1 for part in sample_chunk(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
+frames = sum(1 for part in sample_frames(whole(Path(sys.argv[1])), replace(READING, fps=10.0))) - 1
 print(frames, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -22,10 +22,10 @@ import pytest
 from kinodex.pipeline.decoding.stream import Span
 from kinodex.pipeline.errors import DecoderDied, DecoderHung, DecoderOutOfMemory, NotAVideo, PipelineError
 from kinodex.pipeline.fetch import FetchedVideo
-from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_frames
 from kinodex.pipeline.sandbox import SandboxLimits, SandboxSampler, _Timer
 from kinodex.pipeline.sandbox_child import _batches, _reply
-from tests.support.ffmpeg import READING, whole
+from tests.support.ffmpeg import READING, sample_chunk, whole
 from tests.support.reader_children import child, children, open_fds, running
 
 SHORT = SandboxLimits(base_s=20, silence_s=3)
@@ -294,5 +294,5 @@ def test_replies_of_the_child(film: Path, tmp_path: Path) -> None:
     (message,) = _reply(("sample", whole(tmp_path / "words.mp4"), READING))
     assert isinstance(message, NotAVideo) and "words.mp4" in str(message)
     for max_hold_s, sizes in ((3600.0, [12]), (0.0, [1] * 12)):  # frames that come slowly are not held back
-        parts = _batches(sample_chunk(whole(film), READING), 16, max_hold_s)
+        parts = _batches(sample_frames(whole(film), READING), 16, max_hold_s)
         assert [len(part) for part in parts if isinstance(part, list)] == sizes

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.fetch import FetchedVideo, Source, content_id
 from kinodex.pipeline.images import ModelInput
-from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_chunk
+from kinodex.pipeline.sample import Chunk, ChunkSummary, SampledFrame, SamplingSettings, sample_frames, with_subtitles
 
 needs_ffmpeg = pytest.mark.skipif(
     not (shutil.which("ffmpeg") and shutil.which("ffprobe")), reason="needs ffmpeg and ffprobe"
@@ -62,6 +63,12 @@ def whole(path: Path, *sidecars: Path) -> Chunk:
     """A local video, to be read in one go."""
     source = Source(str(path), path.stem, tuple(map(str, sidecars)))
     return Chunk(FetchedVideo(source, str(path), content_id(path), path.stat().st_size))
+
+
+def sample_chunk(chunk: Chunk, settings: SamplingSettings) -> Iterator[SampledFrame | ChunkSummary]:
+    """The frames of a chunk, then its summary with its subtitles, in this process."""
+    for part in sample_frames(chunk, settings):
+        yield with_subtitles(part, chunk) if isinstance(part, ChunkSummary) else part
 
 
 def read_whole(path: Path, *sidecars: Path, **changes: Any) -> tuple[ChunkSummary, list[SampledFrame]]:

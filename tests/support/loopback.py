@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 POLL_S = 0.02
 """How soon a server notices that it is to end; the default is half a second."""
@@ -22,3 +24,19 @@ def serve_handler(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0)
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def serve_in_thread(app: Any, listener: socket.socket) -> Iterator[str]:
+    """Serve an ASGI application at a socket of loopback until the block ends; gives the address, without a slash."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

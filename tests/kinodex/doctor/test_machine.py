@@ -20,10 +20,10 @@ from kinodex.doctor.machine import (
     check_machine,
     check_packages,
     check_ray,
+    check_tasks,
     failed_needs,
     list_cached,
 )
-from kinodex.doctor.tasks import check_tasks
 from kinodex.index.library import Library
 from kinodex.jobs.errors import UsageError
 from tests.support.libraries.random_library import SETTINGS, fingerprint, made, write

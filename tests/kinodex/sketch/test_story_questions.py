@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -30,7 +30,7 @@ def film(seed: int, duration_s: float = 1800.0) -> StoryFilm:
 @cache
 def rows(seed: int, duration_s: float = 1800.0) -> list[dict[str, Any]]:
     """All questions that can be asked, not only those of the file."""
-    return [each.as_json() for each in write_questions(film(seed, duration_s), "film.mp4", 10_000)]
+    return [asdict(each) for each in write_questions(film(seed, duration_s), "film.mp4", 10_000)]
 
 
 def test_exactly_one_option_is_true() -> None:
@@ -51,7 +51,7 @@ def test_exactly_one_option_is_true() -> None:
 def test_what_needs_no_order_stays_true_when_the_shots_are_shuffled(seed: int) -> None:
     shuffled = shuffle_shots(film(seed))
     script, ordered = as_json(shuffled), as_json(film(seed))
-    kept = [each.as_json() for each in write_questions(shuffled, "film.mp4", 10_000)]
+    kept = [asdict(each) for each in write_questions(shuffled, "film.mp4", 10_000)]
     by_id = {row["question_id"]: row for row in rows(seed)}
     gone = {row["asks"] for row in rows(seed)} - {row["asks"] for row in kept}
     assert gone <= {"returns", "brings", "meanwhile", "first", "last", "count", "holder", "title"}

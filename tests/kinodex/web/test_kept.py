@@ -51,7 +51,7 @@ def test_facts_are_found_again_newest_first_also_of_a_server_that_is_gone(tmp_pa
         kept.save(library, facts(key, state="done", text=f"answer {key}"))
     again = KeptTraces(tmp_path, ["two", "one"])
     assert [each.key for each in again.listing(1)] == ["q10", "q2"]
-    assert (again.find("q3").library, again.find("q3").facts.text) == (0, "answer q3")
+    assert (again.find("q3").number, again.find("q3").text) == (0, "answer q3")
     alone = KeptTraces(tmp_path, ["one"])
     for key in ("q3", "", "q", "q-1", "../q1", "q1/../q1", "q2.json", "Q2", "q2\n", "q1234567890", "q２"):
         with pytest.raises(NotGiven, match="not the key of a question"):

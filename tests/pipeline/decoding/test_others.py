@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from kinodex.pipeline.decoding.open import DECODERS, open_video, probe, split_video
 from kinodex.pipeline.decoding.others import (
-    DecordFrames,
     FrameIndex,
-    TorchcodecFrames,
+    decord_frames,
     index_frames,
     reason_unfit,
+    torchcodec_frames,
 )
 from kinodex.pipeline.decoding.pyav_reader import PyavReader
 from kinodex.pipeline.decoding.stream import PickError, VideoReader
@@ -147,8 +147,8 @@ def test_a_decoder_that_is_not_there_gives_way_and_says_what_to_install(media: P
             assert [sample.number for sample in video.samples(1)] == [0, 1, 2]
             assert video.decoder in (decoder, "pyav")
     for name, opened in (
-        ("decord", DecordFrames),
-        ("torchcodec", partial(TorchcodecFrames, stream_index=0, device="cpu")),
+        ("decord", decord_frames),
+        ("torchcodec", partial(torchcodec_frames, stream_index=0, device="cpu")),
     ):
         if find_spec(name) is None:
             with pytest.raises(PickError, match=f"{name} does not load.*pip install {name}"):

@@ -148,7 +148,7 @@ def test_pictures_are_encoded_from_a_time_on_with_even_sides_and_in_order(tmp_pa
         stream, pictures = frames_from(opened, lambda: open_source(str(tmp_path / "film.avi")), "film", 1.05)
         shown = list(pictures)
         assert shown[0][0] <= Fraction(105, 100) < shown[0][1]
-        packets = list(encoded_pictures(shown, stream, target, 1.05))
+        packets = list(encoded_pictures(shown[0], shown[1:], stream, target, 1.05))
         orders = [order_s(packet) for packet in packets]
         assert orders == sorted(orders) and orders[0] == 0.0 and len(packets) == len(shown) >= 2 * FPS - 1
         assert target.streams.video[0].width == WIDTH_PX

@@ -30,7 +30,6 @@ from kinodex.agent.environment import Environment
 from kinodex.agent.limits import Budget
 from kinodex.agent.protocol import Question, Usage
 from kinodex.agent.trace import read_trace, trace_to
-from kinodex.guards import serve_in_thread
 from kinodex.index.library import Library
 from kinodex.index.rows import DetectionRow, FailureRow, SegmentRow, TranscriptRow, VideoRow
 from kinodex.index.spaces.load import load_text_tower
@@ -41,6 +40,7 @@ from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.search import TextTowers
 from tests.support.libraries.agent_library import ScriptedModel, explorer
 from tests.support.libraries.random_library import plain_row
+from tests.support.loopback import serve_in_thread
 from tests.support.scenes.chapters import add_chapters
 from tests.support.screen_text.lines import Line, add_screen_text
 

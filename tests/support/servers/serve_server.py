@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 from kinodex.agent.ask import find_variant
 from kinodex.agent.limits import Budget
-from kinodex.guards import Guard, serve_in_thread
+from kinodex.guards import Guard
 from kinodex.jobs.models import ModelChoice
 from kinodex.web.app import Site, make_app
 from kinodex.web.inputs import ViewerApi, classify_inputs
 from kinodex.web.questions import Questions, ServeSettings
+from tests.support.loopback import serve_in_thread
 
 JSON = {"content-type": "application/json"}
 

@@ -113,7 +113,8 @@ def _show_forecast(
     """Print the calls, frames, tokens and money that captions are expected to cost."""
     from kinodex.index.library import Library
     from kinodex.jobs.add.batch_api import PRICE_SHARE
-    from kinodex.jobs.forecast import forecast_captions, pending_videos, table
+    from kinodex.jobs.add.run import pending_videos
+    from kinodex.jobs.forecast import forecast_captions, table
 
     library = Library.open(uri)
     videos = pending_videos(library, stage.model, with_frames(library, names), again(library) if again else ())
@@ -333,7 +334,8 @@ def _show_summaries_forecast(
 ) -> None:
     """Print the calls, frames, tokens and money that summaries are expected to cost."""
     from kinodex.index.library import Library
-    from kinodex.jobs.forecast import forecast_summaries, pending_videos, table
+    from kinodex.jobs.add.run import pending_videos
+    from kinodex.jobs.forecast import forecast_summaries, table
 
     if stage.base_url is None:
         raise UsageError("got --dry-run for a local model, which costs nothing; give --base-url")

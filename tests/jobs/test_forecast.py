@@ -22,7 +22,7 @@ from kinodex.agent.prompts import estimate_tokens, text_tokens
 from kinodex.agent.protocol import AnswerRules
 from kinodex.index.library import Library
 from kinodex.jobs.add.captions import Captions
-from kinodex.jobs.add.run import add
+from kinodex.jobs.add.run import add, pending_videos
 from kinodex.jobs.add.summaries import Summaries
 from kinodex.jobs.eval.folder import ANSWERS, PLAN
 from kinodex.jobs.forecast import (
@@ -36,8 +36,7 @@ from kinodex.jobs.forecast import (
     forecast_summaries,
     forecast_tasks,
     paid_times,
-    past_ledgers,
-    pending_videos,
+    past_forecast,
     spread,
     table,
     without_writing,
@@ -259,19 +258,20 @@ def test_a_run_that_differs_in_what_costs_depend_on_is_no_past_run(tmp_path: Pat
     assert set(OTHER) == set(ALIKE)
     for name in ALIKE:
         past_run(tmp_path / name / "past", 2.0, **{name: OTHER[name]})
-        assert past_ledgers(tmp_path / name / "new", PLANNED, PLANNED.contenders[0]) == ([], ""), name
+        assert past_forecast(tmp_path / name / "new", PLANNED, PLANNED.contenders[0], 1) is None, name
         past_run(tmp_path / name / "alike", 3.0)
-        ledgers, folder = past_ledgers(tmp_path / name / "new", PLANNED, PLANNED.contenders[0])
-        assert (folder, {each.cost for each in ledgers}) == ("alike", {3.0}), name
+        found = past_forecast(tmp_path / name / "new", PLANNED, PLANNED.contenders[0], 1)
+        assert found and (found.basis, found.cost) == ("past run alike", 3.0), name
 
 
 def test_of_a_video_that_changed_since_nothing_is_known_and_others_do_not_matter(tmp_path: Path) -> None:
     past_run(tmp_path / "past", 2.0)
     system = PLANNED.contenders[0]
     changed = replace(PLANNED, states={"library:v1": "b"})
-    assert past_ledgers(tmp_path / "new", changed, system) == ([], "")
+    assert past_forecast(tmp_path / "new", changed, system, 1) is None
     more = replace(PLANNED, states={"library:v1": "a", "library:v2": "c"})
-    assert past_ledgers(tmp_path / "new", more, system)[1] == "past"
+    found = past_forecast(tmp_path / "new", more, system, 1)
+    assert found and found.basis == "past run past"
 
 
 DAMAGE: dict[str, bytes | None] = {
@@ -293,14 +293,15 @@ def test_a_damaged_neighbour_is_left_out(tmp_path: Path) -> None:
         content = DAMAGE[kind]
         (damaged / name).mkdir() if content is None else (damaged / name).write_bytes(content)
         (place / "file").write_text("no folder")
-        ledgers, folder = past_ledgers(place / "new", PLANNED, PLANNED.contenders[0])
-        assert (folder, {each.cost for each in ledgers}) == ("good", {3.0}), (name, kind)
+        found = past_forecast(place / "new", PLANNED, PLANNED.contenders[0], 1)
+        assert found and (found.basis, found.cost) == ("past run good", 3.0), (name, kind)
 
 
 def test_the_folder_itself_counts_before_newer_ones(tmp_path: Path) -> None:
     past_run(tmp_path / "own", 1.0)
     past_run(tmp_path / "newer", 2.0)
     os.utime(tmp_path / "own" / PLAN, (1, 1))
-    assert past_ledgers(tmp_path / "own", PLANNED, PLANNED.contenders[0])[1] == "own"
-    assert past_ledgers(tmp_path / "other", PLANNED, PLANNED.contenders[0])[1] == "newer"
-    assert past_ledgers(tmp_path / "nowhere" / "deep", PLANNED, PLANNED.contenders[0]) == ([], "")
+    for name, newest in (("own", "own"), ("other", "newer")):
+        found = past_forecast(tmp_path / name, PLANNED, PLANNED.contenders[0], 1)
+        assert found and found.basis == f"past run {newest}"
+    assert past_forecast(tmp_path / "nowhere" / "deep", PLANNED, PLANNED.contenders[0], 1) is None

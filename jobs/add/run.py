@@ -338,7 +338,7 @@ def _run_row(addition: Addition, report: AddReport, started_at: datetime) -> Run
 
 
 def check_settings(library: Library, addition: Addition, *names: str) -> None:
-    """Raise `UsageError` unless the model added its rows with these settings: readers know rows by their model alone."""
+    """Raise `UsageError` unless the model added its rows with these settings: rows are known by their model alone."""
     stored = library.additions.settings(addition.name, addition.model)
     remedy = f"kinodex remove added {shlex.quote(library.uri)} {addition.name} {shlex.quote(addition.model)}"
     if CONTENT in stored and stored[CONTENT] != kept_settings(addition).get(CONTENT, stored[CONTENT]):

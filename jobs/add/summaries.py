@@ -238,7 +238,7 @@ class Contents:
 
 
 def write_contents(library: Library, film: Film, write: Write, frames_a_scene: int, at_once: int) -> Contents:
-    """Have each part of a film written, some at once, until a batch has `failed`; a chapter of one scene has that text."""
+    """Have each part of a film written, some at once, until a batch `failed`; a chapter of one scene has that text."""
     contents = Contents(film)
     for some in batched(range(len(film.scenes)), at_once):
         contents.scenes += write(_scene_requests(library, film, some, frames_a_scene))

@@ -456,8 +456,8 @@ def select_items(items: Sequence[Item], subset: Subset) -> tuple[Item, ...]:
             raise UsageError(f"got --only {breakdown}={lacking[0]}; {breakdown} is one of {some(groups)}")
     unknown = sorted((subset.ids or frozenset()) - {item.item_id for item in items})
     if unknown:
-        known = some([item.item_id for item in items])
-        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {known}")
+        there = some([item.item_id for item in items])
+        raise UsageError(f"--ids has {len(unknown):,} that no question has: {some(unknown)}; there are {there}")
     found = tuple(
         item
         for item in items
@@ -489,8 +489,8 @@ def match_names(
     by_name: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     by_prefix: dict[str, dict[str, VideoRow]] = defaultdict(dict)
     for row in videos:
-        parts = [part for part in re.split(r"[/\\]", row.uri) if part]
-        ends = ("/".join(parts[-count:]) for count in range(1, URI_PARTS + 1))
+        places = [part for part in re.split(r"[/\\]", row.uri) if part]
+        ends = ("/".join(places[-count:]) for count in range(1, URI_PARTS + 1))
         for name in {row.video_id, *(_bare(composed(name)) for name in (row.title, *ends))}:
             by_name[name][row.video_id] = row
             for mark in re.finditer(r"[\W_]", name) if episodes else ():  # s05e06, s05e06_seg02, ...

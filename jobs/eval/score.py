@@ -398,7 +398,10 @@ def group_scores(results: Iterable[ScoredResult]) -> dict[str, dict[str, Estimat
         levels = [f"level {name}" for name in last.get("level", ())]
         for category in ("all", last["group_type"][0], *levels):
             found[category].append((score, video))
-    means = {name: estimate(*zip(*pairs, strict=True), 0.0, 1.0) for name, pairs in sorted(found.items())}
+    means = {
+        name: estimate([score for score, _ in pairs], [video for _, video in pairs], 0.0, 1.0)
+        for name, pairs in sorted(found.items())
+    }
     return {TITLE: means} if means else {}
 
 

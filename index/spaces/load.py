@@ -23,9 +23,8 @@ def load_text_tower(name: str) -> TextEmbedder:
 def load_image_tower(name: str, device: str = "auto") -> ImageEmbedder:
     """Load the image tower of a space by its name on a device; the exported one knows "cpu" alone.
 
-    On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker (`CpuTower`).
-
-    Raises a SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
+    On a CPU torch's tower is one that changes over to ONNX Runtime where that is quicker (`CpuTower`). Raises a
+    SpaceError: TorchMissing for a space other than the built-in one without torch and open_clip.
     """
     loaded = _load_with_torch(name, device, "image")
     if isinstance(loaded, Space):

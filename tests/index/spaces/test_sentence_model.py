@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ def test_the_limit_follows_the_model():
         found = measure_likeness(Cone(cosine))
         assert found.mean == pytest.approx(cosine**2, abs=0.01)
         assert found.mean < found.least < found.mean + 0.25 * (1 - cosine**2) + 0.01
-        assert Likeness(**found.as_json()) == found
+        assert Likeness(**asdict(found)) == found
     assert Likeness(0.9, 0.2).least == 1.0
 
 

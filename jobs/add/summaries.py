@@ -57,10 +57,7 @@ class Summaries(EndpointAddition):
         return self._rows(local_writer(writer), library, video)
 
     def rows_at(self, thread: ModelThread, library: Library, video: VideoRow) -> AddedRows:
-        def write(requests: Sequence[SummarizePart]) -> list[Written]:
-            return thread.submit(_ask_all(thread.model, requests)).result()
-
-        return self._rows(write, library, video)
+        return self._rows(endpoint_writer(thread), library, video)
 
     def _rows(self, write: Write, library: Library, video: VideoRow) -> AddedRows:
         contents = write_contents(library, read_film(library, video), write, self.frames_a_scene, self.batch)
@@ -330,6 +327,11 @@ MARKS = "#*_\"'`“”: "
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEADING = re.compile(r"\W*(?:title|summary)\W*?:\s*", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’)\]]|$)|[。！？]")
+
+
+def endpoint_writer(thread: ModelThread) -> Write:
+    """Write with an endpoint's model, all parts of a batch at once."""
+    return lambda requests: thread.submit(_ask_all(thread.model, requests)).result()
 
 
 def local_writer(writer: Writer) -> Write:
